@@ -1,0 +1,69 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The manifest is the map: system modules first, then the layers from the
+// bottom up. A target may import only targets above it in this file.
+
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: swift)
+}
+
+func program(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift)
+}
+
+func tests(of name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"], swiftSettings: swift)
+}
+
+let package = Package(
+    name: "rootgate",
+    platforms: [.macOS(.v26)],
+    products: [
+        .executable(name: "rootgate", targets: ["rootgate"]),
+        .executable(name: "rootgate-bench", targets: ["rootgate-bench"]),
+        .library(name: "RootgateClient", targets: ["RootgateClient"]),
+    ],
+    targets: [
+        // System libraries.
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(
+            name: "CLMDB", pkgConfig: "lmdb",
+            providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        .systemLibrary(name: "CLinux"),
+
+        // The gate, bottom-up.
+        layer("Core"),
+        layer("Platform", ["CLinux"]),
+        layer("Hashing", ["COpenSSL", "Core"]),
+        layer("Merkle", ["Core", "Hashing"]),
+        layer("Signatures", ["COpenSSL", "Core"]),
+        layer("Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
+        layer("RootSets", ["CLMDB", "Core", "Platform"]),
+        layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
+        layer("Wire", ["Core"]),
+        layer("Transport", ["Core", "Platform"]),
+        layer("Server", ["Core", "Platform", "RootSets", "Verification", "Wire", "Transport"]),
+
+        // What talks to it.
+        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport"]),
+        layer("LoadHarness", ["Core", "Hashing", "Identity", "Wire", "Transport"]),
+        program("rootgate", ["Core", "Identity", "Verification", "Server", "RootgateClient", "LoadHarness"]),
+        program(
+            "rootgate-bench", path: "Benchmarks/rootgate-bench",
+            [
+                "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
+                "Verification", "Wire", "Transport", "Server", "LoadHarness",
+            ]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,2 @@
+// LMDB 0.9, as one system module.
+#include <lmdb.h>

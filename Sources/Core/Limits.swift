@@ -1,0 +1,86 @@
+/// Every maximum and minimum that bounds what a peer, a file or an operator
+/// may ask for, in one place. Names end in their unit; relations that other
+/// code relies on are asserted by `CoreTests`.
+public enum Limits {
+    // MARK: Proofs
+
+    /// Sibling digests in one inclusion proof: a tree of at most 2^32 leaves.
+    public static let inclusionHashesMax = 32
+    /// Bytes of the signed `data` of one proof.
+    public static let signedDataBytesMax = 4096
+    /// Bytes of a device's nonce under the device-nonce policy, at least.
+    public static let deviceNonceBytesMin = 16
+    /// Bytes of a public key in its longest accepted encoding (SubjectPublicKeyInfo, uncompressed point).
+    public static let publicKeyBytesMax = 91
+    /// Bytes of a P-256 signature in its longest accepted encoding (DER, both integers padded).
+    public static let signatureBytesMax = 72
+    /// Leaves of one Merkle tree that the tree builder makes.
+    public static let treeLeavesMax = 1 << 20
+
+    // MARK: Identifiers
+
+    /// UTF-8 bytes of a collaboration's identifier; at least one.
+    public static let collaborationBytesMax = 128
+    /// Bytes of a mutation's identifier, exactly.
+    public static let mutationIdentifierBytes = 16
+    /// Seconds that a device nonce is remembered, at least and at most.
+    public static let nonceWindowSecondsMin: UInt32 = 1
+    public static let nonceWindowSecondsMax: UInt32 = 7 * 24 * 3600
+
+    // MARK: Frames and requests
+
+    /// Bytes of a frame's header, exactly.
+    public static let frameHeaderBytes = 16
+    /// Bytes of a frame's body, in either direction.
+    public static let frameBodyBytesMax = 2 << 20
+    /// Proofs in one verify or inclusion-only request.
+    public static let proofsPerRequestMax = 4096
+    /// Different collaborations named by one verify or inclusion-only request.
+    public static let collaborationsPerRequestMax = 4096
+    /// Roots in one add, remove or test request.
+    public static let rootsPerRequestMax = 32_768
+    /// Roots in one page of a listing.
+    public static let rootsPerPageMax = 4096
+    /// Collaborations in one page of a listing.
+    public static let collaborationsPerPageMax = 1024
+    /// Records in one page of the change log, and the bytes after which a page ends early.
+    public static let changesPerPageMax = 1024
+    public static let changesPageBytesMax = 512 << 10
+    /// Challenges issued by one request.
+    public static let challengesPerRequestMax = 4096
+    /// Bytes that a ping carries and gets back.
+    public static let pingBytesMax = 64
+    /// UTF-8 bytes of an error answer's text.
+    public static let errorTextBytesMax = 512
+
+    // MARK: Connections
+
+    /// Requests of one connection that may wait for their answers; then the service stops reading it.
+    public static let requestsInFlightPerConnectionMax = 128
+    /// Bytes of answers waiting to be sent on one connection; then the service stops reading it.
+    public static let unsentBytesPerConnectionMax = 256 << 10
+    /// Bytes of answers waiting to be sent on all connections; then new requests are answered busy.
+    public static let unsentBytesMax = 128 << 20
+    /// Bytes of the longest answer, roughly, that is reserved for a request whose answer has no known length.
+    public static let pageAnswerBytes = 256 << 10
+    /// Bytes of a receive buffer at first; it grows with a frame that is longer, as its bytes arrive.
+    public static let receiveBufferBytes = 256 << 10
+    /// Free receive buffers kept for reuse.
+    public static let receiveBuffersPooledMax = 32
+
+    // MARK: Verifier
+
+    /// Proofs that a worker verifies in one pass over the stages.
+    public static let proofsPerPassMax = 256
+    /// Proofs that a worker takes from one connection before it looks at the next one.
+    public static let proofsPerTurn = 32
+
+    // MARK: Storage
+
+    /// Mutations, and bytes of mutations, that one commit may carry.
+    public static let mutationsPerCommitMax = 16_384
+    public static let mutationBytesPerCommitMax = 16 << 20
+    /// Mutations, and bytes of mutations, that may wait for the writer; then the service answers busy.
+    public static let mutationsQueuedMax = 65_536
+    public static let mutationBytesQueuedMax = 64 << 20
+}

@@ -1,0 +1,21 @@
+import Synchronization
+
+/// The state behind `RandomSource.seeded`: one stream, shared by whoever holds the source.
+final class SeededState: Sendable {
+    private let state: Mutex<UInt64>
+
+    init(_ seed: UInt64) {
+        state = Mutex(seed | 1)
+    }
+
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) {
+        state.withLock { state in
+            for index in buffer.indices {
+                state ^= state >> 12
+                state ^= state << 25
+                state ^= state >> 27
+                buffer[index] = UInt8(truncatingIfNeeded: (state &* 0x2545_f491_4f6c_dd1d) >> 56)
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+/// Why the service could not answer a request. An invalid proof is never one:
+/// that is a `Verdict`.
+///
+/// Two errors are equal when their codes are; the reason is for people, and
+/// `detail` carries the number that the code speaks of (a limit, an operation).
+public struct ServiceError: Error, Sendable {
+    /// The code as on the wire; stable, listed in PROTOCOL.md.
+    public enum Code: UInt16, CaseIterable, Sendable {
+        // The frame: the connection is closed after the answer.
+        case unsupportedVersion = 1
+        case frameTooLarge = 2
+        case malformedFrame = 3
+        case tooManyConnections = 4
+
+        // The request: the connection goes on.
+        case unknownOperation = 16
+        case malformedRequest = 17
+        case limitExceeded = 18
+        case unknownCollaboration = 19
+        case collaborationExists = 20
+        case mutationConflict = 21
+        case changesTrimmed = 22
+
+        // The service's state: try again later, or call its operator.
+        case busy = 32
+        case shuttingDown = 33
+        case challengesExhausted = 34
+        case storageFull = 48
+        case storageFailed = 49
+        case storageDamaged = 50
+        case storageInUse = 51
+        case internalFault = 64
+
+        // Seen by a client only, never on the wire.
+        case connectionLost = 256
+        case connectionRefused = 257
+        case deadlineExceeded = 258
+        case cancelled = 259
+        case malformedAnswer = 260
+
+        /// The stable name: lower-case words joined by hyphens.
+        public var name: String {
+            switch self {
+            case .unsupportedVersion: "unsupported-version"
+            case .frameTooLarge: "frame-too-large"
+            case .malformedFrame: "malformed-frame"
+            case .tooManyConnections: "too-many-connections"
+            case .unknownOperation: "unknown-operation"
+            case .malformedRequest: "malformed-request"
+            case .limitExceeded: "limit-exceeded"
+            case .unknownCollaboration: "unknown-collaboration"
+            case .collaborationExists: "collaboration-exists"
+            case .mutationConflict: "mutation-conflict"
+            case .changesTrimmed: "changes-trimmed"
+            case .busy: "busy"
+            case .shuttingDown: "shutting-down"
+            case .challengesExhausted: "challenges-exhausted"
+            case .storageFull: "storage-full"
+            case .storageFailed: "storage-failed"
+            case .storageDamaged: "storage-damaged"
+            case .storageInUse: "storage-in-use"
+            case .internalFault: "internal-fault"
+            case .connectionLost: "connection-lost"
+            case .connectionRefused: "connection-refused"
+            case .deadlineExceeded: "deadline-exceeded"
+            case .cancelled: "cancelled"
+            case .malformedAnswer: "malformed-answer"
+            }
+        }
+
+        /// Whether the service closes the connection after this error, because it can't find the next frame
+        /// or does not want the peer.
+        public var closesConnection: Bool { rawValue < 16 }
+
+        /// Whether the same request may succeed later without anybody changing it.
+        public var isTransient: Bool {
+            switch self {
+            case .busy, .shuttingDown, .challengesExhausted, .tooManyConnections, .connectionLost, .connectionRefused,
+                .deadlineExceeded:
+                true
+            default: false
+            }
+        }
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// The number that the code speaks of: a limit, an operation, a version, an errno; otherwise zero.
+    public let detail: UInt32
+    /// One line for people: what was wrong and what to do.
+    public let reason: String
+
+    public init(_ code: Code, detail: UInt32 = 0, _ reason: String) {
+        self.code = code
+        self.detail = detail
+        self.reason = reason
+    }
+}
+
+extension ServiceError: Equatable {
+    public static func == (a: ServiceError, b: ServiceError) -> Bool { a.code == b.code }
+}
+
+extension ServiceError: CustomStringConvertible {
+    public var description: String { "\(code.name): \(reason)" }
+}

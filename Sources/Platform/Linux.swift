@@ -1,0 +1,75 @@
+// Everything that only Linux has; `Elsewhere.swift` has the same declarations for other systems.
+#if os(Linux)
+import CLinux
+import Foundation
+
+final class EpollPoller: Poller {
+    private let descriptor: CInt
+    private var events = [epoll_event](repeating: epoll_event(), count: 512)
+
+    init() throws(SystemFailure) {
+        descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard descriptor >= 0 else { throw SystemFailure("epoll_create1") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func watch(_ watched: CInt, for interest: Interest, isNew: Bool) throws(SystemFailure) {
+        var event = epoll_event()
+        if interest.contains(.reading) { event.events |= EPOLLIN.rawValue }
+        if interest.contains(.writing) { event.events |= EPOLLOUT.rawValue }
+        event.data.fd = watched
+        guard epoll_ctl(descriptor, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, watched, &event) == 0 else {
+            throw SystemFailure("epoll_ctl")
+        }
+    }
+
+    func forget(_ watched: CInt) {
+        var event = epoll_event()
+        _ = epoll_ctl(descriptor, EPOLL_CTL_DEL, watched, &event)
+    }
+
+    func wait(milliseconds: CInt, into ready: inout [Readiness]) {
+        ready.removeAll(keepingCapacity: true)
+        let count = epoll_wait(descriptor, &events, CInt(events.count), milliseconds)
+        guard count > 0 else { return }
+        for event in events[..<Int(count)] {
+            var interest: Interest = []
+            if event.events & EPOLLOUT.rawValue != 0 { interest.insert(.writing) }
+            if event.events & ~EPOLLOUT.rawValue != 0 { interest.insert(.reading) }
+            ready.append(Readiness(descriptor: event.data.fd, interest: interest))
+        }
+    }
+}
+
+package enum System {
+    /// `SOCK_STREAM` as a number.
+    package static let streamSocket = CInt(SOCK_STREAM.rawValue)
+    /// Flags of send(2) that keep a broken connection from raising SIGPIPE.
+    package static let sendFlags = CInt(MSG_NOSIGNAL)
+
+    /// Keeps a broken connection on `socket` from raising SIGPIPE; here `sendFlags` does.
+    package static func silenceBrokenPipe(_ socket: CInt) {}
+
+    /// Allocates blocks on disk for the first `bytes` bytes of the file, so that writing them can't fail
+    /// for lack of space. 0, or an errno.
+    package static func reserveSpace(_ descriptor: CInt, bytes: Int) -> CInt {
+        posix_fallocate(descriptor, 0, off_t(bytes))
+    }
+
+    /// Bytes of this process that are in memory now; 0 when unknown.
+    package static var residentBytes: Int {
+        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return 0 }
+        defer { close(file) }
+        var text = [UInt8](repeating: 0, count: 128)
+        let count = read(file, &text, text.count)
+        guard count > 0 else { return 0 }
+        let fields = String(decoding: text[..<count], as: UTF8.self).split(separator: " ")
+        guard fields.count > 1, let pages = Int(fields[1]) else { return 0 }
+        return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
+    }
+}
+#endif

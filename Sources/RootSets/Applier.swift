@@ -1,0 +1,328 @@
+import CLMDB
+import Core
+
+/// Applies mutations inside one write transaction.
+///
+/// Deterministic: the same mutations in the same order make the same sets and
+/// the same log, without clock or randomness. What can be refused is refused
+/// before anything is written, so a refusal leaves the transaction usable.
+struct Applier {
+    private let transaction: WriteTransaction
+    private let environment: StorageEnvironment
+    private var totals: Totals
+    private var key: [UInt8] = []
+    private var value: [UInt8] = []
+
+    /// Roots in a bucket after which it is split. The largest node that LMDB keeps inside a 4 KiB page is
+    /// 2,038 bytes: its 8-byte header, a head key of 129 and a value of 16 + 58 * 32 just fit; two less
+    /// leave room for a bounded key.
+    static let bucketRootsMax = 56
+    /// A bucket with no more roots than this is merged into the next one when both then fill less than
+    /// three quarters of a bucket.
+    static let bucketRootsFew = 14
+
+    init(_ transaction: WriteTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
+        self.transaction = transaction
+        self.environment = environment
+        totals = try transaction.get(environment.meta, Array("totals".utf8)).map { value throws(StorageFailure) in
+            try Totals(reading: value)
+        } ?? Totals()
+    }
+
+    /// Applies one mutation and logs it, or finds that it was applied before, or refuses it with an error
+    /// code. A thrown failure means that the transaction must be given up.
+    ///
+    /// `spaceLeft`: whether mutations that need space may go on.
+    mutating func apply(
+        _ mutation: Mutation, spaceLeft: Bool
+    ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
+        if let repeated = try receipt(ofRepeated: mutation) { return repeated }
+        let changed: UInt64
+        switch mutation.change {
+        case .createCollaboration(let identifier, let policy):
+            if let present = try head(of: identifier) {
+                guard present.policy == policy else {
+                    return .failure(
+                        ServiceError(.collaborationExists, "\(identifier) exists already with another policy"))
+                }
+                changed = 0
+            } else {
+                guard spaceLeft else { return .failure(Applier.noSpace) }
+                try writeHead(of: identifier, HeadHeader(policy: policy, rootCount: 0), [])
+                totals.collaborations += 1
+                changed = 1
+            }
+        case .dropCollaboration(let identifier):
+            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
+            try drop(identifier)
+            totals.collaborations -= 1
+            totals.roots -= present.rootCount
+            changed = 1
+        case .addRoots(let identifier, let roots):
+            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
+            guard spaceLeft else { return .failure(Applier.noSpace) }
+            changed = try edit(identifier, present, roots.sorted(), adding: true)
+            totals.roots += changed
+        case .removeRoots(let identifier, let roots):
+            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
+            changed = try edit(identifier, present, roots.sorted(), adding: false)
+            totals.roots -= changed
+        }
+        try log(mutation, changed: changed)
+        return .success(MutationReceipt(sequence: totals.sequence, changed: changed, isRepeat: false))
+    }
+
+    /// Drops the oldest records while the log is larger than `bytes`, but never the last one, and no more
+    /// than `count` records, so that a commit stays short. Then writes the totals: to be called last.
+    mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
+        var left = count
+        while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
+            let key = bigEndianBytes(totals.firstSequence)
+            guard let record = try transaction.get(environment.log, key), record.count >= LogRecord.headerBytes else {
+                throw .damaged("change-log record \(totals.firstSequence) is missing")
+            }
+            totals.logBytes -= min(totals.logBytes, UInt64(record.count))
+            let identifier = Array(record[..<16])
+            try transaction.delete(environment.mutations, identifier)
+            try transaction.delete(environment.log, key)
+            totals.firstSequence += 1
+            left -= 1
+        }
+        try transaction.put(environment.meta, Array("totals".utf8), totals.bytes)
+    }
+
+    // MARK: The log
+
+    private func receipt(
+        ofRepeated mutation: Mutation
+    ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError>? {
+        let identifier = withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) }
+        guard let value = try transaction.get(environment.mutations, identifier) else { return nil }
+        guard value.count == 8 else { throw .damaged("the record of mutation \(mutation.identifier) is damaged") }
+        let sequence = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+        guard let record = try transaction.get(environment.log, bigEndianBytes(sequence)) else {
+            throw .damaged("change-log record \(sequence) is missing")
+        }
+        let first = try LogRecord.decode(record, sequence: sequence)
+        guard first.mutation == mutation else {
+            return .failure(
+                ServiceError(
+                    .mutationConflict, "mutation \(mutation.identifier) was applied before with other content"))
+        }
+        return .success(MutationReceipt(sequence: sequence, changed: first.changed, isRepeat: true))
+    }
+
+    private mutating func log(_ mutation: Mutation, changed: UInt64) throws(StorageFailure) {
+        totals.sequence += 1
+        LogRecord.encode(mutation, changed: changed, into: &value)
+        try transaction.put(environment.log, bigEndianBytes(totals.sequence), value, appending: true)
+        totals.logBytes += UInt64(value.count)
+        try transaction.put(
+            environment.mutations, withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) },
+            withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) })
+    }
+
+    // MARK: Buckets
+
+    private static let noSpace = ServiceError(
+        .storageFull, "the storage is full: remove root hashes or give it more room; removals still work")
+
+    private func unknown(_ identifier: CollaborationIdentifier) -> ServiceError {
+        ServiceError(.unknownCollaboration, "there is no collaboration \(identifier)")
+    }
+
+    private func head(of identifier: CollaborationIdentifier) throws(StorageFailure) -> HeadHeader? {
+        try transaction.get(environment.sets, headKey(identifier)).map { value throws(StorageFailure) in
+            try HeadHeader(reading: value)
+        }
+    }
+
+    private func headKey(_ identifier: CollaborationIdentifier) -> [UInt8] {
+        identifier.utf8 + CollectionOfOne(BucketKey.head)
+    }
+
+    private func boundedKey(_ identifier: CollaborationIdentifier, _ bound: UInt64) -> [UInt8] {
+        identifier.utf8 + CollectionOfOne(BucketKey.bounded) + bigEndianBytes(bound)
+    }
+
+    private mutating func writeHead(
+        of identifier: CollaborationIdentifier, _ header: HeadHeader, _ roots: ArraySlice<Digest>
+    ) throws(StorageFailure) {
+        value.removeAll(keepingCapacity: true)
+        header.append(to: &value)
+        roots.withUnsafeBytes { value.append(contentsOf: $0) }
+        try transaction.put(environment.sets, headKey(identifier), value)
+    }
+
+    private mutating func writeBucket(key: [UInt8], _ roots: ArraySlice<Digest>) throws(StorageFailure) {
+        value.removeAll(keepingCapacity: true)
+        roots.withUnsafeBytes { value.append(contentsOf: $0) }
+        try transaction.put(environment.sets, key, value)
+    }
+
+    /// One bucket read out of the map.
+    private struct Bucket {
+        let key: [UInt8]
+        /// `nil` for the head.
+        let bound: UInt64?
+        let roots: [Digest]
+    }
+
+    /// The bucket at or behind `key`, which must be one of the collaboration's.
+    private func bucket(
+        of identifier: CollaborationIdentifier, atOrAfter key: [UInt8]
+    ) throws(StorageFailure) -> Bucket {
+        try transaction.withCursor(environment.sets) { cursor throws(StorageFailure) in
+            var found = MDB_val()
+            var value = MDB_val()
+            let code = withMDBValue(key) { wanted in
+                found = wanted.pointee
+                return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
+            }
+            try check(code, "reading a bucket")
+            let foundKey = Array(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
+            let name = identifier.utf8
+            guard foundKey.count > name.count, foundKey.starts(with: name) else {
+                throw .damaged("a collaboration's last bucket is missing")
+            }
+            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+            let isHead = foundKey[name.count] == BucketKey.head
+            let packed = PackedRoots(
+                isHead ? UnsafeRawBufferPointer(rebasing: bytes.dropFirst(HeadHeader.byteCount)) : bytes)
+            let bound = isHead ? nil : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            return Bucket(key: foundKey, bound: bound, roots: (0..<packed.count).map { packed[$0] })
+        }
+    }
+
+    /// Adds or removes `roots` (ascending, repeats allowed) and returns how many came or went.
+    private mutating func edit(
+        _ identifier: CollaborationIdentifier, _ header: HeadHeader, _ roots: [Digest], adding: Bool
+    ) throws(StorageFailure) -> UInt64 {
+        var changed: UInt64 = 0
+        var next = roots.startIndex
+        while next < roots.endIndex {
+            let bucket = try bucket(of: identifier, atOrAfter: boundedKey(identifier, roots[next].prefix))
+            var end = roots.endIndex
+            if let bound = bucket.bound {
+                end = next
+                while end < roots.endIndex, roots[end].prefix <= bound { end += 1 }
+            }
+            let edited = adding
+                ? merge(bucket.roots, roots[next..<end]) : subtract(bucket.roots, roots[next..<end])
+            if edited.count != bucket.roots.count {
+                changed += UInt64(abs(edited.count - bucket.roots.count))
+                try replace(bucket, with: edited, of: identifier, header)
+            }
+            next = end
+        }
+        if changed > 0 {
+            // The head's header counts the whole set; its roots may just have been rewritten.
+            let count = adding ? header.rootCount + changed : header.rootCount - changed
+            let head = try bucket(of: identifier, atOrAfter: headKey(identifier))
+            try writeHead(of: identifier, HeadHeader(policy: header.policy, rootCount: count), head.roots[...])
+        }
+        return changed
+    }
+
+    /// Puts `roots` where `bucket` was: split when there are too many, merged with the next bucket when
+    /// there are few.
+    private mutating func replace(
+        _ bucket: Bucket, with roots: [Digest], of identifier: CollaborationIdentifier, _ header: HeadHeader
+    ) throws(StorageFailure) {
+        var rest = roots[...]
+        if bucket.bound != nil, roots.count <= Applier.bucketRootsFew {
+            let next = try self.bucket(of: identifier, atOrAfter: bucket.key + [0])
+            if roots.isEmpty || roots.count + next.roots.count <= Applier.bucketRootsMax * 3 / 4 {
+                try transaction.delete(environment.sets, bucket.key)
+                if !roots.isEmpty {
+                    try write(roots[...] + next.roots[...], as: next, of: identifier, header)
+                }
+                return
+            }
+        }
+        while rest.count > Applier.bucketRootsMax {
+            // Even pieces that leave room to grow: a full one would be split again by the next root.
+            let pieces = rest.count / (Applier.bucketRootsMax * 3 / 4) + 1
+            guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else { break }
+            let piece = rest[..<cut]
+            try writeBucket(key: boundedKey(identifier, rest[cut - 1].prefix), piece)
+            rest = rest[cut...]
+        }
+        try write(rest, as: bucket, of: identifier, header)
+    }
+
+    private mutating func write(
+        _ roots: ArraySlice<Digest>, as bucket: Bucket, of identifier: CollaborationIdentifier, _ header: HeadHeader
+    ) throws(StorageFailure) {
+        if bucket.bound == nil {
+            try writeHead(of: identifier, header, roots)
+        } else {
+            try writeBucket(key: bucket.key, roots)
+        }
+    }
+
+    /// The position nearest to `middle` whose root has another prefix than the one before, so that a bound
+    /// can stand between them; `nil` when all prefixes are equal (then the bucket just grows).
+    private func boundary(in roots: ArraySlice<Digest>, near middle: Int) -> Int? {
+        for distance in 0..<roots.count {
+            for position in [middle + distance, middle - distance]
+            where position > roots.startIndex && position < roots.endIndex
+                && roots[position - 1].prefix != roots[position].prefix
+            {
+                return position
+            }
+        }
+        return nil
+    }
+
+    private func merge(_ present: [Digest], _ added: ArraySlice<Digest>) -> [Digest] {
+        var merged: [Digest] = []
+        merged.reserveCapacity(present.count + added.count)
+        var index = 0
+        for root in added {
+            while index < present.count, present[index] < root {
+                merged.append(present[index])
+                index += 1
+            }
+            if merged.last == root || (index < present.count && present[index] == root) { continue }
+            merged.append(root)
+        }
+        merged.append(contentsOf: present[index...])
+        return merged
+    }
+
+    private func subtract(_ present: [Digest], _ removed: ArraySlice<Digest>) -> [Digest] {
+        var left: [Digest] = []
+        left.reserveCapacity(present.count)
+        var next = removed.startIndex
+        for root in present {
+            while next < removed.endIndex, removed[next] < root { next += 1 }
+            if next < removed.endIndex, removed[next] == root { continue }
+            left.append(root)
+        }
+        return left
+    }
+
+    /// Deletes every bucket of the collaboration.
+    private func drop(_ identifier: CollaborationIdentifier) throws(StorageFailure) {
+        let name = identifier.utf8
+        try transaction.withCursor(environment.sets) { cursor throws(StorageFailure) in
+            while true {
+                var found = MDB_val()
+                var value = MDB_val()
+                let code = withMDBValue(name + CollectionOfOne(BucketKey.bounded)) { wanted in
+                    found = wanted.pointee
+                    return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
+                }
+                try check(code, "dropping a collaboration")
+                let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
+                guard key.count > name.count, key.starts(with: name) else {
+                    throw .damaged("a collaboration's last bucket is missing")
+                }
+                let isHead = key[name.count] == BucketKey.head
+                try check(mdb_cursor_del(cursor, 0), "dropping a collaboration")
+                if isHead { return }
+            }
+        }
+    }
+}

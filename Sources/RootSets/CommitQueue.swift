@@ -1,0 +1,182 @@
+import CLMDB
+import Core
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Mutations on their way to the disk: one writer thread takes whatever waits,
+/// commits it together, and only then tells each client.
+final class CommitQueue: Sendable {
+    typealias Completion = @Sendable (Result<MutationReceipt, ServiceError>) -> Void
+
+    private struct Pending: Sendable {
+        let mutation: Mutation
+        let bytes: Int
+        let completion: Completion
+    }
+
+    private struct State {
+        var waiting: [Pending] = []
+        var waitingBytes = 0
+        var isWriterAsleep = false
+        var isClosed = false
+    }
+
+    private let environment: StorageEnvironment
+    private let configuration: RootSets.Configuration
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+    /// Commits made, and mutations in them.
+    let commits = Atomic<UInt64>(0)
+    let committed = Atomic<UInt64>(0)
+
+    init(_ environment: StorageEnvironment, _ configuration: RootSets.Configuration) {
+        self.environment = environment
+        self.configuration = configuration
+    }
+
+    func start() {
+        let writer = Thread { self.run() }
+        writer.name = "rootgate writer"
+        writer.start()
+    }
+
+    /// `completion` is called on the writer's thread once the mutation is durable or refused, or at once
+    /// with `busy` or `shuttingDown`.
+    func submit(_ mutation: Mutation, completion: @escaping Completion) {
+        let bytes = CommitQueue.weight(of: mutation)
+        let refusal: ServiceError? = state.withLock { state in
+            if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
+            guard state.waiting.count < Limits.mutationsQueuedMax,
+                state.waitingBytes + bytes <= Limits.mutationBytesQueuedMax
+            else { return ServiceError(.busy, "too many mutations wait for the disk: try again later") }
+            state.waiting.append(Pending(mutation: mutation, bytes: bytes, completion: completion))
+            state.waitingBytes += bytes
+            if state.isWriterAsleep {
+                state.isWriterAsleep = false
+                wake.signal()
+            }
+            return nil
+        }
+        if let refusal { completion(.failure(refusal)) }
+    }
+
+    /// Mutations that wait.
+    var depth: Int { state.withLock { $0.waiting.count } }
+
+    /// Refuses new mutations, commits what waits, ends the writer.
+    func close() {
+        let wasClosed = state.withLock { state in
+            let wasClosed = state.isClosed
+            state.isClosed = true
+            if state.isWriterAsleep {
+                state.isWriterAsleep = false
+                wake.signal()
+            }
+            return wasClosed
+        }
+        if !wasClosed { ended.wait() }
+    }
+
+    private static func weight(of mutation: Mutation) -> Int {
+        switch mutation.change {
+        case .addRoots(_, let roots), .removeRoots(_, let roots): 256 + roots.count * Digest.byteCount
+        case .createCollaboration, .dropCollaboration: 256
+        }
+    }
+
+    // MARK: The writer
+
+    private func run() {
+        while let group = nextGroup() {
+            commit(group)
+        }
+        ended.signal()
+    }
+
+    /// Everything that waits, up to the size of one commit; `nil` once closed and empty.
+    private func nextGroup() -> ArraySlice<Pending>? {
+        while true {
+            let (group, isClosed) = state.withLock { state -> (ArraySlice<Pending>?, Bool) in
+                guard !state.waiting.isEmpty else {
+                    state.isWriterAsleep = !state.isClosed
+                    return (nil, state.isClosed)
+                }
+                var count = 0
+                var bytes = 0
+                while count < state.waiting.count, count < Limits.mutationsPerCommitMax,
+                    count == 0 || bytes + state.waiting[count].bytes <= Limits.mutationBytesPerCommitMax
+                {
+                    bytes += state.waiting[count].bytes
+                    count += 1
+                }
+                state.waitingBytes -= bytes
+                if count == state.waiting.count {
+                    let all = state.waiting
+                    state.waiting = []
+                    return (all[...], false)
+                }
+                let group = state.waiting[..<count]
+                state.waiting.removeFirst(count)
+                return (group, false)
+            }
+            if let group { return group }
+            if isClosed { return nil }
+            wake.wait()
+        }
+    }
+
+    /// Commits the group in one transaction. When the space runs out on the way nothing of it stays, and
+    /// the mutations are committed one by one, so that those that free space go through.
+    private func commit(_ group: ArraySlice<Pending>) {
+        do throws(StorageFailure) {
+            let results = try attempt(group)
+            // Only what was made durable is told.
+            for (pending, result) in zip(group, results) { pending.completion(result) }
+        } catch {
+            guard error.isLackOfSpace, group.count > 1 else {
+                for pending in group { pending.completion(.failure(error.asServiceError)) }
+                return
+            }
+            for index in group.indices { commit(group[index...index]) }
+        }
+    }
+
+    private func attempt(
+        _ group: ArraySlice<Pending>
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        let transaction = try WriteTransaction(environment.handle)
+        let hasSpace = try hasSpace(transaction)
+        var applier = try Applier(transaction, environment)
+        var results: [Result<MutationReceipt, ServiceError>] = []
+        results.reserveCapacity(group.count)
+        var isWritten = false
+        for pending in group {
+            let result = try applier.apply(pending.mutation, spaceLeft: hasSpace)
+            if case .success(let receipt) = result, !receipt.isRepeat { isWritten = true }
+            results.append(result)
+        }
+        // Refusals and repeats of durable mutations alone need no commit.
+        guard isWritten else { return results }
+        try applier.finish(trimmingLogTo: UInt64(configuration.logRetentionBytes), count: 64 + 2 * group.count)
+        try transaction.commit()
+        commits.add(1, ordering: .relaxed)
+        committed.add(UInt64(group.count), ordering: .relaxed)
+        return results
+    }
+
+    /// Whether mutations that need space may go on: the quota is not used up and the reserve for removals
+    /// is still free on the disk.
+    private func hasSpace(_ transaction: WriteTransaction) throws(StorageFailure) -> Bool {
+        let limit = configuration.sizeLimitBytes
+        guard try environment.usedBytes(above: limit / 8 * 7, in: transaction) < limit else { return false }
+        do throws(StorageFailure) {
+            try environment.reserve(configuration.reserveBytes)
+            return true
+        } catch {
+            if error.isLackOfSpace { return false }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Core
+import Foundation
+
+/// The right to a data directory, held until `deinit`: an flock(2) on a file of
+/// its own, which ends with the process however that ends.
+final class DirectoryLock: Sendable {
+    private let descriptor: CInt
+
+    /// Makes the directory (mode 700) when it is missing.
+    ///
+    /// Throws `storageInUse` when somebody holds it, `storageFailed` when it can't be made or opened.
+    init(directory: String) throws(ServiceError) {
+        func failure(_ action: String) -> ServiceError {
+            let number = errno
+            return ServiceError(
+                number == ENOSPC ? .storageFull : .storageFailed, detail: UInt32(bitPattern: number),
+                "\(action) \(directory): \(String(cString: strerror(number)))")
+        }
+        if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
+        descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("opening the data directory") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let held = errno == EWOULDBLOCK
+            let error = failure("locking the data directory")
+            close(descriptor)
+            throw held
+                ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+}
+
+/// The file's length in bytes; `nil` when it can't be read.
+func fileBytes(_ descriptor: CInt) -> Int? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
+}

@@ -1,0 +1,217 @@
+import Core
+
+// The four databases of the environment. Integers are little-endian unless said otherwise.
+//
+// `sets`: root hashes, packed into sorted buckets, so that one look-up of a small collaboration finds
+//   its policy and its whole set, and a root costs little more than its 32 bytes.
+//
+//     key of the head bucket     identifier 01
+//     value                      header (16 bytes), then root hashes in ascending order
+//     key of any other bucket    identifier 00 bound (8 bytes, big-endian)
+//     value                      root hashes in ascending order
+//
+//   A bucket with a bound holds the roots whose first eight bytes are <= its bound and > the bound
+//   before; the head holds the rest. Identifiers have no control bytes, so the buckets of one
+//   collaboration stand together, bounds ascending, head last, and the first key at or after
+//   (identifier 00 prefix) is the bucket that a root with that prefix is in.
+//
+// `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
+// `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
+// `meta`: "format" -> 4 bytes, "totals" -> `Totals`.
+
+enum BucketKey {
+    static let bounded: UInt8 = 0
+    static let head: UInt8 = 1
+    static let capacity = Limits.collaborationBytesMax + 9
+}
+
+/// The 16 bytes before the roots of a head bucket:
+/// format (1 byte, 1), policy (1), zero (2), nonce window in seconds (4), roots in the whole set (8).
+struct HeadHeader {
+    static let byteCount = 16
+
+    var policy: ProofPolicy
+    var rootCount: UInt64
+
+    init(policy: ProofPolicy, rootCount: UInt64) {
+        self.policy = policy
+        self.rootCount = rootCount
+    }
+
+    init(reading value: UnsafeRawBufferPointer) throws(StorageFailure) {
+        guard value.count >= HeadHeader.byteCount, (value.count - HeadHeader.byteCount) % Digest.byteCount == 0,
+            value[0] == 1,
+            let policy = ProofPolicy(
+                kind: value[1], windowSeconds: UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+        else { throw .damaged("a collaboration's record is damaged") }
+        self.policy = policy
+        rootCount = UInt64(littleEndian: value.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    }
+
+    func append(to bytes: inout [UInt8]) {
+        let code = policy.code
+        bytes.append(1)
+        bytes.append(code.kind)
+        bytes.append(0)
+        bytes.append(0)
+        withUnsafeBytes(of: code.windowSeconds.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: rootCount.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+}
+
+/// Counts over the whole environment, kept in the transaction that changes them.
+struct Totals {
+    static let byteCount = 40
+
+    /// The last sequence given out; 0 before the first.
+    var sequence: UInt64 = 0
+    /// The first sequence that the log still has; `sequence + 1` when it is empty.
+    var firstSequence: UInt64 = 1
+    /// Bytes of the log's values.
+    var logBytes: UInt64 = 0
+    var collaborations: UInt64 = 0
+    var roots: UInt64 = 0
+
+    init() {}
+
+    init(reading value: UnsafeRawBufferPointer) throws(StorageFailure) {
+        guard value.count == Totals.byteCount else { throw .damaged("the totals are damaged") }
+        func word(_ index: Int) -> UInt64 {
+            UInt64(littleEndian: value.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+        }
+        sequence = word(0)
+        firstSequence = word(1)
+        logBytes = word(2)
+        collaborations = word(3)
+        roots = word(4)
+    }
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        for word in [sequence, firstSequence, logBytes, collaborations, roots] {
+            withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        return bytes
+    }
+}
+
+/// The bytes of one change-log record:
+/// mutation identifier (16), kind (1), identifier length (1), policy (1), zero (1), window in seconds or
+/// number of roots (4), changed (8), collaboration identifier, roots.
+struct LogRecord {
+    static let headerBytes = 32
+    static let changedOffset = 24
+
+    private enum Kind {
+        static let create: UInt8 = 1
+        static let drop: UInt8 = 2
+        static let add: UInt8 = 3
+        static let remove: UInt8 = 4
+    }
+
+    /// Replaces the contents of `bytes` with the record of `mutation`.
+    static func encode(_ mutation: Mutation, changed: UInt64, into bytes: inout [UInt8]) {
+        bytes.removeAll(keepingCapacity: true)
+        var kind = Kind.drop
+        var policy: UInt8 = 0
+        var number: UInt32 = 0
+        var roots: [Digest] = []
+        switch mutation.change {
+        case .createCollaboration(_, let chosen):
+            kind = Kind.create
+            (policy, number) = chosen.code
+        case .dropCollaboration: break
+        case .addRoots(_, let added):
+            (kind, roots, number) = (Kind.add, added, UInt32(added.count))
+        case .removeRoots(_, let removed):
+            (kind, roots, number) = (Kind.remove, removed, UInt32(removed.count))
+        }
+        let name = mutation.change.collaboration.utf8
+        withUnsafeBytes(of: mutation.identifier.value.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(kind)
+        bytes.append(UInt8(name.count))
+        bytes.append(policy)
+        bytes.append(0)
+        withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: changed.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: name)
+        roots.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    }
+
+    static func changed(in value: UnsafeRawBufferPointer) throws(StorageFailure) -> UInt64 {
+        guard value.count >= headerBytes else { throw .damaged("a change-log record is damaged") }
+        return UInt64(littleEndian: value.loadUnaligned(fromByteOffset: changedOffset, as: UInt64.self))
+    }
+
+    static func decode(_ value: UnsafeRawBufferPointer, sequence: UInt64) throws(StorageFailure) -> LoggedMutation {
+        let damage = StorageFailure.damaged("change-log record \(sequence) is damaged")
+        let changed = try changed(in: value)
+        let identifier = UInt128(littleEndian: value.loadUnaligned(fromByteOffset: 0, as: UInt128.self))
+        let nameEnd = headerBytes + Int(value[17])
+        let number = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 20, as: UInt32.self))
+        guard nameEnd <= value.count,
+            let collaboration = CollaborationIdentifier(utf8: UnsafeRawBufferPointer(rebasing: value[headerBytes..<nameEnd]))
+        else { throw damage }
+        var roots: [Digest] = []
+        if value[16] == Kind.add || value[16] == Kind.remove {
+            guard let base = value.baseAddress, value.count - nameEnd == Int(number) * Digest.byteCount else {
+                throw damage
+            }
+            roots = (0..<Int(number)).map { Digest(at: base + nameEnd + $0 * Digest.byteCount) }
+        }
+        let change: Change
+        switch value[16] {
+        case Kind.create:
+            guard let policy = ProofPolicy(kind: value[18], windowSeconds: number) else { throw damage }
+            change = .createCollaboration(collaboration, policy)
+        case Kind.drop: change = .dropCollaboration(collaboration)
+        case Kind.add: change = .addRoots(collaboration, roots)
+        case Kind.remove: change = .removeRoots(collaboration, roots)
+        default: throw damage
+        }
+        return LoggedMutation(
+            sequence: sequence, changed: changed,
+            mutation: Mutation(identifier: MutationIdentifier(identifier), change))
+    }
+}
+
+/// Ascending root hashes inside a bucket's value, borrowed from the map.
+struct PackedRoots {
+    let start: UnsafeRawPointer?
+    let count: Int
+
+    /// `bytes`: a multiple of 32.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        start = bytes.baseAddress
+        count = bytes.count / Digest.byteCount
+    }
+
+    subscript(index: Int) -> Digest {
+        guard let start else { return .zero }
+        return Digest(at: start + index * Digest.byteCount)
+    }
+
+    /// The position of the first root that is not below `root`.
+    func lowerBound(of root: Digest) -> Int {
+        guard let start else { return 0 }
+        let prefix = root.prefix
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            let address = start + middle * Digest.byteCount
+            let other = UInt64(bigEndian: address.loadUnaligned(as: UInt64.self))
+            if other < prefix || (other == prefix && Digest(at: address) < root) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    func contains(_ root: Digest) -> Bool {
+        let position = lowerBound(of: root)
+        return position < count && self[position] == root
+    }
+}

@@ -1,0 +1,117 @@
+package import Core
+import Dispatch
+import Synchronization
+
+/// Every collaboration's set of root hashes, with the ordered, durable log of
+/// what changed them, in one LMDB environment.
+///
+/// Reads never wait for writes. Mutations go through one writer, which commits
+/// many clients' together and acknowledges only what is durable.
+package final class RootSets: Sendable {
+    package struct Configuration: Sendable {
+        /// Where the files are; made when missing.
+        package var directory: String
+        /// Bytes of data after which adds are refused. The default is 16 GiB.
+        package var sizeLimitBytes: Int
+        /// Bytes beyond the limit that are kept for removals, on the disk and in the map.
+        package var reserveBytes: Int
+        /// Bytes of change log that are kept; older records are dropped, and with them the memory of their
+        /// mutation identifiers. The default is 256 MiB.
+        package var logRetentionBytes: Int
+
+        package init(
+            directory: String, sizeLimitBytes: Int = 16 << 30, reserveBytes: Int = 16 << 20,
+            logRetentionBytes: Int = 256 << 20
+        ) {
+            self.directory = directory
+            self.sizeLimitBytes = sizeLimitBytes
+            self.reserveBytes = reserveBytes
+            self.logRetentionBytes = logRetentionBytes
+        }
+    }
+
+    private let environment: StorageEnvironment
+    private let readers: ReadTransactionPool
+    private let queue: CommitQueue
+
+    /// Opens the storage or makes it.
+    ///
+    /// Throws `storageInUse`, `storageDamaged`, `storageFull` or `storageFailed`.
+    package init(_ configuration: Configuration) throws(ServiceError) {
+        // A commit copies the pages that it changes before the old ones are free: the map has room for the
+        // largest commit on top of the limit and the reserve. It is address space, not memory or disk.
+        let mapBytes = configuration.sizeLimitBytes + configuration.reserveBytes + (256 << 20)
+        environment = try StorageEnvironment(directory: configuration.directory, mapBytes: mapBytes)
+        readers = ReadTransactionPool(environment)
+        queue = CommitQueue(environment, configuration)
+        queue.start()
+    }
+
+    deinit {
+        queue.close()
+    }
+
+    /// Commits what waits and refuses everything after.
+    package func close() {
+        queue.close()
+    }
+
+    /// Lends all sets as of now: everything acknowledged before this call is in it.
+    ///
+    /// Throws what `body` throws, or `storageFailed`, `storageDamaged`, `busy`.
+    package func read<R>(
+        _ body: (borrowing Snapshot) throws(ServiceError) -> R
+    ) throws(ServiceError) -> R {
+        var result: Result<R, ServiceError>?
+        do throws(StorageFailure) {
+            try readers.withTransaction { transaction throws(StorageFailure) in
+                do throws(ServiceError) {
+                    result = .success(try body(Snapshot(transaction, environment)))
+                } catch {
+                    result = .failure(error)
+                }
+            }
+        } catch {
+            throw error.asServiceError
+        }
+        guard let result else { throw ServiceError(.internalFault, "a read ended without a result") }
+        return try result.get()
+    }
+
+    /// Queues a mutation. `completion` is called once, on the writer's thread when the mutation is durable
+    /// or refused, or at once with `busy` or `shuttingDown`.
+    package func submit(
+        _ mutation: Mutation, completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
+    ) {
+        queue.submit(mutation, completion: completion)
+    }
+
+    /// Applies a mutation and waits until it is durable; for tools and tests.
+    ///
+    /// Throws why it was refused.
+    @discardableResult
+    package func apply(_ mutation: Mutation) throws(ServiceError) -> MutationReceipt {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Outcome()
+        submit(mutation) { result in
+            outcome.result.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        guard let result = outcome.result.withLock({ $0 }) else {
+            throw ServiceError(.internalFault, "a mutation ended without a result")
+        }
+        return try result.get()
+    }
+
+    private final class Outcome: Sendable {
+        let result = Mutex<Result<MutationReceipt, ServiceError>?>(nil)
+    }
+
+    /// Mutations that wait for the writer.
+    package var queueDepth: Int { queue.depth }
+    /// Commits since the start, and mutations in them.
+    package var commitCounts: (commits: UInt64, mutations: UInt64) {
+        (queue.commits.load(ordering: .relaxed), queue.committed.load(ordering: .relaxed))
+    }
+}

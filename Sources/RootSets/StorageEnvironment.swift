@@ -1,0 +1,124 @@
+import CLMDB
+import Core
+import Foundation
+import Platform
+
+/// One LMDB environment: the files of a data directory, opened by this process alone.
+///
+/// Sendable without the compiler's proof: an `MDB_env` may be used by many
+/// threads; all fields are set in `init` and never change.
+final class StorageEnvironment: @unchecked Sendable {
+    let handle: OpaquePointer
+    let sets: MDB_dbi
+    let log: MDB_dbi
+    let mutations: MDB_dbi
+    let meta: MDB_dbi
+    let pageBytes: Int
+    private let lock: DirectoryLock
+    private let dataDescriptor: CInt
+
+    static let format: UInt32 = 1
+
+    /// Opens the environment in `directory`, makes it when it is not there.
+    ///
+    /// `mapBytes`: the size that the data file can grow to.
+    /// Throws `storageInUse` when another process or object has it open, `storageDamaged` when a file is
+    /// not what this version writes or is cut short, `storageFailed` or `storageFull` for the rest.
+    init(directory: String, mapBytes: Int) throws(ServiceError) {
+        lock = try DirectoryLock(directory: directory)
+        var environment: OpaquePointer?
+        do throws(StorageFailure) {
+            try check(mdb_env_create(&environment), "making the storage environment")
+            guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
+            do throws(StorageFailure) {
+                try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
+                try check(mdb_env_set_maxdbs(environment, 4), "setting the number of databases")
+                try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
+                // NOTLS: read transactions are pooled and move between threads.
+                try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), "opening \(directory)")
+                var stale: CInt = 0
+                try check(mdb_reader_check(environment, &stale), "clearing stale readers")
+                (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
+                (sets, log, mutations, meta) = try StorageEnvironment.openDatabases(in: environment)
+            } catch {
+                mdb_env_close(environment)
+                throw error
+            }
+            handle = environment
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    deinit {
+        mdb_env_close(handle)
+    }
+
+    /// The data file must be as long as its newest root page says: reading past its end would be a bus error.
+    private static func checkFile(
+        of environment: OpaquePointer
+    ) throws(StorageFailure) -> (pageBytes: Int, descriptor: CInt) {
+        var information = MDB_envinfo()
+        var statistics = MDB_stat()
+        var descriptor: CInt = -1
+        try check(mdb_env_info(environment, &information), "reading the storage's state")
+        try check(mdb_env_stat(environment, &statistics), "reading the storage's state")
+        try check(mdb_env_get_fd(environment, &descriptor), "reading the storage's state")
+        let needed = (information.me_last_pgno + 1) * Int(statistics.ms_psize)
+        guard let present = fileBytes(descriptor), present >= needed else {
+            throw .damaged("the data file is shorter than its contents (\(needed) bytes)")
+        }
+        return (Int(statistics.ms_psize), descriptor)
+    }
+
+    private static func openDatabases(
+        in environment: OpaquePointer
+    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi) {
+        let transaction = try WriteTransaction(environment)
+        func open(_ name: String) throws(StorageFailure) -> MDB_dbi {
+            var database: MDB_dbi = 0
+            try check(mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE), &database), "opening \(name)")
+            return database
+        }
+        let databases = (try open("sets"), try open("log"), try open("mutations"), try open("meta"))
+        let formatKey = Array("format".utf8)
+        if let value = try transaction.get(databases.3, formatKey) {
+            let found = value.count == 4 ? UInt32(littleEndian: value.loadUnaligned(as: UInt32.self)) : 0
+            guard found == format else {
+                throw StorageFailure(
+                    MDB_VERSION_MISMATCH, "the data has format \(found), this version reads format \(format)")
+            }
+        } else {
+            try transaction.put(databases.3, formatKey, withUnsafeBytes(of: format.littleEndian) { Array($0) })
+        }
+        try transaction.commit()
+        return databases
+    }
+
+    /// Pages that hold something as of the last commit, and their bytes.
+    ///
+    /// Reads the list of free pages only when the file has grown near `threshold` bytes.
+    func usedBytes(above threshold: Int, in transaction: WriteTransaction) throws(StorageFailure) -> Int {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let high = (information.me_last_pgno + 1) * pageBytes
+        guard high > threshold else { return high }
+        return high - (try transaction.freePages()) * pageBytes
+    }
+
+    /// Makes sure that the disk has blocks for everything in the file and `bytes` more.
+    func reserve(_ bytes: Int) throws(StorageFailure) {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let used = (information.me_last_pgno + 1) * pageBytes
+        guard let present = fileBytes(dataDescriptor) else { throw StorageFailure(errno, "reading the data file's size") }
+        guard present < used + bytes else { return }
+        // In steps, so that most commits find the space already there.
+        let failure = System.reserveSpace(dataDescriptor, bytes: used + 2 * bytes)
+        guard failure != 0 else { return }
+        try check(System.reserveSpace(dataDescriptor, bytes: used + bytes), "reserving disk space")
+    }
+
+    /// Bytes on disk of the data file.
+    var fileSize: Int { fileBytes(dataDescriptor) ?? 0 }
+}

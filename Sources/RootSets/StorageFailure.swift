@@ -1,0 +1,45 @@
+import CLMDB
+import Core
+import Foundation
+
+/// An LMDB or system call of the storage layer that failed, before anybody
+/// decided what it means for a request.
+struct StorageFailure: Error {
+    let code: CInt
+    let action: String
+
+    init(_ code: CInt, _ action: String) {
+        self.code = code
+        self.action = action
+    }
+
+    /// Whether there is no room: in the map, on the disk, or within a quota.
+    var isLackOfSpace: Bool {
+        code == MDB_MAP_FULL || code == MDB_TXN_FULL || code == ENOSPC || code == EDQUOT || code == EFBIG
+    }
+
+    /// What the caller of the service is told.
+    var asServiceError: ServiceError {
+        let text = "\(action): \(String(cString: mdb_strerror(code)))"
+        if isLackOfSpace { return ServiceError(.storageFull, detail: UInt32(bitPattern: code), text) }
+        switch code {
+        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
+            MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI:
+            return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
+        case MDB_READERS_FULL:
+            return ServiceError(.busy, detail: UInt32(bitPattern: code), text)
+        default:
+            return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
+        }
+    }
+
+    /// The contents of a record contradict themselves.
+    static func damaged(_ what: String) -> StorageFailure {
+        StorageFailure(MDB_CORRUPTED, what)
+    }
+}
+
+/// Throws unless `code` is LMDB's success.
+func check(_ code: CInt, _ action: @autoclosure () -> String) throws(StorageFailure) {
+    guard code == MDB_SUCCESS else { throw StorageFailure(code, action()) }
+}

@@ -1,0 +1,87 @@
+import CLMDB
+import Core
+import Foundation
+
+/// A write transaction of the one writer thread; aborted when dropped without `commit`.
+final class WriteTransaction {
+    private(set) var handle: OpaquePointer?
+
+    init(_ environment: OpaquePointer) throws(StorageFailure) {
+        try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
+    }
+
+    deinit {
+        if let handle { mdb_txn_abort(handle) }
+    }
+
+    /// Makes everything durable; the transaction is over whether this throws or not.
+    func commit() throws(StorageFailure) {
+        guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
+        self.handle = nil
+        try check(mdb_txn_commit(handle), "committing")
+    }
+
+    /// The value of `key`, borrowed until the next write; `nil` when there is none.
+    func get(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+        var value = MDB_val()
+        let code = withMDBValue(key) { key in mdb_get(handle, database, key, &value) }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "reading")
+        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+    }
+
+    func put(_ database: MDB_dbi, _ key: [UInt8], _ value: [UInt8], appending: Bool = false) throws(StorageFailure) {
+        let flags = appending ? UInt32(MDB_APPEND) : 0
+        let code = withMDBValue(key) { key in
+            withMDBValue(value) { value in mdb_put(handle, database, key, value, flags) }
+        }
+        try check(code, "writing")
+    }
+
+    /// Whether there was something to delete.
+    @discardableResult
+    func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
+        let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
+        if code == MDB_NOTFOUND { return false }
+        try check(code, "deleting")
+        return true
+    }
+
+    /// Lends a cursor over `database`.
+    func withCursor<R>(
+        _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
+        var cursor: OpaquePointer?
+        try check(mdb_cursor_open(handle, database, &cursor), "reading")
+        guard let cursor else { throw StorageFailure(ENOMEM, "reading") }
+        defer { mdb_cursor_close(cursor) }
+        return try body(cursor)
+    }
+
+    /// Pages on LMDB's list of free pages (database 0: each value begins with how many it lists).
+    func freePages() throws(StorageFailure) -> Int {
+        try withCursor(0) { cursor throws(StorageFailure) in
+            var pages = 0
+            var key = MDB_val()
+            var value = MDB_val()
+            var code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
+            while code == MDB_SUCCESS {
+                pages += value.mv_data?.loadUnaligned(as: Int.self) ?? 0
+                code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+            }
+            if code != MDB_NOTFOUND { try check(code, "counting free pages") }
+            return pages
+        }
+    }
+}
+
+/// Lends `bytes` as an LMDB value.
+func withMDBValue<R>(_ bytes: [UInt8], _ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
+    bytes.withUnsafeBytes { withMDBValue($0, body) }
+}
+
+/// Lends `bytes` as an LMDB value. LMDB does not write through it, whatever its type says.
+func withMDBValue<R>(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
+    var value = MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+    return body(&value)
+}

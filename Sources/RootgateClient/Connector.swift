@@ -1,0 +1,101 @@
+import Core
+import Dispatch
+import Foundation
+import Platform
+import Synchronization
+import Transport
+
+/// Has one live link to the service, or one attempt to make it, at any time.
+final class Connector: Sendable {
+    private enum Phase {
+        case idle
+        case connecting(Task<Result<Link, ServiceError>, Never>)
+        case connected(Link)
+        case closed
+    }
+
+    private let endpoint: Endpoint
+    private let connectMilliseconds: CInt
+    private let loop: EventLoop
+    private let phase = Mutex(Phase.idle)
+
+    init(_ endpoint: Endpoint, connectTimeout: Duration) throws(ServiceError) {
+        self.endpoint = endpoint
+        connectMilliseconds = CInt(clamping: connectTimeout.components.seconds * 1000
+            + connectTimeout.components.attoseconds / 1_000_000_000_000_000)
+        do throws(SystemFailure) {
+            // A client has no idle time-out: the service decides that.
+            loop = try EventLoop(
+                buffers: ReceiveBufferPool(bytesMax: 64 << 20),
+                timeouts: EventLoop.Timeouts(idle: .max / 2, stall: 60_000))
+        } catch {
+            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
+        }
+        loop.start(name: "rootgate client")
+    }
+
+    var isClosed: Bool {
+        phase.withLock { if case .closed = $0 { true } else { false } }
+    }
+
+    /// The link that there is, or what comes of the attempt that is under way or begun now.
+    func link() async -> Result<Link, ServiceError> {
+        enum Step {
+            case done(Result<Link, ServiceError>)
+            case wait(Task<Result<Link, ServiceError>, Never>)
+        }
+        let step = phase.withLock { phase -> Step in
+            switch phase {
+            case .connected(let link) where link.isOpen: return .done(.success(link))
+            case .connecting(let task): return .wait(task)
+            case .closed: return .done(.failure(ServiceError(.connectionLost, "the client is closed")))
+            case .idle, .connected:
+                let task = Task { await self.connect() }
+                phase = .connecting(task)
+                return .wait(task)
+            }
+        }
+        switch step {
+        case .done(let result): return result
+        case .wait(let task): return await task.value
+        }
+    }
+
+    private func connect() async -> Result<Link, ServiceError> {
+        let result = await withCheckedContinuation { (done: CheckedContinuation<Result<Link, ServiceError>, Never>) in
+            // Connecting and resolving names block, so not on a thread of Swift's.
+            DispatchQueue.global().async { [self] in
+                do throws(ServiceError) {
+                    let descriptor = try Socket.connect(to: endpoint, milliseconds: connectMilliseconds)
+                    Connection.open(descriptor, on: loop) { connection in
+                        let link = Link(connection)
+                        done.resume(returning: .success(link))
+                        return link
+                    }
+                } catch {
+                    done.resume(returning: .failure(error))
+                }
+            }
+        }
+        phase.withLock { phase in
+            guard case .connecting = phase else {
+                if case .success(let link) = result { link.close() }
+                return
+            }
+            phase = if case .success(let link) = result { .connected(link) } else { .idle }
+        }
+        return result
+    }
+
+    func close() {
+        let wasClosed = phase.withLock { phase in
+            defer { phase = .closed }
+            if case .closed = phase { return true }
+            return false
+        }
+        guard !wasClosed else { return }
+        // Not on this thread: it may be the loop's own.
+        let loop = loop
+        DispatchQueue.global().async { loop.stop() }
+    }
+}

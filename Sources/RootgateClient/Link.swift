@@ -1,0 +1,151 @@
+import Core
+import Dispatch
+import Synchronization
+import Transport
+import Wire
+
+/// One connection with the requests that wait for answers on it.
+final class Link: ConnectionHandler {
+    private typealias Waiter = CheckedContinuation<Result<[UInt8], ServiceError>, Never>
+
+    private struct Waiting {
+        let waiter: Waiter
+        let deadline: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var nextID: UInt64 = 1
+        var waiting: [UInt64: Waiting] = [:]
+        /// Cancelled before they began to wait.
+        var cancelled: Set<UInt64> = []
+        var isClosed = false
+    }
+
+    private let connection: Connection
+    private let state = Mutex(State())
+    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        timer = DispatchSource.makeTimerSource()
+        timer.schedule(deadline: .now() + .milliseconds(20), repeating: .milliseconds(20), leeway: .milliseconds(5))
+        timer.setEventHandler { [weak self] in self?.expire() }
+        timer.resume()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    var isOpen: Bool { state.withLock { !$0.isClosed } }
+
+    func close() {
+        connection.close()
+    }
+
+    /// Sends a request and waits for the body of its answer.
+    func request(
+        _ operation: Operation, body: [UInt8], deadline: ContinuousClock.Instant
+    ) async -> Result<[UInt8], ServiceError> {
+        let id = state.withLock { state in
+            defer { state.nextID += 1 }
+            return state.nextID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let refusal = state.withLock { state -> ServiceError? in
+                    if state.cancelled.remove(id) != nil { return Link.cancelled }
+                    if state.isClosed { return Link.lost }
+                    state.waiting[id] = Waiting(waiter: waiter, deadline: deadline)
+                    return nil
+                }
+                if let refusal { return waiter.resume(returning: .failure(refusal)) }
+                var bytes: [UInt8] = []
+                bytes.reserveCapacity(Limits.frameHeaderBytes + body.count)
+                FrameWriter.append(.request, operation.rawValue, requestID: id, to: &bytes) {
+                    $0.append(contentsOf: body)
+                }
+                connection.send(bytes)
+            }
+        } onCancel: {
+            let waiting = state.withLock { state -> Waiting? in
+                if let waiting = state.waiting.removeValue(forKey: id) { return waiting }
+                state.cancelled.insert(id)
+                return nil
+            }
+            waiting?.waiter.resume(returning: .failure(Link.cancelled))
+        }
+    }
+
+    private static let cancelled = ServiceError(.cancelled, "the request was cancelled")
+    private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
+
+    private func expire() {
+        let now = ContinuousClock.now
+        let expired = state.withLock { state in
+            let expired = state.waiting.filter { $0.value.deadline <= now }
+            for id in expired.keys { state.waiting[id] = nil }
+            return expired
+        }
+        for waiting in expired.values {
+            waiting.waiter.resume(
+                returning: .failure(ServiceError(.deadlineExceeded, "the service did not answer in time")))
+        }
+    }
+
+    // MARK: On the loop's thread
+
+    func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
+        var start = range.lowerBound
+        while true {
+            switch FrameScanner.scan(buffer.bytes(start..<range.upperBound), expecting: [.answer, .error]) {
+            case .incomplete(let frameBytes):
+                return Progress(consumed: start - range.lowerBound, nextFrameBytes: frameBytes)
+            case .violation:
+                connection.close()
+                failAll(malformedAnswer)
+                return Progress(consumed: range.count, nextFrameBytes: 0)
+            case .frame(let header):
+                let end = start + Limits.frameHeaderBytes + header.bodyLength
+                deliver(header, buffer.bytes(start + Limits.frameHeaderBytes..<end))
+                start = end
+            }
+        }
+    }
+
+    private func deliver(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {
+        var result: Result<[UInt8], ServiceError>
+        if header.kind == .error {
+            do throws(ServiceError) {
+                result = .failure(try FrameWriter.decodeError(body))
+            } catch {
+                result = .failure(error)
+            }
+            // An error about the connection, not about one request, names no operation.
+            if header.operation == 0, case .failure(let error) = result { return failAll(error) }
+        } else {
+            result = .success(Array(body))
+        }
+        // Absent: its deadline passed or it was cancelled.
+        let waiting = state.withLock { $0.waiting.removeValue(forKey: header.requestID) }
+        waiting?.waiter.resume(returning: result)
+    }
+
+    var isBusy: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+    func drained() {}
+
+    func closed() {
+        failAll(Link.lost)
+    }
+
+    private func failAll(_ error: ServiceError) {
+        let all = state.withLock { state in
+            defer { state.waiting = [:] }
+            state.isClosed = true
+            return state.waiting
+        }
+        for waiting in all.values { waiting.waiter.resume(returning: .failure(error)) }
+    }
+}

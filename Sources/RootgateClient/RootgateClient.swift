@@ -1,0 +1,275 @@
+public import Core
+public import Transport
+import Wire
+
+/// A connection to a Rootgate service, for any number of tasks at once.
+///
+/// Requests are pipelined over one TCP connection and answered in any order.
+/// A lost connection is made again, with growing pauses; requests that can be
+/// repeated without changing anything are sent again by themselves until their
+/// deadline. A verify is not one of them: its challenge may be spent.
+///
+/// Every method throws `ServiceError` only.
+public final class RootgateClient: Sendable {
+    public struct Configuration: Sendable {
+        /// How long a request may take, connecting included.
+        public var requestTimeout: Duration
+        /// How long one attempt to connect may take.
+        public var connectTimeout: Duration
+        /// The pause before the second attempt to connect; it doubles up to `reconnectPauseMax`.
+        public var reconnectPause: Duration
+        public var reconnectPauseMax: Duration
+
+        public init(
+            requestTimeout: Duration = .seconds(10), connectTimeout: Duration = .seconds(3),
+            reconnectPause: Duration = .milliseconds(25), reconnectPauseMax: Duration = .seconds(2)
+        ) {
+            self.requestTimeout = requestTimeout
+            self.connectTimeout = connectTimeout
+            self.reconnectPause = reconnectPause
+            self.reconnectPauseMax = reconnectPauseMax
+        }
+    }
+
+    private let connector: Connector
+    private let configuration: Configuration
+
+    /// Does not connect yet: the first request does.
+    ///
+    /// Throws `internalFault` when the system has no descriptors left.
+    public init(_ endpoint: Endpoint, configuration: Configuration = Configuration()) throws(ServiceError) {
+        self.configuration = configuration
+        connector = try Connector(endpoint, connectTimeout: configuration.connectTimeout)
+    }
+
+    deinit {
+        connector.close()
+    }
+
+    /// Closes the connection; requests in flight fail with `connectionLost`.
+    public func close() {
+        connector.close()
+    }
+
+    // MARK: The service
+
+    /// Asks what the service is and which limits it has.
+    public func hello() async throws(ServiceError) -> ServiceDescription {
+        let answer = try await ask(.hello(minimum: protocolVersion, maximum: protocolVersion)) { body throws(ServiceError) in
+            try HelloAnswer(body)
+        }
+        return ServiceDescription(version: answer.version, software: answer.software, limits: answer.limits)
+    }
+
+    /// Goes to the service and back.
+    public func ping() async throws(ServiceError) {
+        try await ask(.ping([])) { _ in }
+    }
+
+    /// The service's figures, by their stable names.
+    public func statistics() async throws(ServiceError) -> [(name: String, value: UInt64)] {
+        try await ask(.statistics) { body throws(ServiceError) in try Answer.statistics(body) }
+    }
+
+    // MARK: Proofs
+
+    /// Fresh challenges for devices to sign, up to 4,096 at once.
+    public func challenges(_ count: Int) async throws(ServiceError) -> IssuedChallenges {
+        try checkLimit(count, Limits.challengesPerRequestMax, "challenges")
+        return try await ask(.issueChallenges(count: max(0, count))) { body throws(ServiceError) in
+            let answer = try Answer.challenges(body)
+            return IssuedChallenges(challenges: answer.challenges, validMilliseconds: answer.validMilliseconds)
+        }
+    }
+
+    /// Whether the device may open the collaboration.
+    public func verify(
+        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier
+    ) async throws(ServiceError) -> Verdict {
+        let decisions = try await verify([AccessRequest(collaboration: collaboration, proof: proof)])
+        guard let decision = decisions.first else { throw malformedAnswer }
+        return decision.verdict
+    }
+
+    /// A decision for each request, in order; up to 4,096 at once. `wantsRoots`: also the root hashes.
+    public func verify(
+        _ requests: [AccessRequest], wantsRoots: Bool = false
+    ) async throws(ServiceError) -> [AccessDecision] {
+        try await verify(requests, isSigned: true, wantsRoots: wantsRoots)
+    }
+
+    /// Like `verify`, without challenge and signature: for callers who know already that the device has
+    /// the key. A proof that holds is `included`.
+    public func verifyInclusion(
+        _ requests: [AccessRequest], wantsRoots: Bool = false
+    ) async throws(ServiceError) -> [AccessDecision] {
+        try await verify(requests, isSigned: false, wantsRoots: wantsRoots)
+    }
+
+    private func verify(
+        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool
+    ) async throws(ServiceError) -> [AccessDecision] {
+        var positions: [CollaborationIdentifier: Int] = [:]
+        var collaborations: [CollaborationIdentifier] = []
+        var entries: [ProofBatch.Entry] = []
+        entries.reserveCapacity(requests.count)
+        for request in requests {
+            if let position = positions[request.collaboration] {
+                entries.append((position, request.proof))
+            } else {
+                positions[request.collaboration] = collaborations.count
+                entries.append((collaborations.count, request.proof))
+                collaborations.append(request.collaboration)
+            }
+        }
+        var body: [UInt8] = []
+        try ProofBatch.append(entries, of: collaborations, isSigned: isSigned, wantsRoots: wantsRoots, to: &body)
+        let answer = try await send(
+            isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
+        let (verdicts, roots) = try answer.withRawBytes { body throws(ServiceError) in try VerdictList.decode(body) }
+        guard verdicts.count == requests.count else { throw malformedAnswer }
+        return verdicts.indices.map { index in
+            let root = wantsRoots && roots[index] != .zero ? roots[index] : nil
+            return AccessDecision(verdict: verdicts[index], rootHash: root)
+        }
+    }
+
+    // MARK: Collaborations
+
+    /// Applies a mutation. Send the same value again after an error to be sure that it was applied once.
+    @discardableResult
+    public func apply(_ mutation: Mutation) async throws(ServiceError) -> MutationReceipt {
+        if case .addRoots(_, let roots) = mutation.change {
+            try checkLimit(roots.count, Limits.rootsPerRequestMax, "root hashes")
+        }
+        if case .removeRoots(_, let roots) = mutation.change {
+            try checkLimit(roots.count, Limits.rootsPerRequestMax, "root hashes")
+        }
+        return try await ask(.mutate(mutation)) { body throws(ServiceError) in try Answer.receipt(body) }
+    }
+
+    /// Makes a collaboration; harmless when it exists with the same policy.
+    @discardableResult
+    public func createCollaboration(
+        _ collaboration: CollaborationIdentifier, policy: ProofPolicy = .challenge
+    ) async throws(ServiceError) -> MutationReceipt {
+        try await apply(Mutation(.createCollaboration(collaboration, policy)))
+    }
+
+    /// Removes a collaboration and its set.
+    @discardableResult
+    public func dropCollaboration(
+        _ collaboration: CollaborationIdentifier
+    ) async throws(ServiceError) -> MutationReceipt {
+        try await apply(Mutation(.dropCollaboration(collaboration)))
+    }
+
+    /// Up to `limit` collaborations behind `start`, in the order of their identifiers' bytes.
+    public func collaborations(
+        after start: CollaborationIdentifier? = nil, limit: Int = 1024
+    ) async throws(ServiceError) -> ListPage<CollaborationState> {
+        try await ask(.listCollaborations(after: start, limit: limit)) { body throws(ServiceError) in
+            let page = try Answer.collaborations(body)
+            let items = page.collaborations.map {
+                CollaborationState(identifier: $0.identifier, policy: $0.policy, rootCount: $0.rootCount)
+            }
+            return ListPage(items: items, hasMore: page.hasMore)
+        }
+    }
+
+    // MARK: Root hashes
+
+    /// Puts root hashes into a collaboration's set, up to 32,768 at once.
+    @discardableResult
+    public func addRoots(
+        _ roots: [Digest], to collaboration: CollaborationIdentifier
+    ) async throws(ServiceError) -> MutationReceipt {
+        try await apply(Mutation(.addRoots(collaboration, roots)))
+    }
+
+    /// Takes root hashes out of a collaboration's set, up to 32,768 at once.
+    @discardableResult
+    public func removeRoots(
+        _ roots: [Digest], from collaboration: CollaborationIdentifier
+    ) async throws(ServiceError) -> MutationReceipt {
+        try await apply(Mutation(.removeRoots(collaboration, roots)))
+    }
+
+    /// Whether each of the root hashes is in the collaboration's set.
+    public func testRoots(
+        _ roots: [Digest], in collaboration: CollaborationIdentifier
+    ) async throws(ServiceError) -> [Bool] {
+        try checkLimit(roots.count, Limits.rootsPerRequestMax, "root hashes")
+        return try await ask(.testRoots(collaboration, roots)) { body throws(ServiceError) in try Answer.tests(body) }
+    }
+
+    /// Up to `limit` root hashes of the set above `start`, ascending.
+    public func roots(
+        of collaboration: CollaborationIdentifier, after start: Digest? = nil, limit: Int = 4096
+    ) async throws(ServiceError) -> ListPage<Digest> {
+        try await ask(.listRoots(collaboration, after: start, limit: limit)) { body throws(ServiceError) in
+            let page = try Answer.roots(body)
+            return ListPage(items: page.roots, hasMore: page.hasMore)
+        }
+    }
+
+    /// The collaboration's policy and the size of its set.
+    public func state(of collaboration: CollaborationIdentifier) async throws(ServiceError) -> CollaborationState {
+        try await ask(.countRoots(collaboration)) { body throws(ServiceError) in
+            let state = try Answer.count(body)
+            return CollaborationState(identifier: collaboration, policy: state.policy, rootCount: state.rootCount)
+        }
+    }
+
+    /// Up to `limit` records of the change log behind `sequence`.
+    public func changes(
+        after sequence: UInt64, limit: Int = 1024
+    ) async throws(ServiceError) -> ListPage<LoggedMutation> {
+        try await ask(.readChanges(after: sequence, limit: limit)) { body throws(ServiceError) in
+            let page = try Answer.changes(body)
+            return ListPage(items: page.changes, hasMore: page.hasMore)
+        }
+    }
+
+    // MARK: Asking
+
+    private func ask<T>(
+        _ request: Request, _ decode: (UnsafeRawBufferPointer) throws(ServiceError) -> T
+    ) async throws(ServiceError) -> T {
+        var body: [UInt8] = []
+        request.append(to: &body)
+        let answer = try await send(request.operation, body: body, isRepeatable: true)
+        return try answer.withRawBytes { body throws(ServiceError) in try decode(body) }
+    }
+
+    /// Sends a request, again after a lost connection when that is harmless, and returns its answer's body.
+    private func send(
+        _ operation: Operation, body: [UInt8], isRepeatable: Bool
+    ) async throws(ServiceError) -> [UInt8] {
+        let deadline = ContinuousClock.now + configuration.requestTimeout
+        var pause = configuration.reconnectPause
+        while true {
+            let failure: ServiceError
+            switch await connector.link() {
+            case .success(let link):
+                switch await link.request(operation, body: body, deadline: deadline) {
+                case .success(let answer): return answer
+                case .failure(let error):
+                    let isLost = error.code == .connectionLost || error.code == .shuttingDown
+                    guard isRepeatable, isLost, !connector.isClosed else { throw error }
+                    failure = error
+                }
+            case .failure(let error): failure = error
+            }
+            guard !connector.isClosed, ContinuousClock.now + pause < deadline else { throw failure }
+            // A different pause for every client, so that they don't all come back at once.
+            let jittered = pause * Double.random(in: 0.5...1)
+            do {
+                try await Task.sleep(for: jittered)
+            } catch {
+                throw ServiceError(.cancelled, "the request was cancelled")
+            }
+            pause = min(pause * 2, configuration.reconnectPauseMax)
+        }
+    }
+}

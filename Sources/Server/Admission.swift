@@ -1,0 +1,92 @@
+import Core
+import Synchronization
+import Transport
+import Verification
+import Wire
+
+/// Bounds what all requests together may hold in memory, and counts them.
+final class Admission: Sendable {
+    static let busy = ServiceError(.busy, "the service is busy: try again later")
+
+    private let bytesMax: Int
+    private let bytes = Atomic<Int>(0)
+    let inFlight = Atomic<Int>(0)
+    let requests = Atomic<UInt64>(0)
+    let refusals = Atomic<UInt64>(0)
+    /// Whether the service is on its way down: what was accepted is answered, nothing new is accepted.
+    let isDraining = Atomic<Bool>(false)
+    private let unsentBytes: @Sendable () -> Int
+
+    init(bytesMax: Int, unsentBytes: @escaping @Sendable () -> Int) {
+        self.bytesMax = bytesMax
+        self.unsentBytes = unsentBytes
+    }
+
+    /// Reserves memory for a request, until its ticket is answered.
+    ///
+    /// Throws `busy` or `shuttingDown`.
+    func admit(_ ticket: Ticket, bytes wanted: Int) throws(ServiceError) {
+        guard !isDraining.load(ordering: .relaxed) else {
+            throw ServiceError(.shuttingDown, "the service is shutting down: connect again later")
+        }
+        guard bytes.load(ordering: .relaxed) + wanted <= bytesMax, unsentBytes() <= Limits.unsentBytesMax else {
+            throw Admission.busy
+        }
+        bytes.add(wanted, ordering: .relaxed)
+        ticket.reservedBytes.store(wanted, ordering: .relaxed)
+    }
+
+    fileprivate func release(_ reserved: Int) {
+        bytes.subtract(reserved, ordering: .relaxed)
+    }
+}
+
+/// The right and the duty to answer one request, once.
+final class Ticket: Sendable {
+    private let header: FrameHeader
+    private let session: Session
+    private let admission: Admission
+    let reservedBytes = Atomic<Int>(0)
+    private let isAnswered = Atomic<Bool>(false)
+
+    init(_ header: FrameHeader, _ session: Session, _ admission: Admission) {
+        self.header = header
+        self.session = session
+        self.admission = admission
+        admission.requests.add(1, ordering: .relaxed)
+        admission.inFlight.add(1, ordering: .relaxed)
+        session.began()
+    }
+
+    /// Whose turn the request's work is.
+    var source: WorkSource { session.source }
+
+    /// Answers with the body that `body` appends.
+    func answer(_ body: (inout [UInt8]) -> Void) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &bytes, body: body)
+        send(bytes)
+    }
+
+    func answer(_ result: Result<MutationReceipt, ServiceError>) {
+        switch result {
+        case .success(let receipt): answer { Answer.append(receipt, to: &$0) }
+        case .failure(let error): fail(error)
+        }
+    }
+
+    func fail(_ error: ServiceError) {
+        if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
+        var bytes: [UInt8] = []
+        FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
+        send(bytes)
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        guard !isAnswered.exchange(true, ordering: .relaxed) else { return }
+        session.answer(bytes)
+        admission.release(reservedBytes.load(ordering: .relaxed))
+        admission.inFlight.subtract(1, ordering: .releasing)
+    }
+}

@@ -1,0 +1,39 @@
+import Core
+package import Transport
+
+/// Everything that an operator decides about a service. Units are in the names.
+package struct Configuration: Sendable {
+    /// Where the storage is; made when missing.
+    package var dataDirectory: String
+    /// Where to listen; port 0 takes a free one.
+    package var endpoints: [Endpoint] = [Endpoint(host: "localhost", port: 7570)]
+    /// Whether addresses other than loopback are allowed although nothing is encrypted.
+    package var allowsPlainText = false
+    /// Threads that verify.
+    package var workers: Int
+    /// Threads that read and accept.
+    package var loops = 1
+    package var connectionsMax = 10_000
+    /// Proofs and short reads that may wait for a worker; then the service answers busy.
+    package var waitingProofsMax = 65_536
+    /// Bytes of requests that may be in memory; then the service answers busy.
+    package var requestBytesMax = 256 << 20
+    package var challengeSeconds: UInt64 = 120
+    /// Bytes of memory for spent challenges.
+    package var replayBytesMax = 64 << 20
+    /// Device nonces remembered at once.
+    package var noncesMax = 1 << 20
+    package var idleSeconds: UInt64 = 300
+    /// How long a peer may take for one frame, or leave answers unread.
+    package var stallSeconds: UInt64 = 30
+    /// How long a shutdown waits for requests that were accepted.
+    package var drainSeconds: UInt64 = 30
+    package var storageBytesMax = 16 << 30
+    package var storageReserveBytes = 16 << 20
+    package var logRetentionBytes = 256 << 20
+
+    package init(dataDirectory: String, workers: Int) {
+        self.dataDirectory = dataDirectory
+        self.workers = workers
+    }
+}

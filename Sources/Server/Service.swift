@@ -1,0 +1,100 @@
+package import Core
+import Dispatch
+import Foundation
+import Platform
+import RootSets
+import Synchronization
+package import Transport
+import Verification
+
+/// A running gate: storage, workers and sockets, put together and taken apart.
+package final class Service: Sendable {
+    package static let version = "0.1.0"
+
+    /// How a shutdown ended.
+    package enum Ending: Sendable {
+        /// Every accepted request was answered.
+        case drained
+        /// The deadline came first.
+        case forced
+    }
+
+    private let gate: Gate
+    private let pool: WorkerPool
+    private let sockets: Sockets
+    private let admission: Admission
+    private let statistics: StatisticsSource
+    private let configuration: Configuration
+    private let hasEnded = Atomic<Bool>(false)
+
+    /// Opens the storage, starts the threads and listens. `log` gets one line for people now and then.
+    ///
+    /// Throws what the storage throws, `limitExceeded` when an endpoint is not allowed, and
+    /// `internalFault` when nothing can be listened on.
+    package init(
+        _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
+        log: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws(ServiceError) {
+        self.configuration = configuration
+        try Service.checkPlainText(configuration)
+        let rootSets = try RootSets(
+            RootSets.Configuration(
+                directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
+                reserveBytes: configuration.storageReserveBytes,
+                logRetentionBytes: configuration.logRetentionBytes))
+        gate = Gate(
+            rootSets: rootSets,
+            challenges: ChallengeBook(
+                validMilliseconds: configuration.challengeSeconds * 1000,
+                replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
+            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock))
+        pool = try WorkerPool(
+            gate, workerCount: configuration.workers, waitingItemsMax: configuration.waitingProofsMax)
+        let sockets: Sockets
+        do throws(SystemFailure) {
+            sockets = try Sockets(configuration, clock)
+        } catch {
+            pool.close()
+            rootSets.close()
+            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
+        }
+        self.sockets = sockets
+        admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
+        statistics = StatisticsSource(gate, pool, admission, clock)
+        sockets.start(
+            serving: Pipeline(gate: gate, pool: pool, admission: admission, statistics: statistics),
+            connectionsMax: configuration.connectionsMax, log: log)
+    }
+
+    private static func checkPlainText(_ configuration: Configuration) throws(ServiceError) {
+        guard !configuration.allowsPlainText, let open = configuration.endpoints.first(where: { !$0.isLoopback })
+        else { return }
+        throw ServiceError(
+            .limitExceeded,
+            "\(open) is not a loopback address and nothing is encrypted: say --allow-plain-text if that is meant")
+    }
+
+    /// Where the service listens, with the ports that it got.
+    package var endpoints: [Endpoint] { sockets.endpoints }
+
+    /// Stops accepting connections and requests, waits until every accepted request is answered, up to the
+    /// configured time or until `isForced` says so, then closes everything.
+    package func shutDown(isForced: @Sendable () -> Bool = { false }) -> Ending {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return .drained }
+        admission.isDraining.store(true, ordering: .relaxed)
+        sockets.stopListening()
+        let deadline = ContinuousClock.now + .seconds(Int(configuration.drainSeconds))
+        while admission.inFlight.load(ordering: .acquiring) > 0 || sockets.unsentBytes > 0 {
+            guard ContinuousClock.now < deadline, !isForced() else { break }
+            usleep(2000)
+        }
+        let isDrained = admission.inFlight.load(ordering: .acquiring) == 0 && sockets.unsentBytes == 0
+        if isDrained { sockets.closeConnections(within: .seconds(1)) }
+        sockets.stop()
+        if isDrained {
+            pool.close()
+            gate.rootSets.close()
+        }
+        return isDrained ? .drained : .forced
+    }
+}

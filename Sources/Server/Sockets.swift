@@ -1,0 +1,88 @@
+import Core
+import Foundation
+import Platform
+import Synchronization
+import Transport
+
+/// The service's listeners and event loops.
+final class Sockets: Sendable {
+    let endpoints: [Endpoint]
+    private let listeners: [CInt]
+    private let loops: [EventLoop]
+    private let nextLoop = Atomic<Int>(0)
+    private let connections = Atomic<Int>(0)
+
+    /// Listens everywhere that the configuration says, and takes no connection yet.
+    ///
+    /// Throws when an endpoint can't be listened on.
+    init(_ configuration: Configuration, _ clock: MonotonicClock) throws(SystemFailure) {
+        let buffers = ReceiveBufferPool(bytesMax: configuration.requestBytesMax)
+        let timeouts = EventLoop.Timeouts(
+            idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
+        var loops: [EventLoop] = []
+        for _ in 0..<max(1, configuration.loops) {
+            loops.append(try EventLoop(buffers: buffers, timeouts: timeouts, clock: clock))
+        }
+        self.loops = loops
+        var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
+        for endpoint in configuration.endpoints {
+            do throws(SystemFailure) {
+                listeners += try Socket.listen(on: endpoint)
+            } catch {
+                for listener in listeners { close(listener.descriptor) }
+                throw error
+            }
+        }
+        self.listeners = listeners.map(\.descriptor)
+        endpoints = listeners.map(\.endpoint)
+    }
+
+    /// Bytes of answers that wait to be sent.
+    var unsentBytes: Int { loops.reduce(0) { $0 + $1.unsentBytes.load(ordering: .relaxed) } }
+
+    func start(serving pipeline: Pipeline, connectionsMax: Int, log: @escaping @Sendable (String) -> Void) {
+        for (number, loop) in loops.enumerated() { loop.start(name: "rootgate loop \(number)") }
+        for listener in listeners {
+            loops[0].listen(on: listener) { [self] descriptor in
+                adopt(descriptor, pipeline, connectionsMax: connectionsMax)
+            } refuse: { failure in
+                log("can't accept connections for now: \(failure)")
+            }
+        }
+    }
+
+    private func adopt(_ descriptor: CInt, _ pipeline: Pipeline, connectionsMax: Int) {
+        let loop = loops[nextLoop.add(1, ordering: .relaxed).oldValue % loops.count]
+        let count = connections.add(1, ordering: .relaxed).newValue
+        pipeline.statistics.accepted.add(1, ordering: .relaxed)
+        pipeline.statistics.connections.store(count, ordering: .relaxed)
+        Connection.open(descriptor, on: loop) { connection in
+            let session = Session(connection, pipeline) { [self] in
+                let left = connections.subtract(1, ordering: .relaxed).newValue
+                pipeline.statistics.connections.store(left, ordering: .relaxed)
+            }
+            if count > connectionsMax {
+                session.refuse(
+                    ServiceError(
+                        .tooManyConnections, detail: UInt32(connectionsMax),
+                        "there are \(connectionsMax) connections already"))
+            }
+            return session
+        }
+    }
+
+    func stopListening() {
+        loops[0].stopListening()
+    }
+
+    /// Closes every connection from this side and waits a little for the peers to do the same.
+    func closeConnections(within time: Duration) {
+        for loop in loops { loop.forEachConnection { $0.close() } }
+        let deadline = ContinuousClock.now + time
+        while connections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline { usleep(2000) }
+    }
+
+    func stop() {
+        for loop in loops { loop.stop() }
+    }
+}

@@ -1,0 +1,56 @@
+import Core
+import Platform
+import RootSets
+import Synchronization
+import Verification
+
+/// Collects the figures of the statistics operation.
+final class StatisticsSource: Sendable {
+    private let gate: Gate
+    private let pool: WorkerPool
+    private let admission: Admission
+    private let clock: MonotonicClock
+    private let started: UInt64
+    let connections = Atomic<Int>(0)
+    let accepted = Atomic<UInt64>(0)
+
+    init(_ gate: Gate, _ pool: WorkerPool, _ admission: Admission, _ clock: MonotonicClock) {
+        self.gate = gate
+        self.pool = pool
+        self.admission = admission
+        self.clock = clock
+        started = clock.milliseconds
+    }
+
+    /// Names and values in a fixed order; names are stable, listed in PROTOCOL.md.
+    func figures(storage: StorageStatistics) -> [(name: String, value: UInt64)] {
+        let challenges = gate.challenges.statistics
+        let commits = gate.rootSets.commitCounts
+        var figures: [(name: String, value: UInt64)] = [
+            ("uptime-milliseconds", clock.milliseconds - started),
+            ("resident-bytes", UInt64(System.residentBytes)),
+            ("connections", UInt64(connections.load(ordering: .relaxed))),
+            ("connections-accepted", accepted.load(ordering: .relaxed)),
+            ("requests", admission.requests.load(ordering: .relaxed)),
+            ("requests-in-flight", UInt64(max(0, admission.inFlight.load(ordering: .relaxed)))),
+            ("requests-busy", admission.refusals.load(ordering: .relaxed)),
+            ("proofs-waiting", UInt64(pool.depth)),
+            ("mutations-waiting", UInt64(gate.rootSets.queueDepth)),
+            ("mutations", commits.mutations),
+            ("commits", commits.commits),
+            ("sequence", storage.lastSequence),
+            ("log-first-sequence", storage.firstSequence),
+            ("log-bytes", storage.logBytes),
+            ("collaborations", storage.collaborations),
+            ("roots", storage.roots),
+            ("storage-bytes", UInt64(storage.fileBytes)),
+            ("challenges-issued", challenges.issued),
+            ("replay-memory-bytes", UInt64(challenges.replayBytes)),
+            ("nonces-remembered", UInt64(gate.nonces.count)),
+        ]
+        for (verdict, count) in pool.verdictCounts {
+            figures.append(("verdict-" + verdict.name, count))
+        }
+        return figures
+    }
+}

@@ -1,0 +1,235 @@
+package import Core
+import Dispatch
+import Foundation
+package import Platform
+package import Synchronization
+
+/// One thread that waits for many sockets and serves each as it becomes ready.
+///
+/// Sendable without the compiler's proof: what is not behind `commands` is
+/// touched by the loop's own thread only.
+package final class EventLoop: @unchecked Sendable {
+    /// After these many milliseconds a connection is closed.
+    package struct Timeouts: Sendable {
+        /// Nothing was received or sent, and no request is in flight.
+        package var idle: UInt64
+        /// A frame was begun and not finished, or answers wait and the peer takes none of them.
+        package var stall: UInt64
+
+        package init(idle: UInt64, stall: UInt64) {
+            self.idle = idle
+            self.stall = stall
+        }
+    }
+
+    private struct Commands {
+        var tasks: [@Sendable () -> Void] = []
+        var isWakeOnItsWay = false
+        var isStopped = false
+    }
+
+    private struct Listener {
+        let accept: (CInt) -> Void
+        let refuse: (SystemFailure) -> Void
+    }
+
+    let clock: MonotonicClock
+    let buffers: ReceiveBufferPool
+    let timeouts: Timeouts
+    /// Bytes that wait to be sent on all connections of this loop.
+    package let unsentBytes = Atomic<Int>(0)
+    private let poller: any Poller
+    private let commands = Mutex(Commands())
+    private let ended = DispatchSemaphore(value: 0)
+    private let wakeReader: CInt
+    private let wakeWriter: CInt
+    private var connections: [CInt: Connection] = [:]
+    private var listeners: [CInt: Listener] = [:]
+    private var pausedListeners: [CInt] = []
+    /// The buffer that the next connection reads into; kept by it only when a large frame is in it.
+    private var scratch: ReceiveBuffer?
+
+    private static let sweepMilliseconds: UInt64 = 1000
+
+    /// Throws when the system has no descriptors left.
+    package init(
+        buffers: ReceiveBufferPool, timeouts: Timeouts, clock: MonotonicClock = .system,
+        poller: (any Poller)? = nil
+    ) throws(SystemFailure) {
+        self.buffers = buffers
+        self.timeouts = timeouts
+        self.clock = clock
+        self.poller = if let poller { poller } else { try makePoller() }
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw SystemFailure("pipe") }
+        (wakeReader, wakeWriter) = (ends[0], ends[1])
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        try self.poller.watch(wakeReader, for: .reading, isNew: true)
+    }
+
+    deinit {
+        close(wakeReader)
+        close(wakeWriter)
+    }
+
+    /// Starts the thread.
+    package func start(name: String) {
+        let thread = Thread { self.run() }
+        thread.name = name
+        thread.start()
+    }
+
+    /// Closes every connection and listener and waits for the thread to end. Not to be called on it.
+    package func stop() {
+        execute { [self] in commands.withLock { $0.isStopped = true } }
+        ended.wait()
+    }
+
+    /// Runs `task` on the loop's thread, soon.
+    package func execute(_ task: @escaping @Sendable () -> Void) {
+        let wakes = commands.withLock { commands in
+            commands.tasks.append(task)
+            defer { commands.isWakeOnItsWay = true }
+            return !commands.isWakeOnItsWay
+        }
+        if wakes {
+            var byte: UInt8 = 1
+            _ = write(wakeWriter, &byte, 1)
+        }
+    }
+
+    /// Calls `accept` on the loop's thread for each new connection on `listener`, and `refuse` when the
+    /// system can't make one; then it is tried again a second later.
+    package func listen(
+        on listener: CInt, accept: @escaping @Sendable (CInt) -> Void,
+        refuse: @escaping @Sendable (SystemFailure) -> Void
+    ) {
+        execute { [self] in
+            listeners[listener] = Listener(accept: accept, refuse: refuse)
+            try? poller.watch(listener, for: .reading, isNew: true)
+        }
+    }
+
+    /// Closes all listeners.
+    package func stopListening() {
+        execute { [self] in closeListeners() }
+    }
+
+    /// Calls `body` on the loop's thread with every connection.
+    package func forEachConnection(_ body: @escaping @Sendable (Connection) -> Void) {
+        execute { [self] in
+            for connection in Array(connections.values) { body(connection) }
+        }
+    }
+
+    // MARK: On the loop's thread
+
+    func register(_ connection: Connection) -> Bool {
+        connections[connection.descriptor] = connection
+        do {
+            try poller.watch(connection.descriptor, for: .reading, isNew: true)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    func watch(_ connection: Connection, for interest: Interest) {
+        // It can only fail for want of memory; the sweep closes a connection that stalls.
+        try? poller.watch(connection.descriptor, for: interest, isNew: false)
+    }
+
+    func forget(_ connection: Connection) {
+        poller.forget(connection.descriptor)
+        connections[connection.descriptor] = nil
+    }
+
+    /// A buffer with nothing in it, or `nil` when memory for receiving is used up.
+    func takeScratch() -> ReceiveBuffer? {
+        guard var buffer = scratch else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
+        scratch = nil
+        // Somebody keeps a frame that is in it.
+        guard isKnownUniquelyReferenced(&buffer) else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
+        buffer.filled = 0
+        return buffer
+    }
+
+    func returnScratch(_ buffer: ReceiveBuffer) {
+        if buffer.storage.count == Limits.receiveBufferBytes { scratch = buffer }
+    }
+
+    private func run() {
+        var ready: [Readiness] = []
+        var nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
+        while !commands.withLock({ $0.isStopped }) {
+            let now = clock.milliseconds
+            poller.wait(milliseconds: CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+            for event in ready { serve(event) }
+            if clock.milliseconds >= nextSweep {
+                sweep()
+                nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
+            }
+        }
+        closeListeners()
+        for connection in Array(connections.values) { connection.closeNow() }
+        ended.signal()
+    }
+
+    private func serve(_ event: Readiness) {
+        if event.descriptor == wakeReader {
+            drainCommands()
+        } else if let connection = connections[event.descriptor] {
+            if event.interest.contains(.writing) { connection.becameWritable() }
+            if event.interest.contains(.reading) { connection.becameReadable() }
+        } else if let listener = listeners[event.descriptor] {
+            acceptAll(event.descriptor, listener)
+        }
+    }
+
+    private func drainCommands() {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while read(wakeReader, &bytes, bytes.count) > 0 {}
+        let tasks = commands.withLock { commands in
+            defer { commands.tasks = [] }
+            commands.isWakeOnItsWay = false
+            return commands.tasks
+        }
+        for task in tasks { task() }
+    }
+
+    private func acceptAll(_ descriptor: CInt, _ listener: Listener) {
+        // At most so many at a time, so that a flood of connections does not hold up those that are there.
+        for _ in 0..<64 {
+            switch Socket.accept(from: descriptor) {
+            case .connection(let connection): listener.accept(connection)
+            case .nothing: return
+            case .exhausted(let failure):
+                listener.refuse(failure)
+                poller.forget(descriptor)
+                pausedListeners.append(descriptor)
+                return
+            }
+        }
+    }
+
+    private func sweep() {
+        for descriptor in pausedListeners where listeners[descriptor] != nil {
+            try? poller.watch(descriptor, for: .reading, isNew: true)
+        }
+        pausedListeners = []
+        let now = clock.milliseconds
+        for connection in Array(connections.values) { connection.sweep(now: now) }
+    }
+
+    private func closeListeners() {
+        for descriptor in listeners.keys {
+            poller.forget(descriptor)
+            close(descriptor)
+        }
+        listeners = [:]
+        pausedListeners = []
+    }
+}

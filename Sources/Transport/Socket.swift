@@ -1,0 +1,209 @@
+package import Core
+import Foundation
+package import Platform
+
+/// System calls on TCP sockets: the one place that knows their C shapes.
+package enum Socket {
+    /// What came of a read or a write that does not block.
+    enum Transfer {
+        case bytes(Int)
+        case wouldBlock
+        case ended
+    }
+
+    // MARK: Listening
+
+    /// Listens on every address that the endpoint's host stands for; port 0 takes a free one, the same for
+    /// all. Returns descriptors that don't block and where they listen.
+    ///
+    /// Throws when nothing can be listened on.
+    package static func listen(on endpoint: Endpoint, backlog: CInt = 1024) throws(SystemFailure) -> [(
+        descriptor: CInt, endpoint: Endpoint
+    )] {
+        var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
+        var port = endpoint.port
+        var failure = SystemFailure("listening on \(endpoint)", number: EADDRNOTAVAIL)
+        for address in try addresses(of: endpoint, passive: true) {
+            let descriptor = socket(address.family, System.streamSocket, 0)
+            guard descriptor >= 0 else {
+                failure = SystemFailure("listening on \(endpoint)")
+                continue
+            }
+            var isBound = setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+            if address.family == AF_INET6 {
+                isBound = isBound && setOption(descriptor, CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1)
+            }
+            isBound = isBound && address.with(port: port) { bind(descriptor, $0, $1) } == 0
+            guard isBound, Foundation.listen(descriptor, backlog) == 0, stopBlocking(descriptor) else {
+                failure = SystemFailure("listening on \(endpoint)")
+                close(descriptor)
+                continue
+            }
+            if port == 0 { port = localPort(of: descriptor) }
+            listeners.append((descriptor, Endpoint(host: address.text, port: port)))
+        }
+        guard !listeners.isEmpty else { throw failure }
+        return listeners
+    }
+
+    enum Acceptance {
+        case connection(CInt)
+        case nothing
+        /// Out of descriptors or memory: to be tried again a little later.
+        case exhausted(SystemFailure)
+    }
+
+    /// The next connection that waits, which does not block.
+    static func accept(from listener: CInt) -> Acceptance {
+        let descriptor = Foundation.accept(listener, nil, nil)
+        guard descriptor >= 0 else {
+            switch errno {
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted(SystemFailure("accept"))
+            default: return .nothing
+            }
+        }
+        guard prepare(descriptor) else {
+            close(descriptor)
+            return .nothing
+        }
+        return .connection(descriptor)
+    }
+
+    // MARK: Connecting
+
+    /// Connects, waiting up to `milliseconds` for each address of the host; the descriptor does not block.
+    ///
+    /// Throws `connectionRefused` when no address answers.
+    package static func connect(to endpoint: Endpoint, milliseconds: CInt) throws(ServiceError) -> CInt {
+        func refused(_ failure: SystemFailure) -> ServiceError {
+            ServiceError(
+                .connectionRefused, detail: UInt32(bitPattern: failure.number), "can't connect to \(endpoint): \(failure)")
+        }
+        var failure = SystemFailure("connect", number: EADDRNOTAVAIL)
+        let addresses: [Address]
+        do throws(SystemFailure) {
+            addresses = try Socket.addresses(of: endpoint, passive: false)
+        } catch {
+            throw refused(error)
+        }
+        for address in addresses {
+            let descriptor = socket(address.family, System.streamSocket, 0)
+            guard descriptor >= 0, prepare(descriptor) else {
+                failure = SystemFailure("socket")
+                if descriptor >= 0 { close(descriptor) }
+                continue
+            }
+            var outcome = address.with(port: endpoint.port) { Foundation.connect(descriptor, $0, $1) } == 0 ? 0 : errno
+            if outcome == EINPROGRESS {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                outcome = poll(&waiting, 1, milliseconds) == 1 ? pendingError(of: descriptor) : ETIMEDOUT
+            }
+            if outcome == 0 { return descriptor }
+            failure = SystemFailure("connect", number: outcome)
+            close(descriptor)
+        }
+        throw refused(failure)
+    }
+
+    // MARK: Bytes
+
+    static func receive(_ descriptor: CInt, into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+        while true {
+            let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .ended }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock }
+            if errno != EINTR { return .ended }
+        }
+    }
+
+    static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Transfer {
+        while true {
+            let count = Foundation.send(descriptor, bytes.baseAddress, bytes.count, System.sendFlags)
+            if count >= 0 { return .bytes(count) }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock }
+            if errno != EINTR { return .ended }
+        }
+    }
+
+    // MARK: Details
+
+    private struct Address {
+        let family: CInt
+        let storage: [UInt8]
+        /// The numeric host.
+        let text: String
+
+        /// Lends the address with another port.
+        func with<R>(port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+            var bytes = storage
+            // sockaddr_in and sockaddr_in6 both have the port, big-endian, at byte 2.
+            bytes[2] = UInt8(port >> 8)
+            bytes[3] = UInt8(port & 0xff)
+            return bytes.withUnsafeBytes { raw in
+                raw.withMemoryRebound(to: sockaddr.self) { typed in
+                    guard let address = typed.baseAddress else { preconditionFailure("an address has bytes") }
+                    return body(address, socklen_t(storage.count))
+                }
+            }
+        }
+    }
+
+    private static func addresses(of endpoint: Endpoint, passive: Bool) throws(SystemFailure) -> [Address] {
+        var hints = addrinfo()
+        hints.ai_socktype = System.streamSocket
+        hints.ai_flags = passive ? AI_PASSIVE : 0
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(endpoint.host, nil, &hints, &list)
+        guard code == 0 else {
+            throw SystemFailure("no address for \(endpoint.host) (\(String(cString: gai_strerror(code))))", number: EINVAL)
+        }
+        defer { freeaddrinfo(list) }
+        var addresses: [Address] = []
+        var entry = list
+        while let current = entry?.pointee {
+            if let address = current.ai_addr, current.ai_family == AF_INET || current.ai_family == AF_INET6 {
+                var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+                getnameinfo(address, current.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+                let length = text.firstIndex(of: 0) ?? text.count
+                addresses.append(
+                    Address(
+                        family: current.ai_family,
+                        storage: Array(UnsafeRawBufferPointer(start: address, count: Int(current.ai_addrlen))),
+                        text: String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)))
+            }
+            entry = current.ai_next
+        }
+        return addresses
+    }
+
+    private static func prepare(_ descriptor: CInt) -> Bool {
+        System.silenceBrokenPipe(descriptor)
+        return stopBlocking(descriptor) && setOption(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+    }
+
+    private static func stopBlocking(_ descriptor: CInt) -> Bool {
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC) != -1
+            && fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) != -1
+    }
+
+    private static func setOption(_ descriptor: CInt, _ level: CInt, _ name: CInt, _ value: CInt) -> Bool {
+        var value = value
+        return setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<CInt>.size)) == 0
+    }
+
+    private static func pendingError(of descriptor: CInt) -> CInt {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &length) == 0 ? value : errno
+    }
+
+    private static func localPort(of descriptor: CInt) -> UInt16 {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &storage) { bytes in
+            let found = bytes.withMemoryRebound(to: sockaddr.self) { getsockname(descriptor, $0.baseAddress, &length) }
+            return found == 0 ? UInt16(bytes[2]) << 8 | UInt16(bytes[3]) : 0
+        }
+    }
+}

@@ -1,0 +1,295 @@
+package import Core
+import Hashing
+import Merkle
+package import RootSets
+import Signatures
+
+/// What all verifiers of a service share.
+package struct Gate: Sendable {
+    package let rootSets: RootSets
+    package let challenges: ChallengeBook
+    package let nonces: NonceMemory
+
+    package init(rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory) {
+        self.rootSets = rootSets
+        self.challenges = challenges
+        self.nonces = nonces
+    }
+}
+
+/// Turns a batch of proofs into verdicts: one stage after the other over the
+/// whole batch, cheapest first, each stage passing on only what survived it.
+///
+///     shape -> collaboration and its policy -> challenge or nonce -> root hash
+///           -> membership -> signature -> spending the challenge or nonce
+///
+/// Works in memory of its own, made once, so one verifier serves one thread at
+/// a time and allocates nothing for a proof. A batch is verified under one
+/// snapshot of the root sets.
+package final class BatchVerifier {
+    /// Why a survivor of the challenge stage may pass, to be spent when it is granted.
+    private enum Freshness {
+        case none
+        case challenge(ChallengeBook.Token)
+        case nonce(NonceMemory.Fingerprint, windowSeconds: UInt32)
+    }
+
+    private let gate: Gate
+    private let signatures: SignatureVerifier
+    /// Positions in the batch of the proofs that are still in the running, ascending.
+    private var survivors: UnsafeMutableBufferPointer<Int>
+    private var survivorCount = 0
+    private let views: UnsafeMutableBufferPointer<CollaborationView?>
+    private let freshness: UnsafeMutableBufferPointer<Freshness>
+    private let points: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
+    private let scalars: UnsafeMutableBufferPointer<ScalarPair>
+    private let checks: UnsafeMutableBufferPointer<SignatureCheck>
+    private let outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
+
+    /// Proofs in a batch, at most.
+    package static let capacity = Limits.proofsPerPassMax
+
+    /// Throws `internalFault` when libcrypto can't allocate.
+    package init(_ gate: Gate) throws(ServiceError) {
+        self.gate = gate
+        signatures = try SignatureVerifier()
+        let capacity = BatchVerifier.capacity
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        func scratch<T>(_ initial: T) -> UnsafeMutableBufferPointer<T> {
+            let buffer = UnsafeMutableBufferPointer<T>.allocate(capacity: capacity)
+            buffer.initialize(repeating: initial)
+            return buffer
+        }
+        survivors = scratch(0)
+        views = scratch(nil)
+        freshness = scratch(.none)
+        points = scratch(nothing)
+        scalars = scratch(ScalarPair())
+        checks = scratch(SignatureCheck(point: nothing, scalars: ScalarPair(), digest: .zero))
+        outcomes = scratch(.invalid)
+    }
+
+    deinit {
+        // All elements are trivial.
+        survivors.deallocate()
+        views.deallocate()
+        freshness.deallocate()
+        points.deallocate()
+        scalars.deallocate()
+        checks.deallocate()
+        outcomes.deallocate()
+    }
+
+    /// The verdict of every signed proof, and its root hash where one was computed (else zero).
+    ///
+    /// `proofs`: at most `capacity`; `verdicts` and `roots` as long as `proofs`.
+    /// Throws when the service can't answer (storage, memory): then no verdict counts.
+    package func verify(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
+        roots: UnsafeMutableBufferPointer<Digest>
+    ) throws(ServiceError) {
+        begin(proofs, roots)
+        filter(proofs, verdicts) { verifier, position in verifier.judgeShape(of: proofs[position], at: position) }
+        try gate.rootSets.read { snapshot throws(ServiceError) in
+            try findCollaborations(of: proofs, in: snapshot, verdicts)
+            filter(proofs, verdicts) { verifier, position in verifier.judgeFreshness(of: proofs[position], at: position) }
+            computeRoots(of: proofs, into: roots)
+            try filterMembers(in: snapshot, roots, verdicts)
+        }
+        try filterSigned(proofs, verdicts)
+        filter(proofs, verdicts) { verifier, position in verifier.spend(position) }
+        settle(as: .granted, verdicts)
+    }
+
+    /// The verdict of every proof without looking at a signature: the root hash and its membership only.
+    ///
+    /// The same contract as `verify`; the verdict of a proof that holds is `included`.
+    package func verifyInclusion(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
+        roots: UnsafeMutableBufferPointer<Digest>
+    ) throws(ServiceError) {
+        begin(proofs, roots)
+        filter(proofs, verdicts) { verifier, position in verifier.judgePath(of: proofs[position], at: position) }
+        try gate.rootSets.read { snapshot throws(ServiceError) in
+            try findCollaborations(of: proofs, in: snapshot, verdicts)
+            computeRoots(of: proofs, into: roots)
+            try filterMembers(in: snapshot, roots, verdicts)
+        }
+        settle(as: .included, verdicts)
+    }
+
+    // MARK: Stages
+
+    private func begin(_ proofs: UnsafeBufferPointer<BorrowedProof>, _ roots: UnsafeMutableBufferPointer<Digest>) {
+        precondition(proofs.count <= BatchVerifier.capacity)
+        survivorCount = proofs.count
+        for position in proofs.indices {
+            survivors[position] = position
+            roots[position] = .zero
+        }
+    }
+
+    /// Runs a stage: a proof for which `judge` returns a verdict drops out with it.
+    private func filter(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>,
+        _ judge: (BatchVerifier, Int) -> Verdict?
+    ) {
+        var kept = 0
+        for index in 0..<survivorCount {
+            let position = survivors[index]
+            if let refusal = judge(self, position) {
+                verdicts[position] = refusal
+            } else {
+                survivors[kept] = position
+                kept += 1
+            }
+        }
+        survivorCount = kept
+    }
+
+    /// Lengths, counts and the encodings of key and path.
+    private func judgePath(of proof: BorrowedProof, at position: Int) -> Verdict? {
+        guard proof.inclusionHashCount <= Limits.inclusionHashesMax,
+            proof.data.count <= Limits.signedDataBytesMax
+        else { return .malformed }
+        guard let point = PublicKeyEncoding.point(in: proof.publicKey) else { return .badKey }
+        guard RootHash.isValid(index: proof.publicKeyIndex, levels: proof.inclusionHashCount) else { return .badIndex }
+        points[position] = point
+        return nil
+    }
+
+    /// `judgePath`, and the encoding of the signature.
+    private func judgeShape(of proof: BorrowedProof, at position: Int) -> Verdict? {
+        guard let format = SignatureFormat(rawValue: proof.signatureFormat) else { return .malformed }
+        if let refusal = judgePath(of: proof, at: position) { return refusal }
+        guard let pair = SignatureEncoding.scalars(in: proof.signature, format: format) else {
+            return .badSignatureEncoding
+        }
+        scalars[position] = pair
+        return nil
+    }
+
+    /// Looks every collaboration up once for each run of proofs that name it.
+    private func findCollaborations(
+        of proofs: UnsafeBufferPointer<BorrowedProof>, in snapshot: borrowing Snapshot,
+        _ verdicts: UnsafeMutableBufferPointer<Verdict>
+    ) throws(ServiceError) {
+        var kept = 0
+        var last = UnsafeRawBufferPointer(start: nil, count: 0)
+        var view: CollaborationView?
+        for index in 0..<survivorCount {
+            let position = survivors[index]
+            let name = proofs[position].collaboration
+            if index == 0 || name.baseAddress != last.baseAddress || name.count != last.count {
+                view = try snapshot.collaboration(name)
+                last = name
+            }
+            if view == nil {
+                verdicts[position] = .unknownCollaboration
+            } else {
+                views[position] = view
+                survivors[kept] = position
+                kept += 1
+            }
+        }
+        survivorCount = kept
+    }
+
+    /// What the collaboration's policy asks of the signed data.
+    private func judgeFreshness(of proof: BorrowedProof, at position: Int) -> Verdict? {
+        switch views[position]?.policy {
+        case .challenge:
+            switch gate.challenges.standing(of: proof.data) {
+            case .open(let token):
+                freshness[position] = .challenge(token)
+                return nil
+            case .forged: return .challengeForged
+            case .expired: return .challengeExpired
+            case .replayed: return .challengeReplayed
+            }
+        case .deviceNonce(let windowSeconds):
+            guard proof.data.count >= Limits.deviceNonceBytesMin else { return .badNonce }
+            let fingerprint = NonceMemory.Fingerprint(
+                leaf: SHA256.hash(proof.publicKey), nonceDigest: SHA256.hash(proof.data))
+            guard !gate.nonces.isSpent(fingerprint) else { return .nonceReplayed }
+            freshness[position] = .nonce(fingerprint, windowSeconds: windowSeconds)
+            return nil
+        case nil:
+            return .unknownCollaboration
+        }
+    }
+
+    private func computeRoots(
+        of proofs: UnsafeBufferPointer<BorrowedProof>, into roots: UnsafeMutableBufferPointer<Digest>
+    ) {
+        RootHash.compute(
+            of: proofs, selection: UnsafeBufferPointer(rebasing: survivors[..<survivorCount]), into: roots)
+    }
+
+    private func filterMembers(
+        in snapshot: borrowing Snapshot, _ roots: UnsafeMutableBufferPointer<Digest>,
+        _ verdicts: UnsafeMutableBufferPointer<Verdict>
+    ) throws(ServiceError) {
+        var kept = 0
+        for index in 0..<survivorCount {
+            let position = survivors[index]
+            if let view = views[position], try snapshot.contains(roots[position], in: view) {
+                survivors[kept] = position
+                kept += 1
+            } else {
+                verdicts[position] = .notParticipant
+            }
+        }
+        survivorCount = kept
+    }
+
+    private func filterSigned(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
+    ) throws(ServiceError) {
+        for index in 0..<survivorCount {
+            let position = survivors[index]
+            checks[index] = SignatureCheck(
+                point: points[position], scalars: scalars[position], digest: SHA256.hash(proofs[position].data))
+        }
+        try signatures.verify(
+            UnsafeBufferPointer(rebasing: checks[..<survivorCount]),
+            into: UnsafeMutableBufferPointer(rebasing: outcomes[..<survivorCount]))
+        var kept = 0
+        for index in 0..<survivorCount {
+            let position = survivors[index]
+            switch outcomes[index] {
+            case .valid:
+                survivors[kept] = position
+                kept += 1
+            case .invalid: verdicts[position] = .badSignature
+            case .badKey: verdicts[position] = .badKey
+            }
+        }
+        survivorCount = kept
+    }
+
+    /// Only what would be granted spends its challenge or nonce, so nobody can burn another's.
+    private func spend(_ position: Int) -> Verdict? {
+        switch freshness[position] {
+        case .none: return .challengeForged
+        case .challenge(let token):
+            switch gate.challenges.spend(token) {
+            case .spent: return nil
+            case .replayed: return .challengeReplayed
+            case .memoryFull: return .replayMemoryFull
+            }
+        case .nonce(let fingerprint, let windowSeconds):
+            switch gate.nonces.spend(fingerprint, windowSeconds: windowSeconds) {
+            case .spent: return nil
+            case .replayed: return .nonceReplayed
+            case .memoryFull: return .replayMemoryFull
+            }
+        }
+    }
+
+    private func settle(as verdict: Verdict, _ verdicts: UnsafeMutableBufferPointer<Verdict>) {
+        for index in 0..<survivorCount {
+            verdicts[survivors[index]] = verdict
+        }
+    }
+}

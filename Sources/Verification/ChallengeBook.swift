@@ -1,0 +1,155 @@
+package import Core
+import Hashing
+import Synchronization
+
+/// Issues challenges, tells genuine ones, and remembers which were spent.
+///
+/// Issuing keeps no record. A challenge is 48 bytes:
+///
+///     issued at (8, milliseconds of the service's clock) | number (8) | random (8) | tag (24)
+///
+/// the tag being HMAC-SHA256 of the 24 bytes before it under a key that lives
+/// as long as this object, cut to 24 bytes. So none survives a restart.
+///
+/// The numbers count up, so that the memory of spent challenges is a bit for
+/// each: 65,536 of them fill a segment of 8 KiB, and a segment goes when its
+/// last spent challenge has expired anyway. At its cap the memory refuses; it
+/// never forgets.
+package final class ChallengeBook: Sendable {
+    /// Bytes of a challenge.
+    package static let challengeBytes = 48
+    private static let signedBytes = 24
+    private static let segmentBits: UInt64 = 1 << 16
+
+    /// What a challenge is worth right now.
+    package enum Standing: Equatable, Sendable {
+        case open(Token)
+        case forged
+        case expired
+        case replayed
+    }
+
+    /// A genuine challenge, for spending it.
+    package struct Token: Equatable, Sendable {
+        package let number: UInt64
+        /// When it stops being valid, in milliseconds of the service's clock.
+        package let expiry: UInt64
+    }
+
+    package enum Spending: Sendable {
+        case spent
+        case replayed
+        case memoryFull
+    }
+
+    private struct Segment {
+        var bits = [UInt64](repeating: 0, count: Int(ChallengeBook.segmentBits / 64))
+        var expiry: UInt64 = 0
+    }
+
+    private let authenticator: MessageAuthenticator
+    private let clock: MonotonicClock
+    private let random: RandomSource
+    private let segmentsMax: Int
+    private let nextNumber = Atomic<UInt64>(0)
+    private let spent = Mutex<[UInt64: Segment]>([:])
+    /// How long a challenge is valid.
+    package let validMilliseconds: UInt64
+
+    /// `replayBytesMax`: memory for spent challenges, in steps of 8 KiB and at least one.
+    package init(
+        validMilliseconds: UInt64 = 120_000, replayBytesMax: Int = 64 << 20, clock: MonotonicClock = .system,
+        random: RandomSource = .system
+    ) {
+        authenticator = MessageAuthenticator(key: random.bytes(32))
+        self.clock = clock
+        self.random = random
+        self.validMilliseconds = validMilliseconds
+        segmentsMax = max(1, replayBytesMax / Int(ChallengeBook.segmentBits / 8))
+    }
+
+    /// Appends `count` new challenges, 48 bytes each.
+    package func issue(_ count: Int, into bytes: inout [UInt8]) {
+        let first = nextNumber.add(UInt64(count), ordering: .relaxed).oldValue
+        let now = clock.milliseconds
+        let salts = random.bytes(8 * count)
+        bytes.reserveCapacity(bytes.count + count * ChallengeBook.challengeBytes)
+        for index in 0..<count {
+            let start = bytes.count
+            withUnsafeBytes(of: now.littleEndian) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: (first + UInt64(index)).littleEndian) { bytes.append(contentsOf: $0) }
+            bytes.append(contentsOf: salts[8 * index..<8 * index + 8])
+            let tag = bytes.withUnsafeBytes { authenticator.tag(of: UnsafeRawBufferPointer(rebasing: $0[start...])) }
+            tag.withUnsafeBytes {
+                bytes.append(contentsOf: $0.prefix(ChallengeBook.challengeBytes - ChallengeBook.signedBytes))
+            }
+        }
+    }
+
+    /// `standing` without the memory of spent challenges.
+    private func judge(_ data: UnsafeRawBufferPointer) -> Standing {
+        guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
+        let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
+        let isGenuine = tag.withUnsafeBytes { tag in
+            guard let expected = tag.baseAddress else { return false }
+            return equalInConstantTime(
+                start + ChallengeBook.signedBytes, expected,
+                count: ChallengeBook.challengeBytes - ChallengeBook.signedBytes)
+        }
+        guard isGenuine else { return .forged }
+        let issued = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        let number = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        let expiry = issued + validMilliseconds
+        guard clock.milliseconds <= expiry else { return .expired }
+        return .open(Token(number: number, expiry: expiry))
+    }
+
+    /// What `data` is worth as a challenge of this book. Says nothing about copies of it that are on their
+    /// way: `spend` decides between those.
+    package func standing(of data: UnsafeRawBufferPointer) -> Standing {
+        let standing = judge(data)
+        guard case .open(let token) = standing else { return standing }
+        return isSpent(token) ? .replayed : standing
+    }
+
+    /// Whether the challenge was spent by now.
+    package func isSpent(_ token: Token) -> Bool {
+        spent.withLock { spent in
+            guard let segment = spent[token.number / ChallengeBook.segmentBits] else { return false }
+            let bit = Int(token.number % ChallengeBook.segmentBits)
+            return segment.bits[bit / 64] >> UInt64(bit % 64) & 1 == 1
+        }
+    }
+
+    /// Spends the challenge: of all callers with the same one, exactly one gets `spent`.
+    package func spend(_ token: Token) -> Spending {
+        spent.withLock { spent in
+            let place = token.number / ChallengeBook.segmentBits
+            if spent[place] == nil {
+                if spent.count >= segmentsMax {
+                    let now = clock.milliseconds
+                    spent = spent.filter { $0.value.expiry >= now }
+                }
+                guard spent.count < segmentsMax else { return .memoryFull }
+            }
+            let bit = Int(token.number % ChallengeBook.segmentBits)
+            let mask: UInt64 = 1 << UInt64(bit % 64)
+            return markSpent(&spent[place, default: Segment()], word: bit / 64, mask: mask, token.expiry)
+        }
+    }
+
+    private func markSpent(_ segment: inout Segment, word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
+        guard segment.bits[word] & mask == 0 else { return .replayed }
+        segment.bits[word] |= mask
+        segment.expiry = max(segment.expiry, expiry)
+        return .spent
+    }
+
+    /// Challenges issued since the start, and bytes of memory for spent ones.
+    package var statistics: (issued: UInt64, replayBytes: Int) {
+        (
+            nextNumber.load(ordering: .relaxed),
+            spent.withLock { $0.count } * Int(ChallengeBook.segmentBits / 8)
+        )
+    }
+}

@@ -1,0 +1,80 @@
+package import Core
+import Hashing
+import Synchronization
+
+/// Remembers which device nonces were granted with which key, each for its
+/// collaboration's window. At its cap it refuses; it never forgets early.
+///
+/// It is memory of this process: after a restart an old nonce is new again,
+/// which is one of the reasons why challenges are the default policy.
+package final class NonceMemory: Sendable {
+    /// Names a pair of key and nonce: 128 bits of SHA-256(leaf || SHA-256(nonce)).
+    package struct Fingerprint: Hashable, Sendable {
+        let value: UInt128
+
+        /// `leaf`: SHA-256 of the key's bytes; `nonceDigest`: SHA-256 of the nonce.
+        package init(leaf: Digest, nonceDigest: Digest) {
+            value = SHA256.node(leaf, nonceDigest).withUnsafeBytes { $0.loadUnaligned(as: UInt128.self) }
+        }
+    }
+
+    package enum Spending: Sendable {
+        case spent
+        case replayed
+        case memoryFull
+    }
+
+    private struct State {
+        /// When each remembered pair may be forgotten, in milliseconds.
+        var expiries: [UInt128: UInt64] = [:]
+        /// The pairs by the second in which they may be forgotten.
+        var bySecond: [UInt64: [UInt128]] = [:]
+        /// Everything before this second was forgotten.
+        var forgottenUpTo: UInt64 = 0
+    }
+
+    private let clock: MonotonicClock
+    private let entriesMax: Int
+    private let state = Mutex(State())
+
+    /// `entriesMax`: pairs remembered at once, about 100 bytes each.
+    package init(entriesMax: Int = 1 << 20, clock: MonotonicClock = .system) {
+        self.entriesMax = entriesMax
+        self.clock = clock
+    }
+
+    /// Whether the pair was granted within its window.
+    package func isSpent(_ fingerprint: Fingerprint) -> Bool {
+        let now = clock.milliseconds
+        return state.withLock { ($0.expiries[fingerprint.value] ?? 0) > now }
+    }
+
+    /// Remembers the pair for `windowSeconds`: of all callers with the same one, exactly one gets `spent`.
+    package func spend(_ fingerprint: Fingerprint, windowSeconds: UInt32) -> Spending {
+        let now = clock.milliseconds
+        return state.withLock { state in
+            if let expiry = state.expiries[fingerprint.value], expiry > now { return .replayed }
+            forget(&state, before: now)
+            guard state.expiries.count < entriesMax else { return .memoryFull }
+            let expiry = now + UInt64(windowSeconds) * 1000
+            state.expiries[fingerprint.value] = expiry
+            state.bySecond[expiry / 1000 + 1, default: []].append(fingerprint.value)
+            return .spent
+        }
+    }
+
+    private func forget(_ state: inout State, before now: UInt64) {
+        let second = now / 1000
+        guard state.forgottenUpTo < second else { return }
+        for due in state.bySecond.keys.filter({ $0 <= second }) {
+            for value in state.bySecond.removeValue(forKey: due) ?? []
+            where (state.expiries[value] ?? .max) <= now {
+                state.expiries[value] = nil
+            }
+        }
+        state.forgottenUpTo = second
+    }
+
+    /// Pairs remembered now.
+    package var count: Int { state.withLock { $0.expiries.count } }
+}

@@ -1,0 +1,46 @@
+package import Core
+import Hashing
+import Merkle
+import Signatures
+
+/// Verifies single proofs without a service: no challenges, no storage. For
+/// files of recorded proofs and for checking one's own client.
+package final class StandaloneVerifier {
+    private let signatures: SignatureVerifier
+    private let roots: Set<Digest>?
+
+    /// `roots`: the root hashes that are participants; `nil` when there is no list to look in.
+    ///
+    /// Throws `internalFault` when libcrypto can't allocate.
+    package init(roots: Set<Digest>?) throws(ServiceError) {
+        signatures = try SignatureVerifier()
+        self.roots = roots
+    }
+
+    /// The verdict and, when the shape is right, the root hash. The signed data may be anything up to the
+    /// limit. Without a list of roots a proof that holds is `unlisted`.
+    ///
+    /// Throws `internalFault` when libcrypto can't allocate.
+    package func verify(_ proof: SignedIdentityProof) throws(ServiceError) -> (verdict: Verdict, root: Digest?) {
+        guard proof.inclusionHashes.count <= Limits.inclusionHashesMax, proof.data.count <= Limits.signedDataBytesMax
+        else { return (.malformed, nil) }
+        let signatures = signatures
+        let roots = roots
+        return try proof.publicKey.withRawBytes { key throws(ServiceError) -> (Verdict, Digest?) in
+            guard let point = PublicKeyEncoding.point(in: key) else { return (.badKey, nil) }
+            let path = InclusionProof(index: proof.publicKeyIndex, siblings: proof.inclusionHashes)
+            guard let root = path.root(from: SHA256.hash(key)) else { return (.badIndex, nil) }
+            let scalars = proof.signature.withUnsafeBytes {
+                SignatureEncoding.scalars(in: $0, format: proof.signatureFormat)
+            }
+            guard let scalars else { return (.badSignatureEncoding, root) }
+            if let roots, !roots.contains(root) { return (.notParticipant, root) }
+            let check = SignatureCheck(point: point, scalars: scalars, digest: SHA256.hash(proof.data))
+            switch try signatures.verify(check) {
+            case .valid: return (roots == nil ? .unlisted : .granted, root)
+            case .invalid: return (.badSignature, root)
+            case .badKey: return (.badKey, root)
+            }
+        }
+    }
+}

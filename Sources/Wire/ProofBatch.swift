@@ -1,0 +1,190 @@
+package import Core
+
+/// A verify or inclusion-only request as offsets into its body: nothing is
+/// copied, nothing of a proof is judged but that it lies inside the body.
+///
+///     flags (1)  zero (1)  collaborations (2)  proofs (4)
+///     each collaboration: length (1), identifier
+///     each proof to verify:
+///         collaboration's position (2)  siblings (1)  signature format (1)  key's index (8)
+///         key length (1)  signature length (1)  data length (2)  key, siblings, signature, data
+///     each inclusion-only proof:
+///         collaboration's position (2)  siblings (1)  key length (1)  key's index (8)  key, siblings
+package struct ProofBatch: Sendable {
+    /// Whether proofs come with signatures.
+    package let isSigned: Bool
+    /// Whether the answer carries the computed root hashes.
+    package let wantsRoots: Bool
+    private let collaborations: [Range<Int>]
+    private let offsets: [UInt32]
+
+    private static let wantsRootsFlag: UInt8 = 1
+
+    package var count: Int { offsets.count }
+
+    /// Finds the proofs in `body`.
+    ///
+    /// Throws `malformedRequest` when lengths and counts don't add up, `limitExceeded`.
+    package init(_ body: UnsafeRawBufferPointer, isSigned: Bool) throws(ServiceError) {
+        var reader = ByteReader(body)
+        guard let flags = reader.byte(), let zero = reader.byte(), let nameCount: UInt16 = reader.integer(),
+            let count: UInt32 = reader.integer()
+        else { throw malformedRequest("the body ends inside its first eight bytes") }
+        guard flags & ~ProofBatch.wantsRootsFlag == 0, zero == 0 else {
+            throw malformedRequest("a reserved bit is set")
+        }
+        try checkLimit(Int(nameCount), Limits.collaborationsPerRequestMax, "collaborations")
+        try checkLimit(Int(count), Limits.proofsPerRequestMax, "proofs")
+        self.isSigned = isSigned
+        wantsRoots = flags & ProofBatch.wantsRootsFlag != 0
+
+        // Both counts are within their limits, and the smallest proof has 12 bytes: no more is reserved
+        // than the body can hold.
+        var collaborations: [Range<Int>] = []
+        collaborations.reserveCapacity(min(Int(nameCount), body.count))
+        for _ in 0..<nameCount {
+            guard let name = reader.shortBytes() else { throw malformedRequest("the body ends inside an identifier") }
+            collaborations.append(reader.offset - name.count..<reader.offset)
+        }
+        var offsets: [UInt32] = []
+        offsets.reserveCapacity(min(Int(count), body.count / 12))
+        for _ in 0..<count {
+            offsets.append(UInt32(reader.offset))
+            guard ProofBatch.readProof(&reader, isSigned: isSigned, collaborations: collaborations, body) != nil else {
+                throw malformedRequest("proof \(offsets.count - 1) runs over the end or names no collaboration")
+            }
+        }
+        guard reader.isAtEnd else { throw malformedRequest("bytes follow the last proof") }
+        self.collaborations = collaborations
+        self.offsets = offsets
+    }
+
+    /// The proof at `index`, borrowed from `body`, which is the one that this batch was made from.
+    package func proof(at index: Int, in body: UnsafeRawBufferPointer) -> BorrowedProof {
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: body[Int(offsets[index])...]))
+        guard let proof = ProofBatch.readProof(&reader, isSigned: isSigned, collaborations: collaborations, body) else {
+            preconditionFailure("a proof that was inside the body is not any more")
+        }
+        return proof
+    }
+
+    @inline(__always)
+    private static func readProof(
+        _ reader: inout ByteReader, isSigned: Bool, collaborations: [Range<Int>], _ body: UnsafeRawBufferPointer
+    ) -> BorrowedProof? {
+        guard let collaboration: UInt16 = reader.integer(), Int(collaboration) < collaborations.count,
+            let siblingCount = reader.byte()
+        else { return nil }
+        let name = UnsafeRawBufferPointer(rebasing: body[collaborations[Int(collaboration)]])
+        if isSigned {
+            guard let format = reader.byte(), let index: UInt64 = reader.integer(), let keyLength = reader.byte(),
+                let signatureLength = reader.byte(), let dataLength: UInt16 = reader.integer(),
+                let key = reader.bytes(Int(keyLength)),
+                let siblings = reader.bytes(Int(siblingCount) * Digest.byteCount)?.baseAddress,
+                let signature = reader.bytes(Int(signatureLength)), let data = reader.bytes(Int(dataLength))
+            else { return nil }
+            return BorrowedProof(
+                collaboration: name, publicKey: key, publicKeyIndex: index, inclusionHashes: siblings,
+                inclusionHashCount: Int(siblingCount), signatureFormat: format, signature: signature, data: data)
+        }
+        guard let keyLength = reader.byte(), let index: UInt64 = reader.integer(),
+            let key = reader.bytes(Int(keyLength)),
+            let siblings = reader.bytes(Int(siblingCount) * Digest.byteCount)?.baseAddress
+        else { return nil }
+        return BorrowedProof(
+            collaboration: name, publicKey: key, publicKeyIndex: index, inclusionHashes: siblings,
+            inclusionHashCount: Int(siblingCount))
+    }
+
+    // MARK: Making one
+
+    /// A proof and the position of its collaboration in the request.
+    package typealias Entry = (collaboration: Int, proof: SignedIdentityProof)
+
+    /// Appends the body of a request.
+    ///
+    /// Throws `limitExceeded` for a count over its limit, or for a key, a signature or data whose length
+    /// does not even fit into its field (255, 255 and 65,535 bytes).
+    package static func append(
+        _ entries: some Collection<Entry>, of collaborations: [CollaborationIdentifier], isSigned: Bool,
+        wantsRoots: Bool, to bytes: inout [UInt8]
+    ) throws(ServiceError) {
+        try checkLimit(collaborations.count, Limits.collaborationsPerRequestMax, "collaborations")
+        try checkLimit(entries.count, Limits.proofsPerRequestMax, "proofs")
+        bytes.append(wantsRoots ? wantsRootsFlag : 0)
+        bytes.append(0)
+        bytes.appendInteger(UInt16(collaborations.count))
+        bytes.appendInteger(UInt32(entries.count))
+        for collaboration in collaborations { bytes.appendShortBytes(collaboration.utf8) }
+        for (collaboration, proof) in entries {
+            try checkLimit(proof.publicKey.count, 255, "bytes of public key")
+            try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")
+            bytes.appendInteger(UInt16(collaboration))
+            bytes.append(UInt8(proof.inclusionHashes.count))
+            if isSigned {
+                try checkLimit(proof.signature.count, 255, "bytes of signature")
+                try checkLimit(proof.data.count, 65_535, "bytes of signed data")
+                bytes.append(proof.signatureFormat.rawValue)
+                bytes.appendInteger(proof.publicKeyIndex)
+                bytes.append(UInt8(proof.publicKey.count))
+                bytes.append(UInt8(proof.signature.count))
+                bytes.appendInteger(UInt16(proof.data.count))
+            } else {
+                bytes.append(UInt8(proof.publicKey.count))
+                bytes.appendInteger(proof.publicKeyIndex)
+            }
+            bytes.append(contentsOf: proof.publicKey)
+            bytes.appendDigests(proof.inclusionHashes)
+            if isSigned {
+                bytes.append(contentsOf: proof.signature)
+                bytes.append(contentsOf: proof.data)
+            }
+        }
+    }
+}
+
+/// The answer to a verify or inclusion-only request.
+///
+///     proofs (4)  flags (1)  zero (3)  a verdict each (1)  with flag 1: a root hash each (32)
+package enum VerdictList {
+    /// Appends the answer's body; `roots` is as long as `verdicts`, or `nil` when they were not asked for.
+    package static func append(
+        _ verdicts: UnsafeBufferPointer<Verdict>, roots: UnsafeBufferPointer<Digest>?, to bytes: inout [UInt8]
+    ) {
+        bytes.appendInteger(UInt32(verdicts.count))
+        bytes.append(roots == nil ? 0 : 1)
+        bytes.append(contentsOf: [0, 0, 0])
+        bytes.append(contentsOf: UnsafeRawBufferPointer(verdicts))
+        if let roots { bytes.append(contentsOf: UnsafeRawBufferPointer(roots)) }
+    }
+
+    /// Throws `malformedAnswer`.
+    package static func decode(
+        _ body: UnsafeRawBufferPointer
+    ) throws(ServiceError) -> (verdicts: [Verdict], roots: [Digest]) {
+        var reader = ByteReader(body)
+        guard let count: UInt32 = reader.integer(), let flags = reader.byte(), reader.bytes(3) != nil,
+            let block = reader.bytes(Int(count))
+        else { throw malformedAnswer }
+        var verdicts: [Verdict] = []
+        verdicts.reserveCapacity(block.count)
+        for byte in block {
+            guard let verdict = Verdict(rawValue: byte) else { throw malformedAnswer }
+            verdicts.append(verdict)
+        }
+        guard let roots = reader.digests(flags & 1 == 1 ? Int(count) : 0), reader.isAtEnd else { throw malformedAnswer }
+        return (verdicts, roots)
+    }
+}
+
+/// A `malformedRequest` that says what is wrong.
+func malformedRequest(_ what: String) -> ServiceError {
+    ServiceError(.malformedRequest, what)
+}
+
+/// Throws `limitExceeded` unless `count` is at most `limit`.
+package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(ServiceError) {
+    guard count <= limit else {
+        throw ServiceError(.limitExceeded, detail: UInt32(limit), "\(count) \(what) are over the limit of \(limit)")
+    }
+}

@@ -1,0 +1,198 @@
+package import Core
+
+/// A request's body, decoded.
+package enum Request: Sendable {
+    /// The lowest and highest protocol version that the peer speaks.
+    case hello(minimum: UInt8, maximum: UInt8)
+    /// Bytes to get back.
+    case ping([UInt8])
+    case issueChallenges(count: Int)
+    case verify(ProofBatch)
+    case mutate(Mutation)
+    case testRoots(CollaborationIdentifier, [Digest])
+    case listRoots(CollaborationIdentifier, after: Digest?, limit: Int)
+    case countRoots(CollaborationIdentifier)
+    case listCollaborations(after: CollaborationIdentifier?, limit: Int)
+    case statistics
+    case readChanges(after: UInt64, limit: Int)
+
+    /// Reads the body of a request for `operation`. A `verify` keeps offsets into `body`; all else is copied.
+    ///
+    /// Throws `unknownOperation`, `malformedRequest` or `limitExceeded`; the connection can go on.
+    package static func decode(operation: UInt16, body: UnsafeRawBufferPointer) throws(ServiceError) -> Request {
+        guard let operation = Operation(rawValue: operation) else {
+            throw ServiceError(.unknownOperation, detail: UInt32(operation), "operation \(operation) is unknown")
+        }
+        switch operation {
+        case .verify: return .verify(try ProofBatch(body, isSigned: true))
+        case .verifyInclusion: return .verify(try ProofBatch(body, isSigned: false))
+        default: break
+        }
+        var reader = ByteReader(body)
+        let request = try read(operation, &reader, bodyBytes: body.count)
+        guard reader.isAtEnd else { throw malformedRequest("bytes follow the end of the request") }
+        return request
+    }
+
+    private static func read(
+        _ operation: Operation, _ reader: inout ByteReader, bodyBytes: Int
+    ) throws(ServiceError) -> Request {
+        let short = malformedRequest("the body is too short")
+        switch operation {
+        case .hello:
+            guard let minimum = reader.byte(), let maximum = reader.byte(), let zero: UInt16 = reader.integer() else {
+                throw short
+            }
+            guard zero == 0 else { throw malformedRequest("a reserved bit is set") }
+            return .hello(minimum: minimum, maximum: maximum)
+        case .ping:
+            try checkLimit(bodyBytes, Limits.pingBytesMax, "bytes of ping")
+            guard let bytes = reader.bytes(bodyBytes) else { throw short }
+            return .ping(Array(bytes))
+        case .issueChallenges:
+            guard let count: UInt32 = reader.integer() else { throw short }
+            try checkLimit(Int(count), Limits.challengesPerRequestMax, "challenges")
+            return .issueChallenges(count: Int(count))
+        case .addRoots, .removeRoots:
+            guard let identifier: UInt128 = reader.integer() else { throw short }
+            let collaboration = try readCollaboration(&reader)
+            let roots = try readRoots(&reader)
+            return .mutate(
+                Mutation(
+                    identifier: MutationIdentifier(identifier),
+                    operation == .addRoots ? .addRoots(collaboration, roots) : .removeRoots(collaboration, roots)))
+        case .testRoots:
+            return .testRoots(try readCollaboration(&reader), try readRoots(&reader))
+        case .listRoots:
+            let collaboration = try readCollaboration(&reader)
+            guard let limit: UInt32 = reader.integer(), let hasStart = reader.byte(), hasStart <= 1 else { throw short }
+            try checkPage(Int(limit), Limits.rootsPerPageMax)
+            var start: Digest?
+            if hasStart == 1 {
+                guard let digest = reader.digest() else { throw short }
+                start = digest
+            }
+            return .listRoots(collaboration, after: start, limit: Int(limit))
+        case .countRoots:
+            return .countRoots(try readCollaboration(&reader))
+        case .createCollaboration:
+            guard let identifier: UInt128 = reader.integer() else { throw short }
+            let collaboration = try readCollaboration(&reader)
+            guard let kind = reader.byte(), let window: UInt32 = reader.integer() else { throw short }
+            guard let policy = ProofPolicy(kind: kind, windowSeconds: window) else {
+                throw malformedRequest("there is no policy \(kind) with a window of \(window) seconds")
+            }
+            return .mutate(
+                Mutation(identifier: MutationIdentifier(identifier), .createCollaboration(collaboration, policy)))
+        case .dropCollaboration:
+            guard let identifier: UInt128 = reader.integer() else { throw short }
+            return .mutate(
+                Mutation(
+                    identifier: MutationIdentifier(identifier), .dropCollaboration(try readCollaboration(&reader))))
+        case .listCollaborations:
+            guard let limit: UInt32 = reader.integer(), let name = reader.shortBytes() else { throw short }
+            try checkPage(Int(limit), Limits.collaborationsPerPageMax)
+            if name.isEmpty { return .listCollaborations(after: nil, limit: Int(limit)) }
+            guard let start = CollaborationIdentifier(utf8: name) else { throw invalidCollaboration }
+            return .listCollaborations(after: start, limit: Int(limit))
+        case .statistics:
+            return .statistics
+        case .readChanges:
+            guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw short }
+            try checkPage(Int(limit), Limits.changesPerPageMax)
+            return .readChanges(after: sequence, limit: Int(limit))
+        case .verify, .verifyInclusion:
+            throw ServiceError(.internalFault, "proofs are read elsewhere")
+        }
+    }
+
+    private static var invalidCollaboration: ServiceError {
+        malformedRequest("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
+    }
+
+    private static func readCollaboration(_ reader: inout ByteReader) throws(ServiceError) -> CollaborationIdentifier {
+        guard let name = reader.shortBytes(), let identifier = CollaborationIdentifier(utf8: name) else {
+            throw invalidCollaboration
+        }
+        return identifier
+    }
+
+    private static func readRoots(_ reader: inout ByteReader) throws(ServiceError) -> [Digest] {
+        guard let count: UInt32 = reader.integer() else { throw malformedRequest("the body is too short") }
+        try checkLimit(Int(count), Limits.rootsPerRequestMax, "root hashes")
+        guard let roots = reader.digests(Int(count)) else { throw malformedRequest("the body is too short") }
+        return roots
+    }
+
+    private static func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
+        guard limit > 0 else { throw malformedRequest("a page has at least one item") }
+        try checkLimit(limit, most, "items in a page")
+    }
+
+    // MARK: Making one
+
+    /// The operation that this request is for.
+    package var operation: Operation {
+        switch self {
+        case .hello: .hello
+        case .ping: .ping
+        case .issueChallenges: .issueChallenges
+        case .verify(let batch): batch.isSigned ? .verify : .verifyInclusion
+        case .mutate(let mutation):
+            switch mutation.change {
+            case .createCollaboration: .createCollaboration
+            case .dropCollaboration: .dropCollaboration
+            case .addRoots: .addRoots
+            case .removeRoots: .removeRoots
+            }
+        case .testRoots: .testRoots
+        case .listRoots: .listRoots
+        case .countRoots: .countRoots
+        case .listCollaborations: .listCollaborations
+        case .statistics: .statistics
+        case .readChanges: .readChanges
+        }
+    }
+
+    /// Appends the body. For a `verify`, use `ProofBatch.append`: the proofs are not in this value.
+    package func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .hello(let minimum, let maximum):
+            bytes.append(minimum)
+            bytes.append(maximum)
+            bytes.appendInteger(UInt16(0))
+        case .ping(let content): bytes.append(contentsOf: content)
+        case .issueChallenges(let count): bytes.appendInteger(UInt32(count))
+        case .verify: preconditionFailure("proofs are written by ProofBatch.append")
+        case .mutate(let mutation):
+            bytes.appendInteger(mutation.identifier.value)
+            bytes.appendShortBytes(mutation.change.collaboration.utf8)
+            switch mutation.change {
+            case .createCollaboration(_, let policy):
+                bytes.append(policy.code.kind)
+                bytes.appendInteger(policy.code.windowSeconds)
+            case .dropCollaboration: break
+            case .addRoots(_, let roots), .removeRoots(_, let roots):
+                bytes.appendInteger(UInt32(roots.count))
+                bytes.appendDigests(roots)
+            }
+        case .testRoots(let collaboration, let roots):
+            bytes.appendShortBytes(collaboration.utf8)
+            bytes.appendInteger(UInt32(roots.count))
+            bytes.appendDigests(roots)
+        case .listRoots(let collaboration, let start, let limit):
+            bytes.appendShortBytes(collaboration.utf8)
+            bytes.appendInteger(UInt32(limit))
+            bytes.append(start == nil ? 0 : 1)
+            if let start { bytes.appendDigests([start]) }
+        case .countRoots(let collaboration): bytes.appendShortBytes(collaboration.utf8)
+        case .listCollaborations(let start, let limit):
+            bytes.appendInteger(UInt32(limit))
+            bytes.appendShortBytes(start?.utf8 ?? [])
+        case .statistics: break
+        case .readChanges(let sequence, let limit):
+            bytes.appendInteger(sequence)
+            bytes.appendInteger(UInt32(limit))
+        }
+    }
+}
