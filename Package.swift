@@ -18,7 +18,7 @@ func program(_ name: String, path: String? = nil, _ dependencies: [Target.Depend
     .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift)
 }
 
-func tests(of name: String, _ dependencies: [Target.Dependency]) -> Target {
+func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"], swiftSettings: swift)
 }
@@ -56,14 +56,33 @@ let package = Package(
 
         // What talks to it.
         layer("RootgateClient", ["Core", "Platform", "Wire", "Transport"]),
-        layer("LoadHarness", ["Core", "Hashing", "Identity", "Wire", "Transport"]),
-        program("rootgate", ["Core", "Identity", "Verification", "Server", "RootgateClient", "LoadHarness"]),
+        layer("LoadHarness", ["COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport"]),
+        program("rootgate", [
+            "Core", "Identity", "Signatures", "Verification", "Transport", "Server", "RootgateClient", "LoadHarness",
+        ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
                 "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
                 "Verification", "Wire", "Transport", "Server", "LoadHarness",
             ]),
+
+        // Oracles and generators that the tests share, and the tests, one target for each layer.
+        .target(name: "TestSupport", dependencies: ["Core"], path: "Tests/TestSupport", swiftSettings: swift),
+        tests(of: "Core"),
+        tests(of: "Platform"),
+        tests(of: "Hashing", ["Core"]),
+        tests(of: "Merkle", ["Core", "Hashing"]),
+        tests(of: "Signatures", ["Core", "Hashing"]),
+        tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
+        tests(of: "RootSets", ["Core", "Platform"]),
+        tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
+        tests(of: "Wire", ["Core"]),
+        tests(of: "Transport", ["Core", "Platform"]),
+        tests(of: "Server", ["Core", "Identity", "RootgateClient", "Transport", "Wire"]),
+        tests(of: "RootgateClient", ["Core", "Identity", "Server", "Transport"]),
+        tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
+        tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -154,7 +154,8 @@ package enum VerdictList {
         bytes.appendInteger(UInt32(verdicts.count))
         bytes.append(roots == nil ? 0 : 1)
         bytes.append(contentsOf: [0, 0, 0])
-        bytes.append(contentsOf: UnsafeRawBufferPointer(verdicts))
+        // An enum's memory is not its raw value.
+        for verdict in verdicts { bytes.append(verdict.rawValue) }
         if let roots { bytes.append(contentsOf: UnsafeRawBufferPointer(roots)) }
     }
 

@@ -1,0 +1,119 @@
+import Foundation
+
+/// One option of a command: on the command line `--name VALUE` (or `--name` for
+/// a switch), in the environment `ROOTGATE_NAME` with underscores.
+struct Option: Sendable {
+    let name: String
+    /// What the value is, in capitals; empty for a switch.
+    let value: String
+    let standard: String
+    let help: String
+
+    init(switch name: String, _ help: String) {
+        self.init(name, "", help)
+    }
+
+    init(_ name: String, _ value: String, standard: String = "", _ help: String) {
+        self.name = name
+        self.value = value
+        self.standard = standard
+        self.help = help
+    }
+
+    var isSwitch: Bool { value.isEmpty }
+    var variable: String { "ROOTGATE_" + name.uppercased().replacingOccurrences(of: "-", with: "_") }
+}
+
+/// The command line is wrong: one line for stderr, exit code 2.
+struct UsageError: Error {
+    let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+}
+
+/// A command's options and operands as given: command line first, then environment, then defaults.
+struct Arguments {
+    let operands: [String]
+    private let options: [String: Option]
+    private let given: [String: String]
+    private let environment: [String: String]
+
+    /// Throws `UsageError` for an unknown option, a missing value or too many operands.
+    init(
+        _ words: [String], options: [Option], operandsMax: Int,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws {
+        self.options = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        self.environment = environment
+        var given: [String: String] = [:]
+        var operands: [String] = []
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("--"), word != "--" else {
+                if word == "--" {
+                    operands += rest
+                    break
+                }
+                guard word == "-" || !word.hasPrefix("-") else { throw UsageError("unknown option \(word)") }
+                operands.append(word)
+                continue
+            }
+            let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(parts[0])
+            guard let option = self.options[name] else { throw UsageError("unknown option --\(name)") }
+            if option.isSwitch {
+                guard parts.count == 1 else { throw UsageError("--\(name) takes no value") }
+                given[name] = "1"
+            } else if parts.count == 2 {
+                given[name] = String(parts[1])
+            } else {
+                guard let value = rest.popFirst() else { throw UsageError("--\(name) needs a value (\(option.value))") }
+                given[name] = value
+            }
+        }
+        guard operands.count <= operandsMax else { throw UsageError("unexpected \(operands[operandsMax])") }
+        self.given = given
+        self.operands = operands
+    }
+
+    /// The value of an option; `nil` when it is neither given nor has a default.
+    func text(_ name: String) -> String? {
+        guard let option = options[name] else { return nil }
+        if let value = given[name] { return value }
+        if let value = environment[option.variable], !value.isEmpty { return value }
+        return option.standard.isEmpty ? nil : option.standard
+    }
+
+    /// The value of an option that must be there.
+    func required(_ name: String) throws -> String {
+        guard let value = text(name) else { throw UsageError("--\(name) is needed") }
+        return value
+    }
+
+    /// A whole number within `range`.
+    func number(_ name: String, in range: ClosedRange<Int>) throws -> Int {
+        let value = try required(name)
+        guard let number = Int(value), range.contains(number) else {
+            throw UsageError("--\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound), not \(value)")
+        }
+        return number
+    }
+
+    /// A decimal number within `range`.
+    func decimal(_ name: String, in range: ClosedRange<Double>) throws -> Double {
+        let value = try required(name)
+        guard let number = Double(value), range.contains(number) else {
+            throw UsageError("--\(name) takes a number from \(range.lowerBound) to \(range.upperBound), not \(value)")
+        }
+        return number
+    }
+
+    /// Whether a switch is on: given, or set in the environment to anything but 0, no or false.
+    func isOn(_ name: String) -> Bool {
+        if given[name] != nil { return true }
+        guard let option = options[name], let value = environment[option.variable] else { return false }
+        return !["", "0", "no", "false"].contains(value.lowercased())
+    }
+}

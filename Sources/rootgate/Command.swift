@@ -1,0 +1,68 @@
+import Foundation
+
+/// How the process ends. 0: done, and nothing was refused. 1: a proof was
+/// refused, or what was measured is wrong. 2: the command line, a file, the
+/// service or the network was at fault. 3: a shutdown was forced.
+enum ExitCode: Int32 {
+    case success = 0
+    case refused = 1
+    case failure = 2
+    case forced = 3
+}
+
+/// One subcommand.
+struct Command: Sendable {
+    let name: String
+    /// What stands behind the name in the usage line, options aside.
+    let operands: String
+    let summary: String
+    let options: [Option]
+    let operandsMax: Int
+    let run: @Sendable (Arguments) async throws -> ExitCode
+
+    init(
+        _ name: String, operands: String = "", operandsMax: Int = 0, _ summary: String, options: [Option],
+        run: @escaping @Sendable (Arguments) async throws -> ExitCode
+    ) {
+        self.name = name
+        self.operands = operands
+        self.operandsMax = operandsMax
+        self.summary = summary
+        self.options = options
+        self.run = run
+    }
+
+    var help: String {
+        var lines = ["usage: rootgate \(name) [options] \(operands)", "", summary, "", "options:"]
+        for option in options {
+            let left = "  --\(option.name) \(option.value)".padding(toLength: 30, withPad: " ", startingAt: 0)
+            let standard = option.standard.isEmpty ? "" : " (default: \(option.standard))"
+            lines.append("\(left)\(option.help)\(standard)")
+        }
+        lines += ["", "Each option can also be given in the environment: --some-name as ROOTGATE_SOME_NAME."]
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// Options that several commands share.
+extension Option {
+    static let json = Option(switch: "json", "print JSON for machines")
+    static let server = Option("server", "HOST:PORT", standard: "localhost:7570", "the service to talk to")
+    static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
+    static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
+}
+
+/// Writes to stdout at once, also when it is a pipe.
+func printNow(_ text: String, terminator: String = "\n") {
+    FileHandle.standardOutput.write(Data((text + terminator).utf8))
+}
+
+/// Writes one line to stderr.
+func complain(_ text: String) {
+    FileHandle.standardError.write(Data("rootgate: \(text)\n".utf8))
+}
+
+/// `value` as one line of JSON with sorted keys.
+func json(_ value: [String: Any]) throws -> String {
+    String(decoding: try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes]), as: UTF8.self)
+}

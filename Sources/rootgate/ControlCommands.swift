@@ -1,0 +1,179 @@
+import Core
+import Foundation
+import RootgateClient
+import Server
+
+let rootsCommand = Command(
+    "roots", operands: "add|remove|test|list|count [HEX ...]", operandsMax: 4096,
+    "look at and change a collaboration's set of root hashes",
+    options: [
+        .server, .collaboration, .timeout,
+        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .json,
+    ]
+) { arguments in
+    guard let verb = arguments.operands.first else { throw UsageError("say add, remove, test, list or count") }
+    let collaboration = try collaborationOption(arguments)
+    let client = try connect(try arguments.required("server"), arguments)
+    defer { client.close() }
+    var roots = try arguments.operands.dropFirst().map { text in
+        guard let root = Digest(hexadecimal: text) else { throw UsageError("\(text) is not a root hash in hexadecimal") }
+        return root
+    }
+    if let file = arguments.text("file") { roots += try readRoots(file) }
+    let chunks = stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax).map {
+        Array(roots[$0..<min(roots.count, $0 + Limits.rootsPerRequestMax)])
+    }
+    switch verb {
+    case "add", "remove":
+        guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
+        for chunk in chunks {
+            let receipt = verb == "add"
+                ? try await client.addRoots(chunk, to: collaboration)
+                : try await client.removeRoots(chunk, from: collaboration)
+            try report(receipt, verb == "add" ? "added" : "removed", arguments)
+        }
+    case "test":
+        guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
+        var isMissing = false
+        for chunk in chunks {
+            for (root, isMember) in zip(chunk, try await client.testRoots(chunk, in: collaboration)) {
+                isMissing = isMissing || !isMember
+                printNow(
+                    arguments.isOn("json")
+                        ? try json(["rootHash": root.description, "member": isMember])
+                        : "\(root) \(isMember ? "member" : "not a member")")
+            }
+        }
+        return isMissing ? .refused : .success
+    case "list":
+        var start: Digest?
+        while true {
+            let page = try await client.roots(of: collaboration, after: start)
+            let lines = try page.items.map { root in
+                arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
+            }
+            if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
+            start = page.items.last
+            if !page.hasMore { break }
+        }
+    case "count":
+        let state = try await client.state(of: collaboration)
+        printNow(arguments.isOn("json") ? try json(describe(state)) : "\(state.rootCount)")
+    default:
+        throw UsageError("say add, remove, test, list or count, not \(verb)")
+    }
+    return .success
+}
+
+let collabCommand = Command(
+    "collab", operands: "create|drop|list [ID]", operandsMax: 2,
+    "make, drop and list collaborations",
+    options: [
+        .server, .timeout,
+        Option("policy", "POLICY", standard: "challenge", "with create: challenge or device-nonce"),
+        Option("window", "SECONDS", standard: "86400", "with device-nonce: how long a nonce is remembered"), .json,
+    ]
+) { arguments in
+    guard let verb = arguments.operands.first else { throw UsageError("say create, drop or list") }
+    func named() throws -> CollaborationIdentifier {
+        guard arguments.operands.count == 2 else { throw UsageError("name the collaboration") }
+        return try collaboration(arguments.operands[1])
+    }
+    let client = try connect(try arguments.required("server"), arguments)
+    defer { client.close() }
+    switch verb {
+    case "create":
+        let policy: ProofPolicy
+        switch try arguments.required("policy") {
+        case "challenge": policy = .challenge
+        case "device-nonce":
+            let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
+            policy = .deviceNonce(windowSeconds: UInt32(try arguments.number("window", in: range)))
+        default: throw UsageError("--policy is challenge or device-nonce")
+        }
+        try report(try await client.createCollaboration(named(), policy: policy), "created", arguments)
+    case "drop":
+        try report(try await client.dropCollaboration(named()), "dropped", arguments)
+    case "list":
+        var start: CollaborationIdentifier?
+        while true {
+            let page = try await client.collaborations(after: start)
+            for state in page.items {
+                printNow(
+                    arguments.isOn("json")
+                        ? try json(describe(state)) : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
+            }
+            start = page.items.last?.identifier
+            if !page.hasMore { break }
+        }
+    default:
+        throw UsageError("say create, drop or list, not \(verb)")
+    }
+    return .success
+}
+
+private func name(of policy: ProofPolicy) -> String {
+    switch policy {
+    case .challenge: "challenge"
+    case .deviceNonce(let seconds): "device-nonce/\(seconds)s"
+    }
+}
+
+private func describe(_ state: CollaborationState) -> [String: Any] {
+    var object: [String: Any] = ["collaboration": state.identifier.description, "rootCount": state.rootCount]
+    switch state.policy {
+    case .challenge: object["policy"] = "challenge"
+    case .deviceNonce(let seconds):
+        object["policy"] = "device-nonce"
+        object["windowSeconds"] = seconds
+    }
+    return object
+}
+
+private func report(_ receipt: MutationReceipt, _ done: String, _ arguments: Arguments) throws {
+    printNow(
+        arguments.isOn("json")
+            ? try json(["sequence": receipt.sequence, "changed": receipt.changed, "repeat": receipt.isRepeat])
+            : "\(done) \(receipt.changed) (sequence \(receipt.sequence))")
+}
+
+let challengeCommand = Command(
+    "challenge", "get challenges for devices to sign, in base64",
+    options: [.server, .timeout, Option("count", "N", standard: "1", "how many"), .json]
+) { arguments in
+    let count = try arguments.number("count", in: 1...Limits.challengesPerRequestMax)
+    let client = try connect(try arguments.required("server"), arguments)
+    defer { client.close() }
+    let issued = try await client.challenges(count)
+    for challenge in issued.challenges {
+        let text = Data(challenge).base64EncodedString()
+        printNow(
+            arguments.isOn("json")
+                ? try json(["challenge": text, "validMilliseconds": issued.validMilliseconds]) : text)
+    }
+    return .success
+}
+
+let statsCommand = Command(
+    "stats", "show the service's figures", options: [.server, .timeout, .json]
+) { arguments in
+    let client = try connect(try arguments.required("server"), arguments)
+    defer { client.close() }
+    let figures = try await client.statistics()
+    if arguments.isOn("json") {
+        printNow(try json(Dictionary(uniqueKeysWithValues: figures.map { ($0.name, $0.value) })))
+    } else {
+        for (name, value) in figures {
+            printNow("\(name.padding(toLength: 34, withPad: " ", startingAt: 0))\(value)")
+        }
+    }
+    return .success
+}
+
+let versionCommand = Command("version", "show the version", options: [.json]) { arguments in
+    printNow(
+        arguments.isOn("json")
+            ? try json(["version": Service.version, "protocol": 1, "signatures": "openssl", "hashing": "openssl"])
+            : "rootgate \(Service.version)")
+    return .success
+}

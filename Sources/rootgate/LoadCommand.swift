@@ -1,0 +1,159 @@
+import Core
+import Foundation
+import LoadHarness
+import RootgateClient
+import Synchronization
+
+let loadCommand = Command(
+    "load", "drive a service with proofs and check every verdict",
+    options: [
+        .server, .timeout,
+        Option("connections", "C", standard: "4", "connections"),
+        Option("batch", "B", standard: "256", "proofs in a request"),
+        Option("depth", "D", standard: "2", "requests in flight on a connection"),
+        Option("seconds", "SECONDS", standard: "10", "how long to send; signing comes on top"),
+        Option("count", "N", "send so many proofs instead"),
+        Option("invalid", "PERCENT", standard: "0", "share of forgeries, of all kinds"),
+        Option("people", "N", standard: "2000", "simulated people, with 5 devices each"),
+        Option("round", "N", standard: "50000", "proofs that are signed before they are sent"),
+        Option(switch: "inclusion-only", "no signatures"), .json,
+    ]
+) { arguments in
+    let plan = try LoadPlan(arguments)
+    let client = try connect(try arguments.required("server"), arguments)
+    defer { client.close() }
+    guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }
+    guard let collaboration = CollaborationIdentifier("load-\(MutationIdentifier.random())") else { return .failure }
+    let progress = ProgressLine(isShown: !arguments.isOn("json"))
+
+    progress.show("making \(plan.people) people with 5 devices each")
+    let population = try Population(people: plan.people, devices: 5...5, in: collaboration)
+    try await client.createCollaboration(collaboration)
+    let roots = population.rootHashes
+    for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
+        try await client.addRoots(Array(roots[start..<min(roots.count, start + Limits.rootsPerRequestMax)]), to: collaboration)
+    }
+    let run = try LoadRun(endpoint, connections: plan.connections, depth: plan.depth)
+    var report = LoadReport()
+    var sent = 0
+    if plan.isInclusionOnly {
+        let count = max(plan.connections * plan.depth * 2, plan.people * 5 / plan.batch + 1)
+        let requests = try population.inclusionRequests(count: count, batch: plan.batch)
+        report = await progress.watch(run) {
+            run.drive(requests, isRepeating: true, seconds: plan.seconds)
+        }
+    } else {
+        while report.seconds < plan.seconds, sent < plan.count {
+            let size = min(plan.round, plan.count - sent)
+            progress.show("signing \(size) proofs")
+            var challenges: [[UInt8]] = []
+            while challenges.count < size {
+                challenges += try await client.challenges(min(Limits.challengesPerRequestMax, size - challenges.count)).challenges
+            }
+            let requests = try population.signedRequests(
+                challenges: challenges, batch: plan.batch, firstDevice: sent, invalidPercent: plan.invalidPercent)
+            let left = plan.seconds - report.seconds
+            report.add(await progress.watch(run) { run.drive(requests, seconds: left) })
+            sent += size
+        }
+    }
+    run.close()
+    try await client.dropCollaboration(collaboration)
+    progress.end()
+    try show(report, isJSON: arguments.isOn("json"))
+    return report.wrong == 0 && report.errors.isEmpty ? .success : .refused
+}
+
+private struct LoadPlan {
+    let connections: Int
+    let batch: Int
+    let depth: Int
+    let seconds: Double
+    let count: Int
+    let invalidPercent: Int
+    let people: Int
+    let round: Int
+    let isInclusionOnly: Bool
+
+    init(_ arguments: Arguments) throws {
+        connections = try arguments.number("connections", in: 1...20_000)
+        batch = try arguments.number("batch", in: 1...Limits.proofsPerRequestMax)
+        depth = try arguments.number("depth", in: 1...Limits.requestsInFlightPerConnectionMax)
+        let hasCount = arguments.text("count") != nil
+        count = hasCount ? try arguments.number("count", in: 1...1_000_000_000) : .max
+        seconds = hasCount ? .infinity : try arguments.decimal("seconds", in: 0.1...86_400)
+        invalidPercent = try arguments.number("invalid", in: 0...100)
+        people = try arguments.number("people", in: 1...1_000_000)
+        round = try arguments.number("round", in: 1...5_000_000)
+        isInclusionOnly = arguments.isOn("inclusion-only")
+        if isInclusionOnly, hasCount { throw UsageError("--inclusion-only goes by --seconds") }
+    }
+}
+
+private func show(_ report: LoadReport, isJSON: Bool) throws {
+    let latency = report.latency
+    func microseconds(_ fraction: Double) -> Double { Double(latency.quantile(fraction)) / 1000 }
+    let verdicts = report.verdicts.sorted { $0.key.rawValue < $1.key.rawValue }
+    if isJSON {
+        printNow(
+            try json([
+                "proofs": report.proofs, "requests": report.requests, "seconds": report.seconds,
+                "proofsPerSecond": report.proofsPerSecond, "wrong": report.wrong, "errors": report.errors,
+                "verdicts": Dictionary(uniqueKeysWithValues: verdicts.map { ($0.key.name, $0.value) }),
+                "latencyMicroseconds": [
+                    "p50": microseconds(0.5), "p90": microseconds(0.9), "p99": microseconds(0.99),
+                    "p99.9": microseconds(0.999), "max": Double(latency.maximum) / 1000,
+                ],
+            ]))
+        return
+    }
+    printNow("proofs      \(report.proofs) in \(report.requests) requests, \(String(format: "%.2f", report.seconds)) s")
+    printNow("rate        \(Int(report.proofsPerSecond)) proofs/s")
+    let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)].map {
+        "\($0.0) \(Int(microseconds($0.1)))"
+    }
+    printNow("latency us  \(quantiles.joined(separator: "  "))  max \(latency.maximum / 1000)")
+    for (verdict, count) in verdicts {
+        printNow("  \(verdict.name.padding(toLength: 24, withPad: " ", startingAt: 0)) \(count)")
+    }
+    for (error, count) in report.errors.sorted(by: { $0.key < $1.key }) {
+        printNow("  error \(error.padding(toLength: 18, withPad: " ", startingAt: 0)) \(count) requests")
+    }
+    printNow(report.wrong == 0 ? "every verdict is as expected" : "WRONG VERDICTS: \(report.wrong)")
+}
+
+/// One line on stderr that is written over, when somebody can see it.
+final class ProgressLine: Sendable {
+    private let isShown: Bool
+
+    init(isShown: Bool) {
+        self.isShown = isShown && isatty(2) == 1
+    }
+
+    func show(_ text: String) {
+        guard isShown else { return }
+        FileHandle.standardError.write(Data("\r\u{1b}[K\(text)".utf8))
+    }
+
+    func end() {
+        show("")
+    }
+
+    /// Shows the rate while `drive`, which blocks, runs on a thread of its own.
+    func watch(_ run: LoadRun, _ drive: @escaping @Sendable () -> LoadReport) async -> LoadReport {
+        let shower = Task { [self] in
+            var last = run.answered.load(ordering: .relaxed)
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                let now = run.answered.load(ordering: .relaxed)
+                show("\(now) proofs, \(now - last) in the last second")
+                last = now
+            }
+        }
+        let report = await withCheckedContinuation { done in
+            Thread.detachNewThread { done.resume(returning: drive()) }
+        }
+        shower.cancel()
+        return report
+    }
+}

@@ -1,0 +1,60 @@
+import Core
+import Foundation
+
+/// The command line: finds the subcommand and ends the process with its exit code.
+@main
+enum Rootgate {
+    static let commands = [
+        serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
+        simulateCommand, statsCommand, versionCommand,
+    ]
+
+    static let usage = """
+        usage: rootgate COMMAND [options]
+
+        Decides whether a device may open a shared document: verifies signed identity proofs.
+
+        commands:
+        \(commands.map { "  " + $0.name.padding(toLength: 12, withPad: " ", startingAt: 0) + $0.summary }.joined(separator: "\n"))
+
+        rootgate COMMAND --help shows a command's options, their defaults and units.
+        exit codes: 0 done; 1 a proof was refused or a measurement is wrong; 2 wrong usage, file,
+        service or network error; 3 (serve) the shutdown was forced
+        """
+
+    static func run() async -> ExitCode {
+        var words = Array(CommandLine.arguments.dropFirst())
+        guard let name = words.first else {
+            complain("a command is needed; rootgate --help lists them")
+            return .failure
+        }
+        words.removeFirst()
+        if ["help", "--help", "-h"].contains(name) {
+            print(usage)
+            return .success
+        }
+        guard let command = commands.first(where: { $0.name == name || (name == "--version" && $0.name == "version") })
+        else {
+            complain("unknown command \(name); rootgate --help lists them")
+            return .failure
+        }
+        if words.contains("--help") || words.contains("-h") {
+            print(command.help)
+            return .success
+        }
+        do {
+            return try await command.run(Arguments(words, options: command.options, operandsMax: command.operandsMax))
+        } catch let error as UsageError {
+            complain("\(error.text); rootgate \(command.name) --help shows the options")
+        } catch let error as ServiceError {
+            complain(error.description)
+        } catch {
+            complain("\(error.localizedDescription)")
+        }
+        return .failure
+    }
+
+    static func main() async {
+        exit(await run().rawValue)
+    }
+}

@@ -1,0 +1,97 @@
+import Core
+import Dispatch
+import Foundation
+import Server
+import Synchronization
+import Transport
+
+let serveCommand = Command(
+    "serve", "run the service",
+    options: [
+        Option("data", "DIR", "where the storage is; made when missing (needed)"),
+        Option("listen", "HOST:PORT,...", standard: "localhost:7570", "where to listen; port 0 takes a free one"),
+        Option(switch: "allow-plain-text", "listen on other than loopback addresses although nothing is encrypted"),
+        Option("workers", "N", "threads that verify (default: one a core)"),
+        Option("io-threads", "N", standard: "1", "threads that read and accept"),
+        Option("connections-max", "N", standard: "10000", "connections at once"),
+        Option("waiting-proofs-max", "N", standard: "65536", "proofs that may wait for a worker; then busy"),
+        Option("request-memory", "MIB", standard: "256", "requests in memory, in MiB; then busy"),
+        Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
+        Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
+        Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
+        Option("idle-seconds", "SECONDS", standard: "300", "silence after which a connection is closed"),
+        Option("stall-seconds", "SECONDS", standard: "30", "time for one frame, or for reading an answer"),
+        Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
+        Option("storage-max", "MIB", standard: "16384", "size of the data after which adds are refused, in MiB"),
+        Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
+        Option("log-retention", "MIB", standard: "256", "size of the change log, in MiB"),
+    ]
+) { arguments in
+    var configuration = Configuration(
+        dataDirectory: try arguments.required("data"), workers: ProcessInfo.processInfo.activeProcessorCount)
+    configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
+        guard let endpoint = Endpoint(String(text)) else {
+            throw UsageError("--listen takes HOST:PORT or [V6]:PORT, not \(text)")
+        }
+        return endpoint
+    }
+    configuration.allowsPlainText = arguments.isOn("allow-plain-text")
+    if arguments.text("workers") != nil { configuration.workers = try arguments.number("workers", in: 1...1024) }
+    configuration.loops = try arguments.number("io-threads", in: 1...64)
+    configuration.connectionsMax = try arguments.number("connections-max", in: 1...1_000_000)
+    configuration.waitingProofsMax = try arguments.number("waiting-proofs-max", in: 1...16_777_216)
+    configuration.requestBytesMax = try arguments.number("request-memory", in: 8...65_536) << 20
+    configuration.challengeSeconds = UInt64(try arguments.number("challenge-seconds", in: 1...86_400))
+    configuration.replayBytesMax = try arguments.number("replay-memory", in: 1...65_536) << 20
+    configuration.noncesMax = try arguments.number("nonces-max", in: 1...1_000_000_000)
+    configuration.idleSeconds = UInt64(try arguments.number("idle-seconds", in: 1...86_400))
+    configuration.stallSeconds = UInt64(try arguments.number("stall-seconds", in: 1...3600))
+    configuration.drainSeconds = UInt64(try arguments.number("drain-seconds", in: 0...3600))
+    configuration.storageBytesMax = try arguments.number("storage-max", in: 1...16_777_216) << 20
+    configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
+    configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
+
+    let signals = TerminationSignals()
+    let service = try Service(configuration, log: complain)
+    printNow("rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
+    await signals.first()
+    complain("shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
+    switch service.shutDown(isForced: { signals.count > 1 }) {
+    case .drained: return .success
+    case .forced:
+        complain("the shutdown was forced: requests were left unanswered")
+        return .forced
+    }
+}
+
+/// Counts SIGTERM and SIGINT instead of dying of them.
+final class TerminationSignals: Sendable {
+    private let received = Atomic<Int>(0)
+    /// Kept so that they stay active; never touched after `init`.
+    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
+    private let arrivals: AsyncStream<Void>
+
+    init() {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        arrivals = stream
+        let queue = DispatchQueue(label: "rootgate signals")
+        sources = [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            return DispatchSource.makeSignalSource(signal: number, queue: queue)
+        }
+        for source in sources {
+            source.setEventHandler { [self] in
+                received.add(1, ordering: .relaxed)
+                continuation.yield()
+            }
+            source.resume()
+        }
+    }
+
+    var count: Int { received.load(ordering: .relaxed) }
+
+    /// Returns when the first signal came.
+    func first() async {
+        for await _ in arrivals { return }
+    }
+}

@@ -1,0 +1,43 @@
+import Core
+import Foundation
+import RootgateClient
+
+/// A client for the service that the arguments name.
+func connect(_ server: String, _ arguments: Arguments) throws -> RootgateClient {
+    guard let endpoint = Endpoint(server) else { throw UsageError("--server takes HOST:PORT, not \(server)") }
+    let timeout = try arguments.decimal("timeout", in: 0.01...86_400)
+    return try RootgateClient(
+        endpoint, configuration: RootgateClient.Configuration(requestTimeout: .milliseconds(Int(timeout * 1000))))
+}
+
+/// The collaboration that the arguments name.
+func collaborationOption(_ arguments: Arguments) throws -> CollaborationIdentifier {
+    try collaboration(try arguments.required("collaboration"))
+}
+
+func collaboration(_ text: String) throws -> CollaborationIdentifier {
+    guard let identifier = CollaborationIdentifier(text) else {
+        throw UsageError("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
+    }
+    return identifier
+}
+
+/// Root hashes from a file (`-`: standard input), one in hexadecimal a line; blank lines and # comments
+/// are skipped.
+///
+/// Throws when the file can't be read or a line is something else.
+func readRoots(_ path: String) throws -> [Digest] {
+    let data = path == "-"
+        ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
+    var roots: [Digest] = []
+    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+    for (number, line) in lines.enumerated() {
+        let text = line.trimmingCharacters(in: .whitespaces)
+        if text.isEmpty || text.hasPrefix("#") { continue }
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("line \(number + 1) of \(path) is not a root hash in hexadecimal")
+        }
+        roots.append(root)
+    }
+    return roots
+}
