@@ -30,7 +30,7 @@ package struct Configuration: Sendable {
     package var drainSeconds: UInt64 = 30
     package var storageBytesMax = 16 << 30
     package var storageReserveBytes = 16 << 20
-    package var logRetentionBytes = 256 << 20
+    package var logRetentionBytes = 64 << 20
 
     package init(dataDirectory: String, workers: Int) {
         self.dataDirectory = dataDirectory

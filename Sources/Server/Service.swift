@@ -5,7 +5,7 @@ import Platform
 import RootSets
 import Synchronization
 package import Transport
-import Verification
+package import Verification
 
 /// A running gate: storage, workers and sockets, put together and taken apart.
 package final class Service: Sendable {
@@ -19,8 +19,10 @@ package final class Service: Sendable {
         case forced
     }
 
-    private let gate: Gate
-    private let pool: WorkerPool
+    /// What the verifiers share; for embedding and benchmarks.
+    package let gate: Gate
+    /// The verifiers; for embedding and benchmarks.
+    package let pool: WorkerPool
     private let sockets: Sockets
     private let admission: Admission
     private let statistics: StatisticsSource

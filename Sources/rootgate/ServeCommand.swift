@@ -24,7 +24,7 @@ let serveCommand = Command(
         Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
         Option("storage-max", "MIB", standard: "16384", "size of the data after which adds are refused, in MiB"),
         Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
-        Option("log-retention", "MIB", standard: "256", "size of the change log, in MiB"),
+        Option("log-retention", "MIB", standard: "64", "size of the change log, in MiB"),
     ]
 ) { arguments in
     var configuration = Configuration(

@@ -487,7 +487,7 @@ class Client:
             ready = self._selector.select(self._timeout)
             if not ready:
                 raise socket.timeout("the service does not read")
-            (_, events), = ready
+            [(_, events)] = ready
             if events & selectors.EVENT_READ:
                 self._read()
             if events & selectors.EVENT_WRITE:

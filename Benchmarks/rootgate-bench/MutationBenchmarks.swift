@@ -1,0 +1,84 @@
+import CLMDB
+import Core
+import Dispatch
+import RootSets
+import Synchronization
+
+let mutationBenchmarks = [
+    Benchmark(name: "mutations.bulk") { scale in
+        // Five roots a mutation, each to a collaboration of its own: what an import looks like.
+        let count = scale.size(40_000, tiny: 500)
+        let directory = try TemporaryDirectory()
+        let sets = try RootSets(RootSets.Configuration(directory: directory.path))
+        var round = 0
+        var values: [Double] = []
+        for _ in 0..<scale.rounds {
+            let first = round * count
+            round += 1
+            try sets.applyAll(count) { number in
+                Mutation(.createCollaboration(try Synthetic.collaboration(first + number), .challenge))
+            }
+            let elapsed = try seconds {
+                try sets.applyAll(count) { number in
+                    let root = (first + number) * Synthetic.rootsPerCollaboration
+                    return Mutation(
+                        .addRoots(
+                            try Synthetic.collaboration(first + number),
+                            (root..<root + Synthetic.rootsPerCollaboration).map { Synthetic.root($0) }))
+                }
+            }
+            values.append(Double(count * Synthetic.rootsPerCollaboration) / elapsed)
+        }
+        return Measurement("mutations.bulk", unit: "roots/s", values: values)
+    },
+    Benchmark(name: "mutations.small") { scale in
+        let directory = try TemporaryDirectory()
+        let sets = try RootSets(RootSets.Configuration(directory: directory.path))
+        let collaboration = try Synthetic.collaboration(0)
+        try sets.apply(Mutation(.createCollaboration(collaboration, .challenge)))
+        let next = Atomic<Int>(0)
+        func rate(clients: Int, mutations: Int) -> Double {
+            let elapsed = seconds {
+                let group = DispatchGroup()
+                let chain = Chain(sets, collaboration, next: next.add(mutations, ordering: .relaxed).oldValue, count: mutations)
+                for _ in 0..<clients {
+                    group.enter()
+                    chain.go { group.leave() }
+                }
+                group.wait()
+            }
+            return Double(mutations) / elapsed
+        }
+        let rounds = scale.alternate {
+            rate(clients: 64, mutations: scale.size(40_000, tiny: 500))
+        } _: {
+            rate(clients: 1, mutations: scale.size(4000, tiny: 50))
+        }
+        return Measurement(
+            "mutations.small", unit: "mutations/s", rounds: rounds, against: "one client waiting for each commit")
+    },
+]
+
+/// Clients that each send their next mutation when the last one is durable.
+private final class Chain: Sendable {
+    private let sets: RootSets
+    private let collaboration: CollaborationIdentifier
+    private let next: Atomic<Int>
+    private let end: Int
+
+    init(_ sets: RootSets, _ collaboration: CollaborationIdentifier, next: Int, count: Int) {
+        self.sets = sets
+        self.collaboration = collaboration
+        self.next = Atomic(next)
+        end = next + count
+    }
+
+    func go(_ done: @escaping @Sendable () -> Void) {
+        let number = next.add(1, ordering: .relaxed).oldValue
+        guard number < end else { return done() }
+        sets.submit(Mutation(.addRoots(collaboration, [Synthetic.root(number)]))) { result in
+            if case .failure(let error) = result { preconditionFailure("\(error)") }
+            self.go(done)
+        }
+    }
+}
