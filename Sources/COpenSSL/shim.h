@@ -5,13 +5,12 @@
 // are supported through all of OpenSSL 3, and the hot path needs them.
 #define OPENSSL_SUPPRESS_DEPRECATED 1
 #include <openssl/bn.h>
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/obj_mac.h>
-#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>

@@ -10,33 +10,17 @@ package enum KeyDerivation {
         secret: [UInt8], salt: [UInt8] = [], info: [UInt8], count: Int
     ) throws(ServiceError) -> [UInt8] {
         let fault = ServiceError(.internalFault, "libcrypto could not derive a key with HKDF-SHA256")
-        guard let kdf = EVP_KDF_fetch(nil, "HKDF", nil) else { throw fault }
-        defer { EVP_KDF_free(kdf) }
-        guard let context = EVP_KDF_CTX_new(kdf) else { throw fault }
-        defer { EVP_KDF_CTX_free(context) }
-
-        var hash = Array("SHA256".utf8CString)
-        var secret = secret
-        var salt = salt
-        var info = info
+        guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil) else { throw fault }
+        defer { EVP_PKEY_CTX_free(context) }
         var output = [UInt8](repeating: 0, count: count)
-        let derived = hash.withUnsafeMutableBufferPointer { hash in
-            secret.withUnsafeMutableBytes { secret in
-                salt.withUnsafeMutableBytes { salt in
-                    info.withUnsafeMutableBytes { info in
-                        let parameters = [
-                            OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, hash.baseAddress, 0),
-                            OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, secret.baseAddress, secret.count),
-                            OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.baseAddress, salt.count),
-                            OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.baseAddress, info.count),
-                            OSSL_PARAM_construct_end(),
-                        ]
-                        return EVP_KDF_derive(context, &output, count, parameters)
-                    }
-                }
-            }
-        }
-        guard derived == 1 else {
+        var length = count
+        guard EVP_PKEY_derive_init(context) == 1,
+            EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1,
+            salt.isEmpty || EVP_PKEY_CTX_set1_hkdf_salt(context, salt, CInt(salt.count)) == 1,
+            EVP_PKEY_CTX_set1_hkdf_key(context, secret, CInt(secret.count)) == 1,
+            info.isEmpty || EVP_PKEY_CTX_add1_hkdf_info(context, info, CInt(info.count)) == 1,
+            EVP_PKEY_derive(context, &output, &length) == 1, length == count
+        else {
             ERR_clear_error()
             throw fault
         }

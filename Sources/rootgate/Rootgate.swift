@@ -49,7 +49,7 @@ enum Rootgate {
         } catch let error as ServiceError {
             complain(error.description)
         } catch {
-            complain("\(error.localizedDescription)")
+            complain("\(error.localizedDescription)".replacingOccurrences(of: "\n", with: " "))
         }
         return .failure
     }

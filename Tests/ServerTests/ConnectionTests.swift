@@ -1,0 +1,244 @@
+import Core
+import Foundation
+import Identity
+import RootgateClient
+import Server
+import TestSupport
+import Testing
+import Transport
+import Wire
+
+@Suite struct ConnectionTests {
+    private func header(length: UInt32 = 0, version: UInt8 = 1, kind: UInt8 = 1, operation: UInt16 = 2) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.appendInteger(length)
+        bytes += [version, kind]
+        bytes.appendInteger(operation)
+        bytes.appendInteger(UInt64(77))
+        return bytes
+    }
+
+    @Test(arguments: [
+        (ServiceError.Code.unsupportedVersion, UInt32(0), UInt8(9), UInt8(1)),
+        (.malformedFrame, 0, 1, 2), (.malformedFrame, 0, 1, 0),
+        (.frameTooLarge, UInt32(Limits.frameBodyBytesMax) + 1, 1, 1), (.frameTooLarge, .max, 1, 1),
+    ])
+    func brokenFramingIsAnsweredAndClosed(_ code: ServiceError.Code, _ length: UInt32, _ version: UInt8, _ kind: UInt8)
+        async throws
+    {
+        let service = try TestService()
+        let peer = try RawPeer(service.endpoint)
+        peer.send(header(length: length, version: version, kind: kind) + [UInt8](repeating: 0, count: 1000))
+        let (answer, error) = try #require(try peer.readError())
+        #expect(error.code == code)
+        #expect(answer.operation == 0)
+        #expect(answer.requestID == 77)
+        #expect(peer.isClosed)
+    }
+
+    @Test func badRequestsLeaveTheConnectionUsable() async throws {
+        let service = try TestService()
+        let peer = try RawPeer(service.endpoint)
+        let cases: [(operation: UInt16, body: [UInt8], code: ServiceError.Code)] = [
+            (0x7777, [], .unknownOperation), (0, [], .unknownOperation),
+            (Operation.ping.rawValue, [UInt8](repeating: 0, count: 65), .limitExceeded),
+            (Operation.verify.rawValue, [1, 2, 3], .malformedRequest),
+            (Operation.issueChallenges.rawValue, [0xff, 0xff, 0xff, 0xff], .limitExceeded),
+            (Operation.countRoots.rawValue, [3, 1, 2, 3], .malformedRequest),
+            (Operation.countRoots.rawValue, [3] + Array("abc".utf8), .unknownCollaboration),
+            (Operation.hello.rawValue, [7, 9, 0, 0], .unsupportedVersion),
+        ]
+        for (number, wrong) in cases.enumerated() {
+            peer.send(wrong.operation, id: UInt64(number), body: wrong.body)
+            let (answer, error) = try #require(try peer.readError())
+            #expect(error.code == wrong.code)
+            #expect(answer.requestID == UInt64(number))
+            #expect(answer.operation == wrong.operation)
+        }
+        peer.send(.ping([1, 2, 3]), id: 99)
+        let pong = try #require(peer.readFrame())
+        #expect(pong.body == [1, 2, 3])
+    }
+
+    @Test func garbageOfEveryLengthNeverHangsOrCrashesTheService() async throws {
+        let service = try TestService { $0.stallSeconds = 1 }
+        var generator = SeededGenerator(seed: runSeed)
+        for _ in 0..<200 {
+            let peer = try RawPeer(service.endpoint)
+            peer.send(generator.bytes(Int.random(in: 1...400, using: &generator)))
+        }
+        for operation in Operation.allCases {
+            let peer = try RawPeer(service.endpoint)
+            for id in 0..<50 {
+                peer.send(operation.rawValue, id: UInt64(id), body: generator.bytes(Int.random(in: 0...200, using: &generator)))
+            }
+            for _ in 0..<50 { #expect(peer.readFrame() != nil, "operation \(operation), seed \(runSeed)") }
+        }
+        try await service.client().ping()
+    }
+
+    @Test func manyPipelinedRequestsAreAllAnswered() async throws {
+        let service = try TestService()
+        let peer = try RawPeer(service.endpoint)
+        // Far more than may be in flight, in one go: the service stops reading and goes on by itself.
+        var bytes: [UInt8] = []
+        for id in 0..<3000 {
+            FrameWriter.append(.request, Operation.statistics.rawValue, requestID: UInt64(id), to: &bytes)
+        }
+        let sender = Thread { [bytes] in peer.send(bytes) }
+        sender.start()
+        var ids: Set<UInt64> = []
+        for _ in 0..<3000 { ids.insert(try #require(peer.readFrame()).header.requestID) }
+        #expect(ids.count == 3000)
+    }
+
+    @Test func aFrameThatComesByteByByteIsUnderstood() async throws {
+        let service = try TestService()
+        let peer = try RawPeer(service.endpoint)
+        var bytes: [UInt8] = []
+        FrameWriter.append(.request, Operation.ping.rawValue, requestID: 5, to: &bytes) { $0 += [4, 5, 6] }
+        for byte in bytes {
+            peer.send([byte])
+            usleep(1000)
+        }
+        #expect(peer.readFrame()?.body == [4, 5, 6])
+    }
+
+    @Test func aLargestFrameIsUnderstood() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let door = try await Door(client)
+        var generator = SeededGenerator(seed: runSeed)
+        let roots = (0..<Limits.rootsPerRequestMax).map { _ in generator.digest() }
+        #expect(try await client.addRoots(roots, to: door.collaboration).changed == UInt64(roots.count))
+        #expect(try await client.testRoots(roots, in: door.collaboration).allSatisfy { $0 })
+        await #expect(throws: ServiceError(.limitExceeded, "")) {
+            try await client.testRoots(roots + [.zero], in: door.collaboration)
+        }
+    }
+
+    @Test func aPeerThatNeverFinishesItsFrameIsClosed() async throws {
+        let service = try TestService { $0.stallSeconds = 1 }
+        let peer = try RawPeer(service.endpoint)
+        peer.send(header(length: 100))
+        #expect(peer.isClosed)
+    }
+
+    @Test func aSilentPeerIsClosed() async throws {
+        let service = try TestService { $0.idleSeconds = 1 }
+        let peer = try RawPeer(service.endpoint)
+        #expect(peer.isClosed)
+    }
+
+    @Test func aPeerThatReadsNothingIsClosedAndCostsBoundedMemory() async throws {
+        let service = try TestService { $0.stallSeconds = 1 }
+        let client = try service.client()
+        let door = try await Door(client)
+        var generator = SeededGenerator(seed: runSeed)
+        try await client.addRoots((0..<4096).map { _ in generator.digest() }, to: door.collaboration)
+        let peer = try RawPeer(service.endpoint)
+        let sender = Thread {
+            for id in 0..<1000 { peer.send(.listRoots(door.collaboration, after: nil, limit: 4096), id: UInt64(id)) }
+        }
+        sender.start()
+        var closed = false
+        for _ in 0..<100 where !closed {
+            try await Task.sleep(for: .milliseconds(100))
+            let figures = Dictionary(uniqueKeysWithValues: try await client.statistics().map { ($0.name, $0.value) })
+            closed = figures["connections"] == 1
+        }
+        #expect(closed)
+    }
+
+    @Test func connectionsOverTheLimitAreToldSo() async throws {
+        let service = try TestService { $0.connectionsMax = 2 }
+        let first = try RawPeer(service.endpoint)
+        let second = try RawPeer(service.endpoint)
+        for peer in [first, second] {
+            peer.send(.ping([]), id: 1)
+            #expect(peer.readFrame() != nil)
+        }
+        let third = try RawPeer(service.endpoint)
+        #expect(try third.readError()?.error.code == .tooManyConnections)
+        #expect(third.isClosed)
+    }
+
+    @Test func aFullServiceAnswersBusyAndRecovers() async throws {
+        let service = try TestService {
+            $0.waitingProofsMax = 64
+            $0.workers = 1
+        }
+        let client = try service.client()
+        let door = try await Door(client)
+        let proofs = try await door.proofs(600)
+        let outcomes = await withTaskGroup(of: Result<[AccessDecision], ServiceError>.self) { group in
+            for start in stride(from: 0, to: 600, by: 60) {
+                group.addTask {
+                    do throws(ServiceError) {
+                        return .success(try await client.verify(Array(proofs[start..<start + 60])))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        let answered = outcomes.compactMap { try? $0.get() }.flatMap { $0 }
+        #expect(!answered.isEmpty)
+        #expect(answered.allSatisfy { $0.verdict == .granted })
+        for case .failure(let error) in outcomes { #expect(error.code == .busy) }
+        #expect(outcomes.count { if case .failure = $0 { true } else { false } } > 0)
+        #expect(try await client.verify(Array(try await door.proofs(10))).allSatisfy { $0.verdict == .granted })
+    }
+
+    @Test func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
+        let service = try TestService { $0.workers = 1 }
+        let client = try service.client()
+        let door = try await Door(client)
+        let proofs = try await door.proofs(2000)
+        async let decisions = client.verify(proofs)
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(service.service.shutDown() == .drained)
+        let answered = try await decisions
+        #expect(answered.count { $0.verdict == .granted } == 2000)
+        await #expect(throws: ServiceError.self) {
+            try await RootgateClient(service.endpoint, configuration: .init(requestTimeout: .milliseconds(300))).ping()
+        }
+    }
+
+    @Test func aForcedShutdownDoesNotWait() async throws {
+        let service = try TestService { $0.workers = 1 }
+        let client = try service.client()
+        let door = try await Door(client)
+        let proofs = try await door.proofs(4000)
+        async let decisions = client.verify(proofs)
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(service.service.shutDown(isForced: { true }) == .forced)
+        let answered: [AccessDecision]? = try? await decisions
+        #expect(answered == nil)
+    }
+
+    @Test func otherThanLoopbackNeedsToBeMeant() throws {
+        #expect(throws: ServiceError.self) {
+            try TestService { $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)] }
+        }
+        let open = try TestService {
+            $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)]
+            $0.allowsPlainText = true
+        }
+        #expect(open.endpoint.port != 0)
+    }
+
+    @Test func versionSixAddressesAreListenedOnWhereTheyExist() async throws {
+        guard let service = try? TestService({ $0.endpoints = [Endpoint(host: "::1", port: 0)] }) else {
+            print("SKIPPED: there is no IPv6 loopback here")
+            return
+        }
+        try await service.client().ping()
+    }
+
+    @Test func aSecondServiceOnTheSameDataIsRefused() throws {
+        let service = try TestService()
+        #expect(throws: ServiceError(.storageInUse, "")) { try TestService(directory: service.directory) }
+    }
+}

@@ -1,0 +1,209 @@
+import Core
+import Foundation
+import Identity
+import RootgateClient
+import Server
+import Signatures
+import TestSupport
+import Testing
+import Transport
+
+@Suite struct GateTests {
+    @Test func aGenuineProofIsGrantedOnceAndThenReplayed() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        let proof = try await door.proof()
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .granted)
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeReplayed)
+    }
+
+    @Test(arguments: Forgery.allCases)
+    func everyForgeryGetsItsVerdictAndBurnsNothing(_ forgery: Forgery) async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        let genuine = try await door.proof()
+        let forged = try forgery.spoil(genuine, stranger: PrivateKey())
+        #expect(try await door.client.verify(forged, in: door.collaboration) == forgery.verdict)
+        #expect(try await door.client.verify(genuine, in: door.collaboration) == .granted)
+    }
+
+    @Test func ofManyCopiesOnManyConnectionsExactlyOneIsGranted() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        for _ in 0..<5 {
+            let request = AccessRequest(collaboration: door.collaboration, proof: try await door.proof())
+            let verdicts = try await withThrowingTaskGroup(of: Array<Verdict>.self) { group -> [Verdict] in
+                for _ in 0..<8 {
+                    let client = try service.client()
+                    group.addTask { try await client.verify(Array(repeating: request, count: 8)).map(\.verdict) }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(verdicts.count { $0 == .granted } == 1)
+            #expect(verdicts.count { $0 == .challengeReplayed } == 63)
+        }
+    }
+
+    @Test func aChallengeDoesNotSurviveARestart() async throws {
+        let directory = ScratchDirectory()
+        var service: TestService? = try TestService(directory: directory)
+        let door = try await Door(try #require(service).client())
+        let proof = try await door.proof()
+        service = nil
+        let next = try TestService(directory: directory)
+        #expect(try await next.client().verify(proof, in: door.collaboration) == .challengeForged)
+        let fresh = try await next.client().challenges(1).challenges[0]
+        let again = try door.person.proof(ofDevice: 0, signing: fresh)
+        #expect(try await next.client().verify(again, in: door.collaboration) == .granted)
+    }
+
+    @Test func aChallengeExpires() async throws {
+        let service = try TestService { $0.challengeSeconds = 1 }
+        let door = try await Door(try service.client())
+        let proof = try await door.proof()
+        try await Task.sleep(for: .milliseconds(1100))
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeExpired)
+    }
+
+    @Test func removingAPersonClosesTheDoorBeforeTheReceiptIsSeen() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        let proof = try await door.proof()
+        try await door.client.removeRoots([door.person.rootHash], from: door.collaboration)
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
+    }
+
+    @Test func aDeviceNonceIsAcceptedOncePerKey() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client(), policy: .deviceNonce(windowSeconds: 60))
+        let nonce = [UInt8](repeating: 9, count: 16)
+        let first = try door.person.proof(ofDevice: 0, signing: nonce)
+        let other = try door.person.proof(ofDevice: 1, signing: nonce)
+        let short = try door.person.proof(ofDevice: 0, signing: Array(nonce.dropLast()))
+        #expect(try await door.client.verify(first, in: door.collaboration) == .granted)
+        #expect(try await door.client.verify(first, in: door.collaboration) == .nonceReplayed)
+        #expect(try await door.client.verify(other, in: door.collaboration) == .granted)
+        #expect(try await door.client.verify(short, in: door.collaboration) == .badNonce)
+    }
+
+    @Test func aBatchMixesCollaborationsAndReturnsRootHashes() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let doors = [try await Door(client, named: "a"), try await Door(client, named: "b")]
+        var requests: [AccessRequest] = []
+        for number in 0..<100 {
+            requests.append(
+                AccessRequest(
+                    collaboration: doors[number % 2].collaboration, proof: try await doors[number % 2].proof()))
+        }
+        let stranger = AccessRequest(collaboration: doors[0].collaboration, proof: try await doors[1].proof())
+        let nowhere = AccessRequest(
+            collaboration: try #require(CollaborationIdentifier("nowhere")), proof: try await doors[0].proof())
+        let decisions = try await client.verify(requests + [stranger, nowhere], wantsRoots: true)
+        for (number, decision) in decisions.prefix(100).enumerated() {
+            #expect(decision.verdict == .granted)
+            #expect(decision.rootHash == doors[number % 2].person.rootHash)
+        }
+        #expect(decisions[100].verdict == .notParticipant)
+        #expect(decisions[100].rootHash == doors[1].person.rootHash)
+        #expect(decisions[101].verdict == .unknownCollaboration)
+        #expect(decisions[101].rootHash == nil)
+    }
+
+    @Test func inclusionOnlyLooksAtNoSignature() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        var proof = try await door.proof()
+        proof.signature = []
+        proof.data = []
+        var other = proof
+        other.publicKeyIndex ^= 1
+        let decisions = try await door.client.verifyInclusion([
+            AccessRequest(collaboration: door.collaboration, proof: proof),
+            AccessRequest(collaboration: door.collaboration, proof: other),
+        ])
+        #expect(decisions.map(\.verdict) == [.included, .notParticipant])
+    }
+
+    @Test func everyMutationIsInTheChangeLogAndInTheSets() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let door = try await Door(client)
+        var generator = SeededGenerator(seed: runSeed)
+        let roots = (0..<100).map { _ in generator.digest() }
+        let add = Mutation(.addRoots(door.collaboration, roots))
+        let receipt = try await client.apply(add)
+        #expect(receipt == MutationReceipt(sequence: 3, changed: 100, isRepeat: false))
+        #expect(try await client.apply(add) == MutationReceipt(sequence: 3, changed: 100, isRepeat: true))
+        await #expect(throws: ServiceError(.mutationConflict, "")) {
+            try await client.apply(Mutation(identifier: add.identifier, .addRoots(door.collaboration, [])))
+        }
+        #expect(try await client.testRoots([roots[0], .zero], in: door.collaboration) == [true, false])
+        #expect(try await client.state(of: door.collaboration).rootCount == 101)
+        var listed: [Digest] = []
+        while true {
+            let page = try await client.roots(of: door.collaboration, after: listed.last, limit: 17)
+            listed += page.items
+            if !page.hasMore { break }
+        }
+        #expect(listed == (roots + [door.person.rootHash]).sorted())
+        let changes = try await client.changes(after: 0)
+        #expect(changes.items.map(\.sequence) == [1, 2, 3])
+        #expect(changes.items.last?.mutation == add)
+        try await client.dropCollaboration(door.collaboration)
+        #expect(try await client.collaborations().items.isEmpty)
+    }
+
+    @Test func manyTasksShareOneConnection() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        let requests = try await door.proofs(200)
+        let verdicts = try await withThrowingTaskGroup(of: Verdict.self) { group in
+            for request in requests {
+                group.addTask { try await door.client.verify(request.proof, in: request.collaboration) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(verdicts.count == 200)
+        #expect(verdicts.allSatisfy { $0 == .granted })
+        let figures = Dictionary(uniqueKeysWithValues: try await door.client.statistics().map { ($0.name, $0.value) })
+        #expect(figures["verdict-granted"] == 200)
+        #expect(figures["connections"] == 1)
+        #expect(figures["requests-in-flight"] == 1)
+    }
+
+    @Test(.enabled(if: python != nil, "needs python3 with the package cryptography"))
+    func aClientWrittenFromTheSpecificationAloneAgreesInEverything() async throws {
+        let service = try TestService()
+        let python = try #require(python)
+        // The simulator's proofs, for the other side to check.
+        let collaboration = try #require(CollaborationIdentifier("simulated"))
+        var lines = ""
+        for encoding in KeyEncoding.allCases {
+            for format in SignatureFormat.allCases {
+                let person = try Person(deviceCount: 3).identity(in: collaboration, encoding: encoding)
+                for device in person.keys.indices {
+                    let data = RandomSource.system.bytes(48)
+                    let proof = try person.proof(ofDevice: device, signing: data, format: format)
+                    let object: [String: Any] = [
+                        "publicKey": Data(proof.publicKey).base64EncodedString(),
+                        "publicKeyIndex": proof.publicKeyIndex,
+                        "inclusionHashes": proof.inclusionHashes.map { Data($0.bytes).base64EncodedString() },
+                        "signature": Data(proof.signature).base64EncodedString(),
+                        "signatureFormat": format.name, "data": Data(data).base64EncodedString(),
+                        "rootHash": person.rootHash.description,
+                    ]
+                    lines += String(decoding: try JSONSerialization.data(withJSONObject: object), as: UTF8.self) + "\n"
+                }
+            }
+        }
+        let file = service.directory.path + "/proofs.jsonl"
+        try Data(lines.utf8).write(to: URL(fileURLWithPath: file))
+        let result = try runProgram(
+            python,
+            [
+                packageFile("Tests/Python/interoperability.py"), "127.0.0.1", "\(service.endpoint.port)", "--proofs", file,
+            ], environment: ["PYTHONDONTWRITEBYTECODE": "1"])
+        #expect(result.code == 0, "\(result.output)\(result.errors)")
+    }
+}

@@ -1,0 +1,68 @@
+import Core
+import Foundation
+import Identity
+import RootgateClient
+import Server
+import TestSupport
+import Transport
+
+/// A service on a free loopback port with storage of its own, shut down with this object.
+final class TestService: Sendable {
+    let directory: ScratchDirectory
+    let service: Service
+    let endpoint: Endpoint
+
+    init(
+        directory: ScratchDirectory = ScratchDirectory(), clock: MonotonicClock = .system,
+        _ adjust: (inout Configuration) -> Void = { _ in }
+    ) throws {
+        self.directory = directory
+        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
+        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
+        configuration.drainSeconds = 5
+        adjust(&configuration)
+        service = try Service(configuration, clock: clock)
+        endpoint = service.endpoints[0]
+    }
+
+    deinit {
+        _ = service.shutDown()
+    }
+
+    func client(timeout: Duration = .seconds(20)) throws -> RootgateClient {
+        try RootgateClient(endpoint, configuration: .init(requestTimeout: timeout))
+    }
+}
+
+/// A collaboration on a service with one person who has devices.
+struct Door {
+    let collaboration: CollaborationIdentifier
+    let person: PersonIdentity
+    let client: RootgateClient
+
+    init(
+        _ client: RootgateClient, named name: String = "door", devices: Int = 3, policy: ProofPolicy = .challenge
+    ) async throws {
+        guard let collaboration = CollaborationIdentifier(name) else {
+            throw ServiceError(.internalFault, "not an identifier")
+        }
+        self.collaboration = collaboration
+        self.client = client
+        person = try Person(deviceCount: devices).identity(in: collaboration)
+        try await client.createCollaboration(collaboration, policy: policy)
+        try await client.addRoots([person.rootHash], to: collaboration)
+    }
+
+    func proof(device: Int = 0) async throws -> SignedIdentityProof {
+        let challenge = try await client.challenges(1).challenges[0]
+        return try person.proof(ofDevice: device, signing: challenge)
+    }
+
+    func proofs(_ count: Int) async throws -> [AccessRequest] {
+        try await client.challenges(count).challenges.enumerated().map { number, challenge in
+            AccessRequest(
+                collaboration: collaboration,
+                proof: try person.proof(ofDevice: number % person.keys.count, signing: challenge))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+import Core
+import Foundation
+import Server
+import TestSupport
+import Testing
+import Transport
+
+@testable import rootgate
+
+/// Runs the built program, as a shell would.
+private func rootgate(_ arguments: String..., input: String? = nil, environment: [String: String] = [:]) throws -> (
+    code: Int32, output: String, errors: String
+) {
+    try runProgram(programPath, arguments, input: input, environment: environment)
+}
+
+/// The program beside the test bundle.
+private let programPath: String = {
+    let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    return folder.appendingPathComponent("rootgate").path
+}()
+
+@Suite struct ArgumentTests {
+    private let options = [
+        Option("size", "N", standard: "3", "a size"), Option(switch: "loud", "a switch"), Option("name", "TEXT", "a name"),
+    ]
+
+    @Test func theCommandLineWinsOverTheEnvironmentWhichWinsOverTheDefault() throws {
+        let environment = ["ROOTGATE_SIZE": "5", "ROOTGATE_LOUD": "1"]
+        #expect(try Arguments([], options: options, operandsMax: 0, environment: [:]).number("size", in: 0...9) == 3)
+        #expect(try Arguments([], options: options, operandsMax: 0, environment: environment).number("size", in: 0...9) == 5)
+        let given = try Arguments(["--size", "7"], options: options, operandsMax: 0, environment: environment)
+        #expect(try given.number("size", in: 0...9) == 7)
+        #expect(given.isOn("loud"))
+        #expect(try !Arguments([], options: options, operandsMax: 0, environment: ["ROOTGATE_LOUD": "0"]).isOn("loud"))
+    }
+
+    @Test(arguments: [["--none"], ["--size"], ["--loud=1"], ["operand"], ["-x"]])
+    func wrongWordsAreUsageErrors(_ words: [String]) {
+        #expect(throws: UsageError.self) { try Arguments(words, options: options, operandsMax: 0, environment: [:]) }
+    }
+
+    @Test(arguments: ["", "x", "-1", "10", "1.5"])
+    func numbersOutsideTheirRangeAreUsageErrors(_ text: String) throws {
+        let arguments = try Arguments(["--size=\(text)"], options: options, operandsMax: 0, environment: [:])
+        #expect(throws: UsageError.self) { try arguments.number("size", in: 0...9) }
+    }
+}
+
+@Suite struct CommandTests {
+    private func simulated(_ words: String...) throws -> (lines: [String], roots: String, folder: ScratchDirectory) {
+        let folder = ScratchDirectory()
+        let roots = folder.path + "/roots"
+        let result = try runProgram(
+            programPath, ["simulate", "--collaboration", "c", "--roots-out", roots] + words)
+        #expect(result.code == 0, "\(result.errors)")
+        return (result.output.split(separator: "\n").map(String.init), roots, folder)
+    }
+
+    private func verdicts(_ output: String) throws -> [String] {
+        try output.split(separator: "\n").map { line in
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            return try #require(object?["verdict"] as? String)
+        }
+    }
+
+    @Test func genuineProofsAreGrantedFromAFile() throws {
+        let simulated = try simulated("--people", "3", "--devices", "2", "--key-encoding", "compressed")
+        let result = try rootgate(
+            "verify", "--roots", simulated.roots, "-", input: simulated.lines.joined(separator: "\n") + "\n")
+        #expect(result.code == 0)
+        #expect(try verdicts(result.output) == Array(repeating: "granted", count: 6))
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test func withoutRootsTheRootIsComputedAndTheVerdictSaysSo() throws {
+        let simulated = try simulated("--signature-format", "raw")
+        let result = try rootgate("verify", input: simulated.lines[0])
+        #expect(result.code == 0)
+        let object = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+        #expect(object?["verdict"] as? String == "unlisted")
+        let root = try String(contentsOfFile: simulated.roots, encoding: .utf8).trimmingCharacters(in: .newlines)
+        #expect(object?["rootHash"] as? String == root)
+    }
+
+    @Test func badLinesAreMalformedAndDoNotStopTheRest() throws {
+        let simulated = try simulated()
+        let good = simulated.lines[0]
+        let lines = [
+            good, "", "{", "[]", "{}", good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":-1"),
+            good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":0.5"),
+            good.replacingOccurrences(of: "\"signatureFormat\":\"der\"", with: "\"signatureFormat\":\"pem\""),
+            good.replacingOccurrences(of: "\"inclusionHashes\":[", with: "\"inclusionHashes\":[\"AAAA\","),
+            good.replacingOccurrences(of: "\"publicKey\":\"", with: "\"publicKey\":\"?"),
+            String(repeating: "x", count: 2 << 20), good,
+        ]
+        let result = try rootgate("verify", "--roots", simulated.roots, input: lines.joined(separator: "\n"))
+        #expect(result.code == 1)
+        let expected = ["granted"] + Array(repeating: "malformed", count: 10) + ["granted"]
+        #expect(try verdicts(result.output) == expected)
+        #expect(result.output.split(separator: "\n")[3].contains("\"line\":4"))
+    }
+
+    @Test func forgedLinesAreRefusedWithTheirVerdicts() throws {
+        let simulated = try simulated("--devices", "2")
+        let good = simulated.lines[0]
+        let lines = [
+            good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":8"),
+            good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":1"),
+            good.replacingOccurrences(of: "\"data\":\"", with: "\"data\":\"AAAA"),
+        ]
+        let result = try rootgate("verify", "--roots", simulated.roots, input: lines.joined(separator: "\n"))
+        #expect(result.code == 1)
+        #expect(try verdicts(result.output) == ["bad-index", "not-participant", "bad-signature"])
+    }
+
+    @Test func usageAndFileErrorsAreOneLineAndExitWithTwo() throws {
+        for words in [["verify", "/no/such/file"], ["nonsense"], ["serve"], ["verify", "--server", "nowhere"], ["roots"], []] {
+            let result = try runProgram(programPath, words)
+            #expect(result.code == 2, "\(words)")
+            #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
+            #expect(result.output.isEmpty)
+        }
+        #expect(try rootgate("stats", "--server", "127.0.0.1:1", "--timeout", "0.2").code == 2)
+    }
+
+    @Test func everyCommandExplainsItself() throws {
+        let usage = try rootgate("--help")
+        #expect(usage.code == 0)
+        for command in Rootgate.commands {
+            #expect(usage.output.contains(command.name))
+            let help = try rootgate(command.name, "--help")
+            #expect(help.code == 0)
+            for option in command.options { #expect(help.output.contains("--\(option.name)")) }
+        }
+    }
+}
+
+@Suite struct ServeTests {
+    /// `rootgate serve` as a process.
+    private final class Running {
+        let process = Process()
+        let endpoint: String
+        private let output = Pipe()
+
+        init(_ directory: String, _ words: [String] = []) throws {
+            process.executableURL = URL(fileURLWithPath: programPath)
+            process.arguments = ["serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            var line = Data()
+            while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData, !more.isEmpty {
+                line += more
+            }
+            endpoint = String(decoding: line, as: UTF8.self).split(separator: " ").last.map {
+                $0.trimmingCharacters(in: .newlines)
+            } ?? ""
+        }
+
+        func end(_ signal: Int32) -> Int32 {
+            kill(process.processIdentifier, signal)
+            process.waitUntilExit()
+            return process.terminationStatus
+        }
+    }
+
+    @Test func theWholeGateWorksFromTheCommandLine() throws {
+        let folder = ScratchDirectory()
+        let running = try Running(folder.path + "/data")
+        let server = ["--server", running.endpoint]
+        func run(_ words: String..., input: String? = nil) throws -> (code: Int32, output: String, errors: String) {
+            try runProgram(programPath, words + server, input: input)
+        }
+        #expect(try run("collab", "create", "c").output == "created 1 (sequence 1)\n")
+        let simulated = try run("simulate", "--collaboration", "c", "--register", "--roots-out", folder.path + "/roots")
+        #expect(simulated.code == 0, "\(simulated.errors)")
+        let verified = try run("verify", "--collaboration", "c", input: simulated.output)
+        #expect(verified.code == 0)
+        #expect(verified.output.split(separator: "\n").allSatisfy { $0.contains("\"verdict\":\"granted\"") })
+        let again = try run("verify", "--collaboration", "c", input: simulated.output)
+        #expect(again.code == 1)
+        #expect(again.output.contains("challenge-replayed"))
+        #expect(try run("roots", "test", "--collaboration", "c", "--file", folder.path + "/roots").code == 0)
+        #expect(try run("roots", "count", "--collaboration", "c").output == "1\n")
+        let listed = try run("roots", "list", "--collaboration", "c").output
+        #expect(listed == (try String(contentsOfFile: folder.path + "/roots", encoding: .utf8)))
+        #expect(try run("roots", "remove", "--collaboration", "c", "--file", folder.path + "/roots").code == 0)
+        #expect(try run("roots", "test", "--collaboration", "c", "--file", folder.path + "/roots").code == 1)
+        #expect(try run("collab", "list", "--json").output.contains("\"collaboration\":\"c\""))
+        #expect(try run("challenge", "--count", "3").output.split(separator: "\n").count == 3)
+        #expect(try run("stats", "--json").output.contains("\"verdict-granted\":2"))
+        #expect(try run("load", "--count", "500", "--people", "20", "--invalid", "20", "--batch", "50", "--json").code == 0)
+        #expect(try run("demo", "--people", "20", "--proofs", "256", "--json").code == 0)
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test func theEnvironmentSaysTheSameAsTheFlags() throws {
+        let folder = ScratchDirectory()
+        let running = try Running(folder.path + "/data")
+        let result = try runProgram(programPath, ["stats"], environment: ["ROOTGATE_SERVER": running.endpoint])
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(running.end(SIGINT) == 0)
+    }
+
+    @Test func aKilledServiceKeepsEveryAcknowledgedMutation() throws {
+        let folder = ScratchDirectory()
+        var generator = SeededGenerator(seed: runSeed)
+        var acknowledged: Set<String> = []
+        for round in 0..<3 {
+            let running = try Running(folder.path + "/data")
+            if round == 0 {
+                #expect(try runProgram(programPath, ["collab", "create", "c", "--server", running.endpoint]).code == 0)
+            }
+            for _ in 0..<5 {
+                let root = generator.digest().description
+                let result = try runProgram(
+                    programPath, ["roots", "add", root, "--collaboration", "c", "--server", running.endpoint])
+                #expect(result.code == 0)
+                acknowledged.insert(root)
+            }
+            #expect(running.end(SIGKILL) == SIGKILL)
+        }
+        let running = try Running(folder.path + "/data")
+        let listed = try runProgram(programPath, ["roots", "list", "--collaboration", "c", "--server", running.endpoint])
+        #expect(Set(listed.output.split(separator: "\n").map(String.init)) == acknowledged, "seed \(runSeed)")
+        #expect(running.end(SIGTERM) == 0)
+    }
+}
