@@ -78,7 +78,7 @@ public enum Limits {
     // MARK: Storage
 
     /// Mutations, and bytes of mutations, that one commit may carry.
-    public static let mutationsPerCommitMax = 16_384
+    public static let mutationsPerCommitMax = 8192
     public static let mutationBytesPerCommitMax = 16 << 20
     /// Mutations, and bytes of mutations, that may wait for the writer; then the service answers busy.
     public static let mutationsQueuedMax = 65_536

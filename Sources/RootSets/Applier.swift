@@ -13,12 +13,14 @@ struct Applier {
     private var key: [UInt8] = []
     private var value: [UInt8] = []
 
-    /// Roots in a bucket after which it is split. The largest node that LMDB keeps inside a 4 KiB page is
-    /// 2,038 bytes: its 8-byte header, a head key of 129 and a value of 16 + 58 * 32 just fit; two less
-    /// leave room for a bounded key.
+    /// Roots beyond which a collaboration's stand in `large`.
+    static let packedRootsMax = 48
+    /// Roots in a bucket of `large` after which it is split. The largest node that LMDB keeps inside a
+    /// 4 KiB page is 2,038 bytes: its 8-byte header, a key of 137 and 59 * 32 just fit; three less leave
+    /// the pieces of a split even.
     static let bucketRootsMax = 56
-    /// A bucket with no more roots than this is merged into the next one when both then fill less than
-    /// three quarters of a bucket.
+    /// A bucket of `large` with no more roots than this is merged into the next one when both then fill
+    /// less than three quarters of a bucket.
     static let bucketRootsFew = 14
 
     init(_ transaction: WriteTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
@@ -40,7 +42,7 @@ struct Applier {
         let changed: UInt64
         switch mutation.change {
         case .createCollaboration(let identifier, let policy):
-            if let present = try head(of: identifier) {
+            if let present = try set(of: identifier) {
                 guard present.policy == policy else {
                     return .failure(
                         ServiceError(.collaborationExists, "\(identifier) exists already with another policy"))
@@ -48,23 +50,24 @@ struct Applier {
                 changed = 0
             } else {
                 guard spaceLeft else { return .failure(Applier.noSpace) }
-                try writeHead(of: identifier, HeadHeader(policy: policy, rootCount: 0), [])
+                try put(PackedRecord.encode(identifier, policy, rootCount: 0, roots: []), of: identifier)
                 totals.collaborations += 1
                 changed = 1
             }
         case .dropCollaboration(let identifier):
-            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
-            try drop(identifier)
+            guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
+            if present.roots == nil { try dropBuckets(of: identifier) }
+            try put(nil, of: identifier)
             totals.collaborations -= 1
-            totals.roots -= present.rootCount
+            totals.roots -= UInt64(present.rootCount)
             changed = 1
         case .addRoots(let identifier, let roots):
-            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
+            guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             guard spaceLeft else { return .failure(Applier.noSpace) }
             changed = try edit(identifier, present, roots.sorted(), adding: true)
             totals.roots += changed
         case .removeRoots(let identifier, let roots):
-            guard let present = try head(of: identifier) else { return .failure(unknown(identifier)) }
+            guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             changed = try edit(identifier, present, roots.sorted(), adding: false)
             totals.roots -= changed
         }
@@ -122,7 +125,7 @@ struct Applier {
             withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) })
     }
 
-    // MARK: Buckets
+    // MARK: Packed records
 
     private static let noSpace = ServiceError(
         .storageFull, "the storage is full: remove root hashes or give it more room; removals still work")
@@ -131,39 +134,140 @@ struct Applier {
         ServiceError(.unknownCollaboration, "there is no collaboration \(identifier)")
     }
 
-    private func head(of identifier: CollaborationIdentifier) throws(StorageFailure) -> HeadHeader? {
-        try transaction.get(environment.sets, headKey(identifier)).map { value throws(StorageFailure) in
-            try HeadHeader(reading: value)
+    /// A collaboration's record, copied.
+    private struct CopiedSet {
+        let policy: ProofPolicy
+        let rootCount: UInt32
+        /// `nil` when they stand in `large`.
+        let roots: [Digest]?
+    }
+
+    private func set(of identifier: CollaborationIdentifier) throws(StorageFailure) -> CopiedSet? {
+        let hash = hash(of: identifier)
+        guard let (_, bucket) = try packedBucket(atOrAfter: hash), let place = try find(identifier, hash, in: bucket)
+        else { return nil }
+        let record = try bucket.record(place)
+        let roots = record.isLarge ? nil : (0..<record.roots.count).map { record.roots[$0] }
+        return CopiedSet(policy: record.policy, rootCount: record.rootCount, roots: roots)
+    }
+
+    private func hash(of identifier: CollaborationIdentifier) -> UInt64 {
+        identifier.utf8.withUnsafeBytes { environment.nameHash.hash($0) }
+    }
+
+    private func find(
+        _ identifier: CollaborationIdentifier, _ hash: UInt64, in bucket: PackedBucket
+    ) throws(StorageFailure) -> Int? {
+        try identifier.utf8.withRawBytes { name throws(StorageFailure) in try bucket.find(name, hash: hash) }
+    }
+
+    /// The first packed bucket whose bound is not below `hash`, borrowed until the next write.
+    private func packedBucket(
+        atOrAfter hash: UInt64
+    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        try transaction.withCursor(environment.packed) { cursor throws(StorageFailure) in
+            var hash = hash
+            var key = MDB_val()
+            var value = MDB_val()
+            let code = withUnsafeMutableBytes(of: &hash) { bytes in
+                key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+                return mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
+            }
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading a bucket")
+            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+                throw .damaged("a bucket's key is damaged")
+            }
+            return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
         }
     }
 
-    private func headKey(_ identifier: CollaborationIdentifier) -> [UInt8] {
-        identifier.utf8 + CollectionOfOne(BucketKey.head)
+    private func putPacked(bound: UInt64, _ value: [UInt8]) throws(StorageFailure) {
+        // A record's place in the directory has two bytes. Hashes are keyed, so no one can make so many equal.
+        guard value.count <= UInt16.max else { throw .damaged("a bucket has outgrown its directory") }
+        try transaction.put(environment.packed, withUnsafeBytes(of: bound) { Array($0) }, value)
+    }
+
+    /// Writes the record of `identifier` in place of the one that is there, if any; `nil` removes it.
+    private func put(_ record: [UInt8]?, of identifier: CollaborationIdentifier) throws(StorageFailure) {
+        let hash = hash(of: identifier)
+        let entry = record.map { (tag: UInt32(truncatingIfNeeded: hash), bytes: $0) }
+        guard let (bound, bucket) = try packedBucket(atOrAfter: hash) else {
+            let empty: [UInt8] = [0, 0, 0, 0]
+            let value = try empty.withRawBytes { empty throws(StorageFailure) in
+                try PackedBucket(empty).rebuilt(0..<0, with: entry, at: 0, replacing: false)
+            }
+            return try putPacked(bound: .max, value)
+        }
+        let present = try find(identifier, hash, in: bucket)
+        let place = if let present { present } else { try insertionPlace(of: identifier, hash, in: bucket) }
+        let value = bucket.rebuilt(0..<bucket.count, with: entry, at: place, replacing: present != nil)
+        try value.withRawBytes { bytes throws(StorageFailure) in
+            let changed = try PackedBucket(bytes)
+            if changed.count == 0 {
+                try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
+            } else if value.count > PackedBucket.byteCountMax, let cut = try cut(changed) {
+                // The left half takes the bound of its last record.
+                let leftBound = environment.nameHash.hash(try changed.record(cut - 1).identifier)
+                try putPacked(bound: leftBound, changed.rebuilt(0..<cut, with: nil, at: 0, replacing: false))
+                try putPacked(bound: bound, changed.rebuilt(cut..<changed.count, with: nil, at: cut, replacing: false))
+            } else {
+                try putPacked(bound: bound, value)
+            }
+        }
+    }
+
+    /// Where a new record stands: records are in the order of their hashes, equal ones in that of their
+    /// identifiers.
+    private func insertionPlace(
+        of identifier: CollaborationIdentifier, _ hash: UInt64, in bucket: PackedBucket
+    ) throws(StorageFailure) -> Int {
+        for index in 0..<bucket.count {
+            let other = try bucket.record(index).identifier
+            let otherHash = environment.nameHash.hash(other)
+            if otherHash > hash || (otherHash == hash && identifier.utf8.lexicographicallyPrecedes(other)) { return index }
+        }
+        return bucket.count
+    }
+
+    /// The place nearest to the middle of the bucket's bytes where a bound can stand: between two records
+    /// with different hashes; `nil` when there is none.
+    private func cut(_ bucket: PackedBucket) throws(StorageFailure) -> Int? {
+        let middle = (bucket.start(0) + bucket.bytes.count) / 2
+        var best: Int?
+        var previous: UInt64?
+        for index in 0..<bucket.count {
+            let hash = environment.nameHash.hash(try bucket.record(index).identifier)
+            if let previous, previous != hash,
+                best.map({ abs(bucket.start($0) - middle) > abs(bucket.start(index) - middle) }) ?? true
+            {
+                best = index
+            }
+            previous = hash
+        }
+        return best
+    }
+
+    // MARK: Buckets of large sets
+
+    private func lastKey(_ identifier: CollaborationIdentifier) -> [UInt8] {
+        identifier.utf8 + CollectionOfOne(BucketKey.last)
     }
 
     private func boundedKey(_ identifier: CollaborationIdentifier, _ bound: UInt64) -> [UInt8] {
         identifier.utf8 + CollectionOfOne(BucketKey.bounded) + bigEndianBytes(bound)
     }
 
-    private mutating func writeHead(
-        of identifier: CollaborationIdentifier, _ header: HeadHeader, _ roots: ArraySlice<Digest>
-    ) throws(StorageFailure) {
-        value.removeAll(keepingCapacity: true)
-        header.append(to: &value)
-        roots.withUnsafeBytes { value.append(contentsOf: $0) }
-        try transaction.put(environment.sets, headKey(identifier), value)
-    }
-
     private mutating func writeBucket(key: [UInt8], _ roots: ArraySlice<Digest>) throws(StorageFailure) {
         value.removeAll(keepingCapacity: true)
         roots.withUnsafeBytes { value.append(contentsOf: $0) }
-        try transaction.put(environment.sets, key, value)
+        try transaction.put(environment.large, key, value)
     }
 
     /// One bucket read out of the map.
     private struct Bucket {
         let key: [UInt8]
-        /// `nil` for the head.
+        /// `nil` for the last.
         let bound: UInt64?
         let roots: [Digest]
     }
@@ -172,7 +276,7 @@ struct Applier {
     private func bucket(
         of identifier: CollaborationIdentifier, atOrAfter key: [UInt8]
     ) throws(StorageFailure) -> Bucket {
-        try transaction.withCursor(environment.sets) { cursor throws(StorageFailure) in
+        try transaction.withCursor(environment.large) { cursor throws(StorageFailure) in
             var found = MDB_val()
             var value = MDB_val()
             let code = withMDBValue(key) { wanted in
@@ -186,17 +290,41 @@ struct Applier {
                 throw .damaged("a collaboration's last bucket is missing")
             }
             let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            let isHead = foundKey[name.count] == BucketKey.head
-            let packed = PackedRoots(
-                isHead ? UnsafeRawBufferPointer(rebasing: bytes.dropFirst(HeadHeader.byteCount)) : bytes)
-            let bound = isHead ? nil : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            let packed = PackedRoots(bytes)
+            let isLast = foundKey[name.count] == BucketKey.last
+            let bound = isLast ? nil : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
             return Bucket(key: foundKey, bound: bound, roots: (0..<packed.count).map { packed[$0] })
         }
     }
 
     /// Adds or removes `roots` (ascending, repeats allowed) and returns how many came or went.
     private mutating func edit(
-        _ identifier: CollaborationIdentifier, _ header: HeadHeader, _ roots: [Digest], adding: Bool
+        _ identifier: CollaborationIdentifier, _ present: CopiedSet, _ roots: [Digest], adding: Bool
+    ) throws(StorageFailure) -> UInt64 {
+        if let packed = present.roots {
+            let edited = adding ? merge(packed, roots[...]) : subtract(packed, roots[...])
+            guard edited.count != packed.count else { return 0 }
+            let isPacked = edited.count <= Applier.packedRootsMax
+            if !isPacked {
+                try replace(Bucket(key: lastKey(identifier), bound: nil, roots: []), with: edited, of: identifier)
+            }
+            try put(
+                PackedRecord.encode(
+                    identifier, present.policy, rootCount: UInt32(edited.count), roots: isPacked ? edited : nil),
+                of: identifier)
+            return UInt64(abs(edited.count - packed.count))
+        }
+        let changed = try editBuckets(of: identifier, roots, adding: adding)
+        if changed > 0 {
+            let count = adding ? UInt64(present.rootCount) + changed : UInt64(present.rootCount) - changed
+            try put(
+                PackedRecord.encode(identifier, present.policy, rootCount: UInt32(count), roots: nil), of: identifier)
+        }
+        return changed
+    }
+
+    private mutating func editBuckets(
+        of identifier: CollaborationIdentifier, _ roots: [Digest], adding: Bool
     ) throws(StorageFailure) -> UInt64 {
         var changed: UInt64 = 0
         var next = roots.startIndex
@@ -211,15 +339,9 @@ struct Applier {
                 ? merge(bucket.roots, roots[next..<end]) : subtract(bucket.roots, roots[next..<end])
             if edited.count != bucket.roots.count {
                 changed += UInt64(abs(edited.count - bucket.roots.count))
-                try replace(bucket, with: edited, of: identifier, header)
+                try replace(bucket, with: edited, of: identifier)
             }
             next = end
-        }
-        if changed > 0 {
-            // The head's header counts the whole set; its roots may just have been rewritten.
-            let count = adding ? header.rootCount + changed : header.rootCount - changed
-            let head = try bucket(of: identifier, atOrAfter: headKey(identifier))
-            try writeHead(of: identifier, HeadHeader(policy: header.policy, rootCount: count), head.roots[...])
         }
         return changed
     }
@@ -227,38 +349,25 @@ struct Applier {
     /// Puts `roots` where `bucket` was: split when there are too many, merged with the next bucket when
     /// there are few.
     private mutating func replace(
-        _ bucket: Bucket, with roots: [Digest], of identifier: CollaborationIdentifier, _ header: HeadHeader
+        _ bucket: Bucket, with roots: [Digest], of identifier: CollaborationIdentifier
     ) throws(StorageFailure) {
-        var rest = roots[...]
         if bucket.bound != nil, roots.count <= Applier.bucketRootsFew {
             let next = try self.bucket(of: identifier, atOrAfter: bucket.key + [0])
             if roots.isEmpty || roots.count + next.roots.count <= Applier.bucketRootsMax * 3 / 4 {
-                try transaction.delete(environment.sets, bucket.key)
-                if !roots.isEmpty {
-                    try write(roots[...] + next.roots[...], as: next, of: identifier, header)
-                }
+                try transaction.delete(environment.large, bucket.key)
+                if !roots.isEmpty { try writeBucket(key: next.key, roots[...] + next.roots[...]) }
                 return
             }
         }
+        var rest = roots[...]
         while rest.count > Applier.bucketRootsMax {
             // Even pieces that leave room to grow: a full one would be split again by the next root.
             let pieces = rest.count / (Applier.bucketRootsMax * 3 / 4) + 1
             guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else { break }
-            let piece = rest[..<cut]
-            try writeBucket(key: boundedKey(identifier, rest[cut - 1].prefix), piece)
+            try writeBucket(key: boundedKey(identifier, rest[cut - 1].prefix), rest[..<cut])
             rest = rest[cut...]
         }
-        try write(rest, as: bucket, of: identifier, header)
-    }
-
-    private mutating func write(
-        _ roots: ArraySlice<Digest>, as bucket: Bucket, of identifier: CollaborationIdentifier, _ header: HeadHeader
-    ) throws(StorageFailure) {
-        if bucket.bound == nil {
-            try writeHead(of: identifier, header, roots)
-        } else {
-            try writeBucket(key: bucket.key, roots)
-        }
+        try writeBucket(key: bucket.key, rest)
     }
 
     /// The position nearest to `middle` whose root has another prefix than the one before, so that a bound
@@ -303,10 +412,10 @@ struct Applier {
         return left
     }
 
-    /// Deletes every bucket of the collaboration.
-    private func drop(_ identifier: CollaborationIdentifier) throws(StorageFailure) {
+    /// Deletes every bucket of the collaboration in `large`.
+    private func dropBuckets(of identifier: CollaborationIdentifier) throws(StorageFailure) {
         let name = identifier.utf8
-        try transaction.withCursor(environment.sets) { cursor throws(StorageFailure) in
+        try transaction.withCursor(environment.large) { cursor throws(StorageFailure) in
             while true {
                 var found = MDB_val()
                 var value = MDB_val()
@@ -319,9 +428,9 @@ struct Applier {
                 guard key.count > name.count, key.starts(with: name) else {
                     throw .damaged("a collaboration's last bucket is missing")
                 }
-                let isHead = key[name.count] == BucketKey.head
+                let isLast = key[name.count] == BucketKey.last
                 try check(mdb_cursor_del(cursor, 0), "dropping a collaboration")
-                if isHead { return }
+                if isLast { return }
             }
         }
     }

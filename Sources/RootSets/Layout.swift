@@ -1,62 +1,33 @@
 import Core
 
-// The four databases of the environment. Integers are little-endian unless said otherwise.
+// The five databases of the environment. Integers are little-endian unless said otherwise.
 //
-// `sets`: root hashes, packed into sorted buckets, so that one look-up of a small collaboration finds
-//   its policy and its whole set, and a root costs little more than its 32 bytes.
+// `packed`: every collaboration's record: its policy, how many roots it has and, while they are few, the
+//   roots. Records of neighbouring hashes (`NameHash`) share a bucket of one page, so that one look-up with
+//   few cache misses finds policy and set, and a root costs little more than its 32 bytes.
 //
-//     key of the head bucket     identifier 01
-//     value                      header (16 bytes), then root hashes in ascending order
-//     key of any other bucket    identifier 00 bound (8 bytes, big-endian)
-//     value                      root hashes in ascending order
+//     key    bound: the highest hash that belongs into the bucket (8 bytes, native: MDB_INTEGERKEY)
+//     value  see `PackedBucket`
+//
+// `large`: the roots of collaborations that have more than fit beside others, in sorted buckets:
+//
+//     key of the last bucket      identifier 01
+//     key of any other bucket     identifier 00 bound (8 bytes, big-endian)
+//     value                       roots in ascending order
 //
 //   A bucket with a bound holds the roots whose first eight bytes are <= its bound and > the bound
-//   before; the head holds the rest. Identifiers have no control bytes, so the buckets of one
-//   collaboration stand together, bounds ascending, head last, and the first key at or after
+//   before; the last holds the rest. Identifiers have no control bytes, so the buckets of one
+//   collaboration stand together, bounds ascending, last one last, and the first key at or after
 //   (identifier 00 prefix) is the bucket that a root with that prefix is in.
 //
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
-// `meta`: "format" -> 4 bytes, "totals" -> `Totals`.
+// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`.
 
 enum BucketKey {
     static let bounded: UInt8 = 0
-    static let head: UInt8 = 1
+    static let last: UInt8 = 1
     static let capacity = Limits.collaborationBytesMax + 9
-}
-
-/// The 16 bytes before the roots of a head bucket:
-/// format (1 byte, 1), policy (1), zero (2), nonce window in seconds (4), roots in the whole set (8).
-struct HeadHeader {
-    static let byteCount = 16
-
-    var policy: ProofPolicy
-    var rootCount: UInt64
-
-    init(policy: ProofPolicy, rootCount: UInt64) {
-        self.policy = policy
-        self.rootCount = rootCount
-    }
-
-    init(reading value: UnsafeRawBufferPointer) throws(StorageFailure) {
-        guard value.count >= HeadHeader.byteCount, (value.count - HeadHeader.byteCount) % Digest.byteCount == 0,
-            value[0] == 1,
-            let policy = ProofPolicy(
-                kind: value[1], windowSeconds: UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
-        else { throw .damaged("a collaboration's record is damaged") }
-        self.policy = policy
-        rootCount = UInt64(littleEndian: value.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-    }
-
-    func append(to bytes: inout [UInt8]) {
-        let code = policy.code
-        bytes.append(1)
-        bytes.append(code.kind)
-        bytes.append(0)
-        bytes.append(0)
-        withUnsafeBytes(of: code.windowSeconds.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: rootCount.littleEndian) { bytes.append(contentsOf: $0) }
-    }
 }
 
 /// Counts over the whole environment, kept in the transaction that changes them.

@@ -3,40 +3,48 @@ import Core
 import Foundation
 import Synchronization
 
-/// A read transaction with a cursor over the sets, made once and renewed for each use.
+/// A read transaction with cursors over both databases of sets, made once and renewed for each use.
 ///
 /// Sendable without the compiler's proof: one thread holds it at a time; the
 /// pool hands it over under its lock, and MDB_NOTLS lets it change threads.
 final class ReadTransaction: @unchecked Sendable {
     let handle: OpaquePointer
-    let cursor: OpaquePointer
+    let packed: OpaquePointer
+    let large: OpaquePointer
     private let environment: StorageEnvironment
 
     init(_ environment: StorageEnvironment) throws(StorageFailure) {
         var handle: OpaquePointer?
-        var cursor: OpaquePointer?
+        var packed: OpaquePointer?
+        var large: OpaquePointer?
         try check(mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &handle), "beginning a read")
         guard let handle else { throw StorageFailure(ENOMEM, "beginning a read") }
-        let code = mdb_cursor_open(handle, environment.sets, &cursor)
-        guard code == MDB_SUCCESS, let cursor else {
+        let code = mdb_cursor_open(handle, environment.packed, &packed)
+        let largeCode = mdb_cursor_open(handle, environment.large, &large)
+        guard let packed, let large else {
+            packed.map { mdb_cursor_close($0) }
+            large.map { mdb_cursor_close($0) }
             mdb_txn_abort(handle)
-            throw StorageFailure(code, "beginning a read")
+            throw StorageFailure(max(code, largeCode), "beginning a read")
         }
         mdb_txn_reset(handle)
         self.handle = handle
-        self.cursor = cursor
+        self.packed = packed
+        self.large = large
         self.environment = environment
     }
 
     deinit {
-        mdb_cursor_close(cursor)
+        mdb_cursor_close(packed)
+        mdb_cursor_close(large)
         mdb_txn_abort(handle)
     }
 
     /// Sees everything committed before this call, until `reset`.
     func renew() throws(StorageFailure) {
         try check(mdb_txn_renew(handle), "beginning a read")
-        try check(mdb_cursor_renew(handle, cursor), "beginning a read")
+        try check(mdb_cursor_renew(handle, packed), "beginning a read")
+        try check(mdb_cursor_renew(handle, large), "beginning a read")
     }
 
     func reset() {

@@ -9,10 +9,17 @@ package struct CollaborationView {
     package let rootCount: UInt64
     /// The identifier's bytes, in the map.
     fileprivate let identifier: UnsafeRawBufferPointer
-    /// The head bucket's roots, in the map.
-    fileprivate let head: PackedRoots
+    fileprivate let isLarge: Bool
+    /// The roots, in the map, unless the collaboration is large.
+    fileprivate let roots: PackedRoots
 
-    fileprivate var isOneBucket: Bool { rootCount == UInt64(head.count) }
+    fileprivate init(_ record: PackedRecord) {
+        policy = record.policy
+        rootCount = UInt64(record.rootCount)
+        identifier = record.identifier
+        isLarge = record.isLarge
+        roots = record.roots
+    }
 }
 
 /// Counts over the whole storage.
@@ -45,21 +52,31 @@ package struct Snapshot: ~Copyable {
     /// Throws `storageDamaged` or `storageFailed`.
     package func collaboration(_ identifier: UnsafeRawBufferPointer) throws(ServiceError) -> CollaborationView? {
         guard CollaborationIdentifier.isValid(identifier) else { return nil }
-        let key = BucketKeyBuffer(identifier, BucketKey.head)
-        var value = MDB_val()
-        let code = key.lend { key in mdb_get(transaction.handle, environment.sets, key, &value) }
-        if code == MDB_NOTFOUND { return nil }
-        guard code == MDB_SUCCESS else { throw StorageFailure(code, "looking up a collaboration").asServiceError }
-        let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-        let header: HeadHeader
         do throws(StorageFailure) {
-            header = try HeadHeader(reading: bytes)
+            let hash = environment.nameHash.hash(identifier)
+            guard let (_, bucket) = try bucket(atOrAfter: hash), let place = try bucket.find(identifier, hash: hash)
+            else { return nil }
+            return CollaborationView(try bucket.record(place))
         } catch {
             throw error.asServiceError
         }
-        return CollaborationView(
-            policy: header.policy, rootCount: header.rootCount, identifier: identifier,
-            head: PackedRoots(UnsafeRawBufferPointer(rebasing: bytes[HeadHeader.byteCount...])))
+    }
+
+    /// The first packed bucket whose bound is not below `hash`.
+    private func bucket(atOrAfter hash: UInt64) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        var hash = hash
+        var value = MDB_val()
+        var key = MDB_val()
+        let code = withUnsafeMutableBytes(of: &hash) { bytes in
+            key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+            return mdb_cursor_get(transaction.packed, &key, &value, MDB_SET_RANGE)
+        }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "looking up a collaboration")
+        guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+            throw .damaged("a bucket's key is damaged")
+        }
+        return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
     }
 
     /// The collaboration of that identifier; `nil` when there is none.
@@ -74,18 +91,17 @@ package struct Snapshot: ~Copyable {
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func contains(_ root: Digest, in collaboration: CollaborationView) throws(ServiceError) -> Bool {
-        if collaboration.head.contains(root) { return true }
-        if collaboration.isOneBucket { return false }
-        let key = BucketKeyBuffer(collaboration.identifier, BucketKey.bounded, bound: root.prefix)
+        guard collaboration.isLarge else { return collaboration.roots.contains(root) }
+        let key = BucketKeyBuffer(collaboration.identifier, bound: root.prefix)
         var value = MDB_val()
         let (code, isOurs) = key.lend { wanted in
             var found = wanted.pointee
-            let code = mdb_cursor_get(transaction.cursor, &found, &value, MDB_SET_RANGE)
-            return (code, code == MDB_SUCCESS && key.isBounded(found))
+            let code = mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
+            return (code, code == MDB_SUCCESS && key.isOfSameCollaboration(found))
         }
-        guard code == MDB_SUCCESS else { throw StorageFailure(code, "looking up a root hash").asServiceError }
-        // At the head already: it was searched above.
-        guard isOurs else { return false }
+        guard code == MDB_SUCCESS, isOurs else {
+            throw StorageFailure(code == MDB_SUCCESS ? MDB_CORRUPTED : code, "looking up a root hash").asServiceError
+        }
         return PackedRoots(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)).contains(root)
     }
 
@@ -113,101 +129,89 @@ package struct Snapshot: ~Copyable {
         of identifier: CollaborationIdentifier, after start: Digest?, limit: Int
     ) throws(ServiceError) -> Page<Digest>? {
         try identifier.utf8.withRawBytes { name throws(ServiceError) -> Page<Digest>? in
-            guard try collaboration(name) != nil else { return nil }
-            return try page(of: name, after: start, limit: limit)
+            guard let view = try collaboration(name) else { return nil }
+            return try page(of: view, after: start, limit: limit)
         }
     }
 
     private func page(
-        of name: UnsafeRawBufferPointer, after start: Digest?, limit: Int
+        of view: CollaborationView, after start: Digest?, limit: Int
     ) throws(ServiceError) -> Page<Digest> {
+        var page = Page<Digest>(items: [], hasMore: false)
+        guard view.isLarge else {
+            page.append(view.roots, after: start, limit: limit)
+            return page
+        }
         do throws(StorageFailure) {
-            return try buckets(of: name, after: start, limit: limit)
+            try appendBuckets(of: view.identifier, after: start, limit: limit, to: &page)
         } catch {
             throw error.asServiceError
         }
+        return page
     }
 
-    private func buckets(
-        of name: UnsafeRawBufferPointer, after start: Digest?, limit: Int
-    ) throws(StorageFailure) -> Page<Digest> {
-        let key = BucketKeyBuffer(name, BucketKey.bounded, bound: start?.prefix ?? 0)
-        var page = Page<Digest>(items: [], hasMore: false)
+    private func appendBuckets(
+        of name: UnsafeRawBufferPointer, after start: Digest?, limit: Int, to page: inout Page<Digest>
+    ) throws(StorageFailure) {
+        let key = BucketKeyBuffer(name, bound: start?.prefix ?? 0)
         var found = MDB_val()
         var value = MDB_val()
         var code = key.lend { wanted in
             found = wanted.pointee
-            return mdb_cursor_get(transaction.cursor, &found, &value, MDB_SET_RANGE)
+            return mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
         }
-        while code == MDB_SUCCESS {
-            let isHead = key.isHead(found)
-            guard isHead || key.isBounded(found) else { break }
-            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            let roots = PackedRoots(
-                isHead ? UnsafeRawBufferPointer(rebasing: bytes.dropFirst(HeadHeader.byteCount)) : bytes)
-            for index in 0..<roots.count {
-                let root = roots[index]
-                if let start, root <= start { continue }
-                if page.items.count == limit {
-                    page.hasMore = true
-                    return page
-                }
-                page.items.append(root)
-            }
-            if isHead { return page }
-            code = mdb_cursor_get(transaction.cursor, &found, &value, MDB_NEXT)
+        while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
+            page.append(
+                PackedRoots(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)), after: start,
+                limit: limit)
+            if page.hasMore || key.isLast(found) { return }
+            code = mdb_cursor_get(transaction.large, &found, &value, MDB_NEXT)
         }
-        if code != MDB_SUCCESS { try check(code, "listing root hashes") }
+        if code != MDB_SUCCESS, code != MDB_NOTFOUND { try check(code, "listing root hashes") }
         throw .damaged("a collaboration's last bucket is missing")
     }
 
-    /// Up to `limit` collaborations whose identifiers are above `start`, in the order of their bytes.
+    /// Up to `limit` collaborations behind `start`, which need not exist (any more), in the storage's own
+    /// order, which does not change as others come and go.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func collaborations(
         after start: CollaborationIdentifier?, limit: Int
     ) throws(ServiceError) -> Page<CollaborationSummary> {
         do throws(StorageFailure) {
-            return try heads(after: start, limit: limit)
+            return try records(after: start, limit: limit)
         } catch {
             throw error.asServiceError
         }
     }
 
-    private func heads(
+    private func records(
         after start: CollaborationIdentifier?, limit: Int
     ) throws(StorageFailure) -> Page<CollaborationSummary> {
         var page = Page<CollaborationSummary>(items: [], hasMore: false)
-        // Behind every bucket of `start`: no key byte after an identifier is above 1 but an identifier's own.
-        var from = start.map { $0.utf8 + [BucketKey.head + 1] } ?? []
-        while true {
-            var found = MDB_val()
-            var value = MDB_val()
-            let code = from.isEmpty
-                ? mdb_cursor_get(transaction.cursor, &found, &value, MDB_FIRST)
-                : withMDBValue(from) { wanted in
-                    found = wanted.pointee
-                    return mdb_cursor_get(transaction.cursor, &found, &value, MDB_SET_RANGE)
+        let startHash = start.map { start in start.utf8.withUnsafeBytes { environment.nameHash.hash($0) } } ?? 0
+        var next: UInt64? = startHash
+        while let hash = next, let (bound, bucket) = try bucket(atOrAfter: hash) {
+            for index in 0..<bucket.count {
+                let record = try bucket.record(index)
+                guard let identifier = CollaborationIdentifier(utf8: record.identifier) else {
+                    throw .damaged("a collaboration's identifier is damaged")
                 }
-            if code == MDB_NOTFOUND { return page }
-            try check(code, "listing collaborations")
-            let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
-            guard let end = key.firstIndex(where: { $0 <= BucketKey.head }),
-                let identifier = CollaborationIdentifier(utf8: UnsafeRawBufferPointer(rebasing: key[..<end]))
-            else { throw .damaged("a bucket's key is damaged") }
-            if key[end] == BucketKey.bounded {
-                from = identifier.utf8 + [BucketKey.head]
-                continue
+                if let start {
+                    let hash = environment.nameHash.hash(record.identifier)
+                    guard hash > startHash || (hash == startHash && start < identifier) else { continue }
+                }
+                if page.items.count == limit {
+                    page.hasMore = true
+                    return page
+                }
+                page.items.append(
+                    CollaborationSummary(
+                        identifier: identifier, policy: record.policy, rootCount: UInt64(record.rootCount)))
             }
-            if page.items.count == limit {
-                page.hasMore = true
-                return page
-            }
-            let header = try HeadHeader(reading: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
-            page.items.append(
-                CollaborationSummary(identifier: identifier, policy: header.policy, rootCount: header.rootCount))
-            from = identifier.utf8 + [BucketKey.head + 1]
+            next = bound == .max ? nil : bound + 1
         }
+        return page
     }
 
     // MARK: The change log
@@ -287,49 +291,57 @@ func bigEndianBytes(_ number: UInt64) -> [UInt8] {
     withUnsafeBytes(of: number.bigEndian) { Array($0) }
 }
 
-/// A bucket's key on the stack.
+extension Page<Digest> {
+    /// Adds those of `roots` that are above `start`, up to `limit` items in all.
+    fileprivate mutating func append(_ roots: PackedRoots, after start: Digest?, limit: Int) {
+        for index in 0..<roots.count {
+            let root = roots[index]
+            if let start, root <= start { continue }
+            guard items.count < limit else {
+                hasMore = true
+                return
+            }
+            items.append(root)
+        }
+    }
+}
+
+/// The key of a bounded bucket in `large`, on the stack.
 private struct BucketKeyBuffer {
     private var bytes: InlineArray<137, UInt8>
-    private let count: Int
     private let nameCount: Int
 
     /// `identifier`: at most `Limits.collaborationBytesMax` bytes.
-    init(_ identifier: UnsafeRawBufferPointer, _ kind: UInt8, bound: UInt64 = 0) {
+    init(_ identifier: UnsafeRawBufferPointer, bound: UInt64) {
         bytes = .init(repeating: 0)
         nameCount = identifier.count
-        count = nameCount + (kind == BucketKey.head ? 1 : 9)
-        precondition(count <= BucketKey.capacity && BucketKey.capacity <= 137)
-        let (nameCount, count) = (nameCount, count)
+        precondition(nameCount + 9 <= BucketKey.capacity && BucketKey.capacity <= 137)
+        let nameCount = nameCount
         withUnsafeMutableBytes(of: &bytes) { buffer in
             buffer.copyMemory(from: identifier)
-            buffer[nameCount] = kind
-            if count > nameCount + 1 {
-                buffer.storeBytes(of: bound.bigEndian, toByteOffset: nameCount + 1, as: UInt64.self)
-            }
+            buffer[nameCount] = BucketKey.bounded
+            buffer.storeBytes(of: bound.bigEndian, toByteOffset: nameCount + 1, as: UInt64.self)
         }
     }
 
     func lend<R>(_ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
         withUnsafeBytes(of: bytes) { buffer in
-            withMDBValue(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
+            withMDBValue(UnsafeRawBufferPointer(rebasing: buffer[..<(nameCount + 9)]), body)
         }
     }
 
-    /// Whether `key` is a bounded bucket of the same collaboration.
-    func isBounded(_ key: MDB_val) -> Bool { hasSameName(key) && kind(of: key) == BucketKey.bounded }
-
-    /// Whether `key` is the head bucket of the same collaboration.
-    func isHead(_ key: MDB_val) -> Bool { hasSameName(key) && kind(of: key) == BucketKey.head }
-
-    private func kind(of key: MDB_val) -> UInt8 {
-        UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)[nameCount]
-    }
-
-    private func hasSameName(_ key: MDB_val) -> Bool {
+    /// Whether `key` is a bucket of the same collaboration.
+    func isOfSameCollaboration(_ key: MDB_val) -> Bool {
         guard key.mv_size > nameCount, let start = key.mv_data else { return false }
         return withUnsafeBytes(of: bytes) { ours in
             UnsafeRawBufferPointer(start: start, count: nameCount)
                 .elementsEqual(UnsafeRawBufferPointer(rebasing: ours[..<nameCount]))
+                && start.load(fromByteOffset: nameCount, as: UInt8.self) <= BucketKey.last
         }
+    }
+
+    /// Whether `key`, which is a bucket of the same collaboration, is its last.
+    func isLast(_ key: MDB_val) -> Bool {
+        key.mv_data?.load(fromByteOffset: nameCount, as: UInt8.self) == BucketKey.last
     }
 }

@@ -9,10 +9,12 @@ import Platform
 /// threads; all fields are set in `init` and never change.
 final class StorageEnvironment: @unchecked Sendable {
     let handle: OpaquePointer
-    let sets: MDB_dbi
+    let packed: MDB_dbi
+    let large: MDB_dbi
     let log: MDB_dbi
     let mutations: MDB_dbi
     let meta: MDB_dbi
+    let nameHash: NameHash
     let pageBytes: Int
     private let lock: DirectoryLock
     private let dataDescriptor: CInt
@@ -32,14 +34,14 @@ final class StorageEnvironment: @unchecked Sendable {
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             do throws(StorageFailure) {
                 try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
-                try check(mdb_env_set_maxdbs(environment, 4), "setting the number of databases")
+                try check(mdb_env_set_maxdbs(environment, 5), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 // NOTLS: read transactions are pooled and move between threads.
                 try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), "opening \(directory)")
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
-                (sets, log, mutations, meta) = try StorageEnvironment.openDatabases(in: environment)
+                (packed, large, log, mutations, meta, nameHash) = try StorageEnvironment.openDatabases(in: environment)
             } catch {
                 mdb_env_close(environment)
                 throw error
@@ -73,26 +75,34 @@ final class StorageEnvironment: @unchecked Sendable {
 
     private static func openDatabases(
         in environment: OpaquePointer
-    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi) {
+    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
         let transaction = try WriteTransaction(environment)
-        func open(_ name: String) throws(StorageFailure) -> MDB_dbi {
+        func open(_ name: String, flags: CInt = 0) throws(StorageFailure) -> MDB_dbi {
             var database: MDB_dbi = 0
-            try check(mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE), &database), "opening \(name)")
+            try check(mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE | flags), &database), "opening \(name)")
             return database
         }
-        let databases = (try open("sets"), try open("log"), try open("mutations"), try open("meta"))
+        let (packed, large) = (try open("packed", flags: MDB_INTEGERKEY), try open("large"))
+        let (log, mutations, meta) = (try open("log"), try open("mutations"), try open("meta"))
         let formatKey = Array("format".utf8)
-        if let value = try transaction.get(databases.3, formatKey) {
+        if let value = try transaction.get(meta, formatKey) {
             let found = value.count == 4 ? UInt32(littleEndian: value.loadUnaligned(as: UInt32.self)) : 0
             guard found == format else {
                 throw StorageFailure(
                     MDB_VERSION_MISMATCH, "the data has format \(found), this version reads format \(format)")
             }
         } else {
-            try transaction.put(databases.3, formatKey, withUnsafeBytes(of: format.littleEndian) { Array($0) })
+            try transaction.put(meta, formatKey, withUnsafeBytes(of: format.littleEndian) { Array($0) })
+        }
+        let hashKey = Array("hash key".utf8)
+        if try transaction.get(meta, hashKey) == nil {
+            try transaction.put(meta, hashKey, RandomSource.system.bytes(16))
+        }
+        guard let nameHash = try transaction.get(meta, hashKey).flatMap({ NameHash(key: $0) }) else {
+            throw .damaged("the hash key is damaged")
         }
         try transaction.commit()
-        return databases
+        return (packed, large, log, mutations, meta, nameHash)
     }
 
     /// Pages that hold something as of the last commit, and their bytes.

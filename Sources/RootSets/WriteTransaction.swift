@@ -5,6 +5,8 @@ import Foundation
 /// A write transaction of the one writer thread; aborted when dropped without `commit`.
 final class WriteTransaction {
     private(set) var handle: OpaquePointer?
+    /// Cursors that were lent before, by database. LMDB closes those of a write transaction with it.
+    private var cursors: [MDB_dbi: OpaquePointer] = [:]
 
     init(_ environment: OpaquePointer) throws(StorageFailure) {
         try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
@@ -47,14 +49,15 @@ final class WriteTransaction {
         return true
     }
 
-    /// Lends a cursor over `database`.
+    /// Lends a cursor over `database`, at no particular place.
     func withCursor<R>(
         _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
+        if let cursor = cursors[database] { return try body(cursor) }
         var cursor: OpaquePointer?
         try check(mdb_cursor_open(handle, database, &cursor), "reading")
         guard let cursor else { throw StorageFailure(ENOMEM, "reading") }
-        defer { mdb_cursor_close(cursor) }
+        cursors[database] = cursor
         return try body(cursor)
     }
 

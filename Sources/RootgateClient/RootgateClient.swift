@@ -164,7 +164,7 @@ public final class RootgateClient: Sendable {
         try await apply(Mutation(.dropCollaboration(collaboration)))
     }
 
-    /// Up to `limit` collaborations behind `start`, in the order of their identifiers' bytes.
+    /// Up to `limit` collaborations behind `start`, in an order of the service's own.
     public func collaborations(
         after start: CollaborationIdentifier? = nil, limit: Int = 1024
     ) async throws(ServiceError) -> ListPage<CollaborationState> {

@@ -83,7 +83,7 @@ package enum FrameScanner {
         }
         guard let kind = FrameKind(rawValue: kindByte), kinds.contains(kind) else {
             return .violation(
-                ServiceError(.malformedFrame, detail: UInt32(kindByte), "a frame of kind \(kindByte) was not expected"),
+                ServiceError(.malformedFrame, "a frame of kind \(kindByte) was not expected"),
                 requestID: requestID)
         }
         guard length <= Limits.frameBodyBytesMax else {

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Hashing
 import Identity
 import RootgateClient
 import Server
@@ -108,6 +109,17 @@ import Transport
         #expect(decisions[100].rootHash == doors[1].person.rootHash)
         #expect(decisions[101].verdict == .unknownCollaboration)
         #expect(decisions[101].rootHash == nil)
+    }
+
+    @Test func aMemberKeyThatIsNoPointOfTheCurveIsABadKey() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        var proof = try await door.proof()
+        proof.publicKey[64] ^= 1
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
+        proof.inclusionHashes = []
+        try await door.client.addRoots([SHA256.hash(proof.publicKey)], to: door.collaboration)
+        #expect(try await door.client.verify(proof, in: door.collaboration) == .badKey)
     }
 
     @Test func inclusionOnlyLooksAtNoSignature() async throws {

@@ -1,0 +1,152 @@
+import Core
+
+/// One collaboration's record inside a packed bucket, borrowed:
+///
+///     0  length of the identifier (1)   1  policy (1), with 0x80: the roots stand in `large`
+///     2  window in seconds (4)          6  roots in the set (4)
+///    10  identifier, then the roots in ascending order, unless they stand in `large`
+struct PackedRecord {
+    static let headerBytes = 10
+    static let largeFlag: UInt8 = 0x80
+
+    let identifier: UnsafeRawBufferPointer
+    let policy: ProofPolicy
+    let rootCount: UInt32
+    let isLarge: Bool
+    let roots: PackedRoots
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(StorageFailure) {
+        let damage = StorageFailure.damaged("a collaboration's record is damaged")
+        guard bytes.count >= PackedRecord.headerBytes else { throw damage }
+        let rootsStart = PackedRecord.headerBytes + Int(bytes[0])
+        rootCount = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 6, as: UInt32.self))
+        isLarge = bytes[1] & PackedRecord.largeFlag != 0
+        guard
+            let policy = ProofPolicy(
+                kind: bytes[1] & ~PackedRecord.largeFlag,
+                windowSeconds: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt32.self))),
+            bytes.count == rootsStart + (isLarge ? 0 : Int(rootCount) * Digest.byteCount)
+        else { throw damage }
+        self.policy = policy
+        identifier = UnsafeRawBufferPointer(rebasing: bytes[PackedRecord.headerBytes..<rootsStart])
+        roots = PackedRoots(UnsafeRawBufferPointer(rebasing: bytes[rootsStart...]))
+    }
+
+    /// The bytes of a record. `roots`: ascending, `nil` when they stand in `large`.
+    static func encode(
+        _ identifier: CollaborationIdentifier, _ policy: ProofPolicy, rootCount: UInt32, roots: [Digest]?
+    ) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(headerBytes + identifier.utf8.count + (roots?.count ?? 0) * Digest.byteCount)
+        bytes.append(UInt8(identifier.utf8.count))
+        bytes.append(policy.code.kind | (roots == nil ? largeFlag : 0))
+        withUnsafeBytes(of: policy.code.windowSeconds.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: rootCount.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: identifier.utf8)
+        roots?.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        return bytes
+    }
+}
+
+/// The value of a packed bucket, borrowed: the records of collaborations whose
+/// hashes are neighbours, in the order of their hashes, behind a directory that
+/// finds one in a cache line or two.
+///
+///     records (2)  zero (2)  each record: low half of its hash (4)  each record: where it begins (2)
+///     the records
+struct PackedBucket {
+    static let headerBytes = 4
+    static let directoryBytes = 6
+    /// What fits on one overflow page of LMDB's: a page of 4,096 bytes less its header of 16.
+    static let byteCountMax = 4080
+
+    let bytes: UnsafeRawBufferPointer
+    let count: Int
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(StorageFailure) {
+        self.bytes = bytes
+        guard bytes.count >= PackedBucket.headerBytes else { throw .damaged("a bucket is damaged") }
+        count = Int(UInt16(littleEndian: bytes.loadUnaligned(as: UInt16.self)))
+        guard bytes.count >= PackedBucket.headerBytes + count * PackedBucket.directoryBytes else {
+            throw .damaged("a bucket is damaged")
+        }
+    }
+
+    func tag(_ index: Int) -> UInt32 {
+        UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: PackedBucket.headerBytes + 4 * index, as: UInt32.self))
+    }
+
+    /// Where a record begins; the end of the value for `count`.
+    func start(_ index: Int) -> Int {
+        guard index < count else { return bytes.count }
+        return Int(
+            UInt16(
+                littleEndian: bytes.loadUnaligned(
+                    fromByteOffset: PackedBucket.headerBytes + 4 * count + 2 * index, as: UInt16.self)))
+    }
+
+    func recordBytes(_ index: Int) throws(StorageFailure) -> UnsafeRawBufferPointer {
+        let (start, end) = (start(index), start(index + 1))
+        guard start <= end, end <= bytes.count else { throw .damaged("a bucket is damaged") }
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    func record(_ index: Int) throws(StorageFailure) -> PackedRecord {
+        try PackedRecord(try recordBytes(index))
+    }
+
+    /// The position of the record of `identifier`, whose hash is `hash`; `nil` when it is not here.
+    func find(_ identifier: UnsafeRawBufferPointer, hash: UInt64) throws(StorageFailure) -> Int? {
+        let tag = UInt32(truncatingIfNeeded: hash)
+        for index in 0..<count where self.tag(index) == tag {
+            let record = try recordBytes(index)
+            if record.count >= PackedRecord.headerBytes + identifier.count, Int(record[0]) == identifier.count,
+                UnsafeRawBufferPointer(
+                    rebasing: record[PackedRecord.headerBytes..<PackedRecord.headerBytes + identifier.count]
+                ).elementsEqual(identifier)
+            {
+                return index
+            }
+        }
+        return nil
+    }
+
+    /// A bucket of the records `kept` of this one, with `record` (tag and bytes) put before the record at
+    /// `place`, which may be `kept.upperBound`; the record at `place` is left out when `replacing`.
+    func rebuilt(
+        _ kept: Range<Int>, with record: (tag: UInt32, bytes: [UInt8])?, at place: Int, replacing: Bool
+    ) -> [UInt8] {
+        let after = replacing ? place + 1 : place
+        let pieces = [kept.lowerBound..<place, after..<kept.upperBound]
+        let total = pieces[0].count + pieces[1].count + (record == nil ? 0 : 1)
+        let recordsStart = PackedBucket.headerBytes + total * PackedBucket.directoryBytes
+        let keptBytes = pieces.reduce(0) { $0 + start($1.upperBound) - start($1.lowerBound) }
+        var value: [UInt8] = []
+        value.reserveCapacity(recordsStart + keptBytes + (record?.bytes.count ?? 0))
+        func append(_ number: some FixedWidthInteger) {
+            withUnsafeBytes(of: number.littleEndian) { value.append(contentsOf: $0) }
+        }
+        append(UInt16(total))
+        append(UInt16(0))
+        for index in pieces[0] { append(tag(index)) }
+        if let record { append(record.tag) }
+        for index in pieces[1] { append(tag(index)) }
+        var offset = recordsStart
+        for index in pieces[0] {
+            append(UInt16(offset))
+            offset += start(index + 1) - start(index)
+        }
+        if let record {
+            append(UInt16(offset))
+            offset += record.bytes.count
+        }
+        for index in pieces[1] {
+            append(UInt16(offset))
+            offset += start(index + 1) - start(index)
+        }
+        value.append(contentsOf: bytes[start(pieces[0].lowerBound)..<start(pieces[0].upperBound)])
+        if let record { value.append(contentsOf: record.bytes) }
+        value.append(contentsOf: bytes[start(pieces[1].lowerBound)..<start(pieces[1].upperBound)])
+        return value
+    }
+}
