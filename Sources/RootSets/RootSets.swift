@@ -16,12 +16,12 @@ package final class RootSets: Sendable {
         /// Bytes beyond the limit that are kept for removals, on the disk and in the map.
         package var reserveBytes: Int
         /// Bytes of change log that are kept; older records are dropped, and with them the memory of their
-        /// mutation identifiers. The default is 64 MiB.
+        /// mutation identifiers. The default is 32 MiB.
         package var logRetentionBytes: Int
 
         package init(
             directory: String, sizeLimitBytes: Int = 16 << 30, reserveBytes: Int = 16 << 20,
-            logRetentionBytes: Int = 64 << 20
+            logRetentionBytes: Int = 32 << 20
         ) {
             self.directory = directory
             self.sizeLimitBytes = sizeLimitBytes

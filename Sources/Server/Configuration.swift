@@ -9,10 +9,8 @@ package struct Configuration: Sendable {
     package var endpoints: [Endpoint] = [Endpoint(host: "localhost", port: 7570)]
     /// Whether addresses other than loopback are allowed although nothing is encrypted.
     package var allowsPlainText = false
-    /// Threads that verify.
+    /// Threads, each of which serves its connections and verifies its share of what all bring.
     package var workers: Int
-    /// Threads that read and accept.
-    package var loops = 1
     package var connectionsMax = 10_000
     /// Proofs and short reads that may wait for a worker; then the service answers busy.
     package var waitingProofsMax = 65_536
@@ -30,7 +28,7 @@ package struct Configuration: Sendable {
     package var drainSeconds: UInt64 = 30
     package var storageBytesMax = 16 << 30
     package var storageReserveBytes = 16 << 20
-    package var logRetentionBytes = 64 << 20
+    package var logRetentionBytes = 32 << 20
 
     package init(dataDirectory: String, workers: Int) {
         self.dataDirectory = dataDirectory

@@ -50,8 +50,8 @@ package final class Service: Sendable {
                 validMilliseconds: configuration.challengeSeconds * 1000,
                 replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
             nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock))
-        pool = try WorkerPool(
-            gate, workerCount: configuration.workers, waitingItemsMax: configuration.waitingProofsMax)
+        // Its workers live on the event loops.
+        pool = try WorkerPool(gate, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         let sockets: Sockets
         do throws(SystemFailure) {
             sockets = try Sockets(configuration, clock)
@@ -63,7 +63,7 @@ package final class Service: Sendable {
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         statistics = StatisticsSource(gate, pool, admission, clock)
-        sockets.start(
+        try sockets.start(
             serving: Pipeline(gate: gate, pool: pool, admission: admission, statistics: statistics),
             connectionsMax: configuration.connectionsMax, log: log)
     }

@@ -20,7 +20,7 @@ final class Sockets: Sendable {
         let timeouts = EventLoop.Timeouts(
             idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
         var loops: [EventLoop] = []
-        for _ in 0..<max(1, configuration.loops) {
+        for _ in 0..<max(1, configuration.workers) {
             loops.append(try EventLoop(buffers: buffers, timeouts: timeouts, clock: clock))
         }
         self.loops = loops
@@ -40,8 +40,18 @@ final class Sockets: Sendable {
     /// Bytes of answers that wait to be sent.
     var unsentBytes: Int { loops.reduce(0) { $0 + $1.unsentBytes.load(ordering: .relaxed) } }
 
-    func start(serving pipeline: Pipeline, connectionsMax: Int, log: @escaping @Sendable (String) -> Void) {
-        for (number, loop) in loops.enumerated() { loop.start(name: "rootgate loop \(number)") }
+    /// Starts the threads, which verify for the pipeline's pool too, and takes connections.
+    ///
+    /// Throws `internalFault` when a worker can't get its memory.
+    func start(
+        serving pipeline: Pipeline, connectionsMax: Int, log: @escaping @Sendable (String) -> Void
+    ) throws(ServiceError) {
+        for (number, loop) in loops.enumerated() {
+            let worker = try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }
+            loop.start(
+                name: "rootgate loop \(number)",
+                work: EventLoop.Work(perform: { worker.work() }, awoke: { worker.awoke() }))
+        }
         for listener in listeners {
             loops[0].listen(on: listener) { [self] descriptor in
                 adopt(descriptor, pipeline, connectionsMax: connectionsMax)

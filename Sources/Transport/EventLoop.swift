@@ -22,6 +22,19 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
+    /// Work that the loop's thread does between its looks at the sockets.
+    package struct Work {
+        /// Does a share of it; false when there is nothing to do until `wake` is called.
+        let perform: () -> Bool
+        /// The thread woke up because of a socket.
+        let awoke: () -> Void
+
+        package init(perform: @escaping () -> Bool, awoke: @escaping () -> Void) {
+            self.perform = perform
+            self.awoke = awoke
+        }
+    }
+
     private struct Commands {
         var tasks: [@Sendable () -> Void] = []
         var isWakeOnItsWay = false
@@ -43,6 +56,7 @@ package final class EventLoop: @unchecked Sendable {
     private let ended = DispatchSemaphore(value: 0)
     private let wakeReader: CInt
     private let wakeWriter: CInt
+    private var work: Work?
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
@@ -75,8 +89,9 @@ package final class EventLoop: @unchecked Sendable {
         close(wakeWriter)
     }
 
-    /// Starts the thread.
-    package func start(name: String) {
+    /// Starts the thread, which does `work` beside serving sockets.
+    package func start(name: String, work: sending Work? = nil) {
+        self.work = work
         let thread = Thread { self.run() }
         thread.name = name
         thread.start()
@@ -90,12 +105,17 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs `task` on the loop's thread, soon.
     package func execute(_ task: @escaping @Sendable () -> Void) {
-        let wakes = commands.withLock { commands in
-            commands.tasks.append(task)
+        commands.withLock { $0.tasks.append(task) }
+        wake()
+    }
+
+    /// Has the thread look for tasks and work; to be called on any thread.
+    package func wake() {
+        let isFirst = commands.withLock { commands in
             defer { commands.isWakeOnItsWay = true }
             return !commands.isWakeOnItsWay
         }
-        if wakes {
+        if isFirst {
             var byte: UInt8 = 1
             _ = write(wakeWriter, &byte, 1)
         }
@@ -165,8 +185,10 @@ package final class EventLoop: @unchecked Sendable {
         var ready: [Readiness] = []
         var nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
         while !commands.withLock({ $0.isStopped }) {
+            let hasMoreWork = work?.perform() ?? false
             let now = clock.milliseconds
-            poller.wait(milliseconds: CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+            poller.wait(milliseconds: hasMoreWork ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+            if !ready.isEmpty { work?.awoke() }
             for event in ready { serve(event) }
             if clock.milliseconds >= nextSweep {
                 sweep()

@@ -67,16 +67,22 @@ package final class WorkSource: @unchecked Sendable {
     package init() {}
 }
 
-/// A fixed number of threads that turn proofs into verdicts and do other short
-/// reads. A worker takes what waits, from all sources in turn, up to one pass:
-/// an idle pool starts a single proof at once, a busy one gets batches by
-/// itself, without timers.
+/// A fixed number of workers that turn proofs into verdicts and do other short
+/// reads. A worker takes its share of what waits, from all sources in turn: an
+/// idle pool starts a single proof at once, a busy one gets batches by itself,
+/// without timers.
+///
+/// A worker lives on a thread of the pool's or on one that has other things to
+/// do as well: an event loop that verifies what it has just read spares two
+/// changes of thread for each request.
 package final class WorkerPool: Sendable {
     private struct State {
         /// Sources that have something waiting, in the order of their turns.
         var turns = Queue<WorkSource>()
         var waitingItems = 0
-        var sleepers = 0
+        var workerCount = 0
+        /// Workers that found nothing to do and want to be woken.
+        var sleepers: [PoolWorker] = []
         var isClosed = false
     }
 
@@ -87,29 +93,43 @@ package final class WorkerPool: Sendable {
     }
 
     private let gate: Gate
-    private let workerCount: Int
+    private let threadCount: Int
     private let waitingItemsMax: Int
     private let state = Mutex(State())
-    private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let counts = Mutex([UInt64](repeating: 0, count: 256))
 
-    /// `workerCount`: threads, one for each core as a rule. `waitingItemsMax`: proofs and tasks that may
-    /// wait; beyond it the pool is busy.
+    /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
+    /// `waitingItemsMax`: proofs and tasks that may wait; beyond it the pool is busy.
     ///
     /// Throws `internalFault` when a worker can't get its memory.
     package init(_ gate: Gate, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
         self.gate = gate
-        self.workerCount = max(1, workerCount)
         self.waitingItemsMax = waitingItemsMax
-        var verifiers: [BatchVerifier] = []
-        for _ in 0..<self.workerCount { verifiers.append(try BatchVerifier(gate)) }
-        for (number, verifier) in verifiers.enumerated() {
-            let worker = Worker(verifier)
-            let thread = Thread { self.run(worker) }
+        threadCount = workerCount
+        for number in 0..<workerCount {
+            let awake = DispatchSemaphore(value: 0)
+            let worker = try attachWorker { awake.signal() }
+            let thread = Thread { [self] in
+                while !state.withLock({ $0.isClosed && $0.waitingItems == 0 }) {
+                    // A closed pool wakes only those that slept before.
+                    if !worker.work(), !state.withLock({ $0.isClosed }) { awake.wait() }
+                }
+                ended.signal()
+            }
             thread.name = "rootgate worker \(number)"
             thread.start()
         }
+    }
+
+    /// A worker for a thread that calls its `work` again and again, and waits for `wake` when it returned
+    /// false. `wake` is called from any thread.
+    ///
+    /// Throws `internalFault` when it can't get its memory.
+    package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
+        let worker = PoolWorker(self, try BatchVerifier(gate), wake)
+        state.withLock { $0.workerCount += 1 }
+        return worker
     }
 
     // MARK: Taking work in
@@ -125,19 +145,19 @@ package final class WorkerPool: Sendable {
     }
 
     private func add(_ work: WorkSource.Work, items: Int, to source: WorkSource) -> Bool {
-        let (isTaken, wakes) = state.withLock { state -> (Bool, Bool) in
+        let (isTaken, sleeper) = state.withLock { state -> (Bool, PoolWorker?) in
             // A request that is larger than the whole bound is taken when nothing else waits.
             guard !state.isClosed, state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax else {
-                return (false, false)
+                return (false, nil)
             }
             state.waitingItems += items
             if source.waiting.isEmpty { state.turns.append(source) }
             source.waiting.append(work)
-            guard state.sleepers > 0 else { return (true, false) }
-            state.sleepers -= 1
-            return (true, true)
+            // When no worker is up, one has to be; when one is, it wakes others if there is enough to share.
+            guard state.sleepers.count == state.workerCount else { return (true, nil) }
+            return (true, state.sleepers.popLast())
         }
-        if wakes { wake.signal() }
+        sleeper?.wake()
         return isTaken
     }
 
@@ -149,79 +169,47 @@ package final class WorkerPool: Sendable {
         counts.withLock { counts in Verdict.allCases.map { ($0, counts[Int($0.rawValue)]) } }
     }
 
-    /// Refuses new work, does what waits, ends the threads.
+    /// Refuses new work, has the pool's threads do what waits, and ends them.
     package func close() {
         let (wasClosed, sleepers) = state.withLock { state in
             let result = (state.isClosed, state.sleepers)
             state.isClosed = true
-            state.sleepers = 0
+            state.sleepers = []
             return result
         }
-        for _ in 0..<sleepers { wake.signal() }
-        if !wasClosed { for _ in 0..<workerCount { ended.wait() } }
+        for sleeper in sleepers { sleeper.wake() }
+        if !wasClosed { for _ in 0..<threadCount { ended.wait() } }
     }
 
     // MARK: Doing it
 
-    /// A worker's own memory for one pass.
-    ///
-    /// Sendable without the compiler's proof: handed to its one thread before that starts.
-    private final class Worker: @unchecked Sendable {
-        let verifier: BatchVerifier
-        let proofs: UnsafeMutableBufferPointer<BorrowedProof>
-        let verdicts: UnsafeMutableBufferPointer<Verdict>
-        let roots: UnsafeMutableBufferPointer<Digest>
-
-        init(_ verifier: BatchVerifier) {
-            self.verifier = verifier
-            proofs = .allocate(capacity: BatchVerifier.capacity)
-            verdicts = .allocate(capacity: BatchVerifier.capacity)
-            roots = .allocate(capacity: BatchVerifier.capacity)
-            verdicts.initialize(repeating: .malformed)
-            roots.initialize(repeating: .zero)
-        }
-
-        deinit {
-            proofs.deallocate()
-            verdicts.deallocate()
-            roots.deallocate()
-        }
-    }
-
-    private func run(_ worker: Worker) {
-        while let portion = nextPortion() {
-            switch portion {
-            case .task(let task): task()
-            case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
+    /// Does a share of what waits on `worker`; false when nothing does: then the worker will be woken.
+    fileprivate func work(_ worker: PoolWorker) -> Bool {
+        let (portion, sleeper) = state.withLock { state -> (Portion?, PoolWorker?) in
+            guard let portion = take(&state) else {
+                if !state.isClosed { state.sleepers.append(worker) }
+                return (nil, nil)
             }
+            return (portion, state.waitingItems > 0 ? state.sleepers.popLast() : nil)
         }
-        ended.signal()
+        sleeper?.wake()
+        switch portion {
+        case .task(let task): task()
+        case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
+        case nil: return false
+        }
+        return true
     }
 
-    /// What to do next; `nil` once closed and empty.
-    private func nextPortion() -> Portion? {
-        while true {
-            let (portion, wakesAnother, isOver) = state.withLock { state -> (Portion?, Bool, Bool) in
-                guard let portion = take(&state) else {
-                    if !state.isClosed { state.sleepers += 1 }
-                    return (nil, false, state.isClosed)
-                }
-                guard state.waitingItems > 0, state.sleepers > 0 else { return (portion, false, false) }
-                state.sleepers -= 1
-                return (portion, true, false)
-            }
-            if wakesAnother { wake.signal() }
-            if let portion { return portion }
-            if isOver { return nil }
-            wake.wait()
-        }
+    /// The worker was woken by something else than the pool.
+    fileprivate func awoke(_ worker: PoolWorker) {
+        state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes turns from the sources until the pass is full: this worker's share of what waits, at least
-    /// one turn and at most one pass.
+    /// Takes turns from the sources until the portion is full: this worker's share of what waits.
     private func take(_ state: inout State) -> Portion? {
-        let share = (state.waitingItems + workerCount - 1) / workerCount
-        var room = min(Limits.proofsPerPassMax, max(Limits.proofsPerTurn, share))
+        let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
+        var room = min(Limits.proofsPerPortionMax, max(Limits.proofsPerPortionMin, share))
         var slices: [(request: VerificationRequest, range: Range<Int>)] = []
         var isSigned = true
         while room > 0, let source = state.turns.first, let work = source.waiting.first {
@@ -252,7 +240,7 @@ package final class WorkerPool: Sendable {
     }
 
     private func run(
-        _ slices: [(request: VerificationRequest, range: Range<Int>)], isSigned: Bool, on worker: Worker
+        _ slices: [(request: VerificationRequest, range: Range<Int>)], isSigned: Bool, on worker: PoolWorker
     ) {
         var count = 0
         for (request, range) in slices {
@@ -286,5 +274,50 @@ package final class WorkerPool: Sendable {
             }
             request.finish(range.count, failure: failure)
         }
+    }
+}
+
+/// One worker of a pool, with the memory that it works in.
+///
+/// Sendable without the compiler's proof: handed to its one thread before that
+/// begins to call `work`.
+package final class PoolWorker: @unchecked Sendable {
+    fileprivate let verifier: BatchVerifier
+    fileprivate let proofs: UnsafeMutableBufferPointer<BorrowedProof>
+    fileprivate let verdicts: UnsafeMutableBufferPointer<Verdict>
+    fileprivate let roots: UnsafeMutableBufferPointer<Digest>
+    fileprivate let wake: @Sendable () -> Void
+    private unowned let pool: WorkerPool
+    private var isAsleep = false
+
+    fileprivate init(_ pool: WorkerPool, _ verifier: BatchVerifier, _ wake: @escaping @Sendable () -> Void) {
+        self.pool = pool
+        self.verifier = verifier
+        self.wake = wake
+        proofs = .allocate(capacity: BatchVerifier.capacity)
+        verdicts = .allocate(capacity: BatchVerifier.capacity)
+        roots = .allocate(capacity: BatchVerifier.capacity)
+        verdicts.initialize(repeating: .malformed)
+        roots.initialize(repeating: .zero)
+    }
+
+    deinit {
+        proofs.deallocate()
+        verdicts.deallocate()
+        roots.deallocate()
+    }
+
+    /// Does a share of what waits; false when there was nothing: then `wake` will be called when there is.
+    package func work() -> Bool {
+        awoke()
+        isAsleep = !pool.work(self)
+        return !isAsleep
+    }
+
+    /// To be called when the thread wakes up for reasons of its own, so that nobody wakes it once more.
+    package func awoke() {
+        guard isAsleep else { return }
+        isAsleep = false
+        pool.awoke(self)
     }
 }

@@ -11,8 +11,7 @@ let serveCommand = Command(
         Option("data", "DIR", "where the storage is; made when missing (needed)"),
         Option("listen", "HOST:PORT,...", standard: "localhost:7570", "where to listen; port 0 takes a free one"),
         Option(switch: "allow-plain-text", "listen on other than loopback addresses although nothing is encrypted"),
-        Option("workers", "N", "threads that verify (default: one a core)"),
-        Option("io-threads", "N", standard: "1", "threads that read and accept"),
+        Option("workers", "N", "threads that read and verify (default: one a core)"),
         Option("connections-max", "N", standard: "10000", "connections at once"),
         Option("waiting-proofs-max", "N", standard: "65536", "proofs that may wait for a worker; then busy"),
         Option("request-memory", "MIB", standard: "256", "requests in memory, in MiB; then busy"),
@@ -24,7 +23,7 @@ let serveCommand = Command(
         Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
         Option("storage-max", "MIB", standard: "16384", "size of the data after which adds are refused, in MiB"),
         Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
-        Option("log-retention", "MIB", standard: "64", "size of the change log, in MiB"),
+        Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
     ]
 ) { arguments in
     var configuration = Configuration(
@@ -37,7 +36,6 @@ let serveCommand = Command(
     }
     configuration.allowsPlainText = arguments.isOn("allow-plain-text")
     if arguments.text("workers") != nil { configuration.workers = try arguments.number("workers", in: 1...1024) }
-    configuration.loops = try arguments.number("io-threads", in: 1...64)
     configuration.connectionsMax = try arguments.number("connections-max", in: 1...1_000_000)
     configuration.waitingProofsMax = try arguments.number("waiting-proofs-max", in: 1...16_777_216)
     configuration.requestBytesMax = try arguments.number("request-memory", in: 8...65_536) << 20

@@ -21,7 +21,8 @@ import os
 import socket
 import sys
 from collections import Counter
-from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable, NamedTuple, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
@@ -363,8 +364,8 @@ class Interoperability:
             cases.append(Case(f"{size} bytes of signed data", self.nonced, proof, Verdict.GRANTED, root))
         deep = self.subject.proof(0, self.challenge())
         siblings = [os.urandom(DIGEST_SIZE) for _ in range(32)]
-        deep = deep._replace(index=2**32 - 1, inclusion_hashes=siblings)
-        deep_root = root_hash(deep.public_key, deep.index, siblings)
+        deep = deep._replace(key_index=2**32 - 1, inclusion_hashes=siblings)
+        deep_root = root_hash(deep.public_key, deep.key_index, siblings)
         self.roots.append(deep_root)
         for collaboration in (self.challenged, self.nonced):
             self.add(collaboration, [deep_root], os.urandom(16))
@@ -424,9 +425,9 @@ class Interoperability:
                 "trailing byte": info._replace(public_key=info.public_key + b"\0"),
             },
             Verdict.BAD_INDEX: {
-                "one too large": good._replace(index=1 << len(good.inclusion_hashes)),
-                "largest": good._replace(index=2**64 - 1),
-                "without hashes": good._replace(index=1, inclusion_hashes=[]),
+                "one too large": good._replace(key_index=1 << len(good.inclusion_hashes)),
+                "largest": good._replace(key_index=2**64 - 1),
+                "without hashes": good._replace(key_index=1, inclusion_hashes=[]),
             },
             Verdict.BAD_SIGNATURE_ENCODING: {
                 "trailing byte": good._replace(signature=der + b"\0"),
@@ -473,13 +474,13 @@ class Interoperability:
         proofs = {
             "changed sibling": good._replace(inclusion_hashes=[flipped(siblings[0]), *siblings[1:]]),
             "missing sibling": good._replace(inclusion_hashes=siblings[:-1]),
-            "other index": good._replace(index=good.index ^ 1),
+            "other index": good._replace(key_index=good.key_index ^ 1),
             "stranger": self.stranger.proof(0, good.data),
             "no point of the curve": good._replace(public_key=flipped(good.public_key)),
             "coordinate too large": good._replace(public_key=b"\x02" + b"\xff" * 32),
         }
         for name, proof in proofs.items():
-            root = root_hash(proof.public_key, proof.index, proof.inclusion_hashes)
+            root = root_hash(proof.public_key, proof.key_index, proof.inclusion_hashes)
             yield Case(f"not-participant: {name}", self.challenged, proof, Verdict.NOT_PARTICIPANT, root)
 
     def cases_of_signatures(self, good: Proof, raw: Proof) -> Iterable[Case]:
@@ -543,11 +544,11 @@ class Interoperability:
             for collaboration in (self.challenged, self.nonced)
         ]
         good = self.subject.proof(0, b"")
-        other = good._replace(index=1)
+        other = good._replace(key_index=1)
         refused = {
             Verdict.MALFORMED: good._replace(inclusion_hashes=[NO_ROOT] * 33),
             Verdict.BAD_KEY: good._replace(public_key=good.public_key[:-1]),
-            Verdict.BAD_INDEX: good._replace(index=1 << len(good.inclusion_hashes)),
+            Verdict.BAD_INDEX: good._replace(key_index=1 << len(good.inclusion_hashes)),
         }
         for verdict, proof in refused.items():
             cases.append(Case(f"{verdict_name(verdict)}", self.challenged, proof, verdict))
@@ -595,9 +596,7 @@ class Interoperability:
         self.checks.equal("copies of a mutation: one is applied", receipts[1], receipts[0]._replace(repeat=True))
         self.checks.equal("copies of a mutation: one is a repeat", receipts[0].repeat, False)
         sequence, changed, _ = receipts[0]
-        self.journal.append(
-            Change(sequence, changed, mutation, Operation.ADD_ROOTS, 0, 1, self.challenged, [root])
-        )
+        self.journal.append(Change(sequence, changed, mutation, Operation.ADD_ROOTS, 0, 1, self.challenged, [root]))
         self.checks.equal("remove: one", self.remove(self.challenged, [root], os.urandom(16)).changed, 1)
 
     def check_mutation_errors(self, digests: Sequence[bytes]) -> None:

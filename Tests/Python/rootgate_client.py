@@ -22,8 +22,9 @@ import os
 import selectors
 import socket
 import struct
+from collections.abc import Collection, Sequence
 from enum import Enum, IntEnum
-from typing import Callable, Collection, Generic, NamedTuple, Optional, Sequence, TypeVar, Union
+from typing import Callable, Generic, NamedTuple, TypeVar, Union
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -147,7 +148,7 @@ def error_name(code: int) -> str:
     return _spelled(ErrorCode(code) if known else ErrorCode.INTERNAL_FAULT)
 
 
-def _spelled(member: Union[Verdict, ErrorCode]) -> str:
+def _spelled(member: Verdict | ErrorCode) -> str:
     return member.name.lower().replace("_", "-")
 
 
@@ -172,7 +173,7 @@ class Proof(NamedTuple):
     """A device's claim to belong to a person. An inclusion-only verify ignores the last three fields."""
 
     public_key: bytes
-    index: int
+    key_index: int
     inclusion_hashes: Sequence[bytes]
     signature: bytes = b""
     data: bytes = b""
@@ -319,7 +320,7 @@ def _digests(digests: Sequence[bytes]) -> bytes:
     return _number(len(digests), 4) + b"".join(digests)
 
 
-def _mutation(mutation: Optional[bytes]) -> bytes:
+def _mutation(mutation: bytes | None) -> bytes:
     return os.urandom(16) if mutation is None else mutation
 
 
@@ -340,7 +341,7 @@ def _encode_proof(position: int, proof: Proof) -> bytes:
         position,
         len(proof.inclusion_hashes),
         proof.signature_format,
-        proof.index,
+        proof.key_index,
         len(proof.public_key),
         len(proof.signature),
         len(proof.data),
@@ -349,7 +350,7 @@ def _encode_proof(position: int, proof: Proof) -> bytes:
 
 
 def _encode_inclusion(position: int, proof: Proof) -> bytes:
-    head = struct.pack("<HBBQ", position, len(proof.inclusion_hashes), len(proof.public_key), proof.index)
+    head = struct.pack("<HBBQ", position, len(proof.inclusion_hashes), len(proof.public_key), proof.key_index)
     return b"".join([head, proof.public_key, *proof.inclusion_hashes])
 
 
@@ -458,7 +459,7 @@ class Client:
         self._received = bytearray()
         self._ids = itertools.count(1)
         self._in_flight: dict[int, int] = {}
-        self._answers: dict[int, Union[bytes, RootgateError]] = {}
+        self._answers: dict[int, bytes | RootgateError] = {}
 
     def close(self) -> None:
         """Closes the connection."""
@@ -559,26 +560,24 @@ class Client:
     # A mutation that is to be sent again, when no receipt arrived, needs an identifier of the caller's choice.
 
     def create_collaboration(
-        self, collaboration: Name, policy: int, window: int = 0, mutation: Optional[bytes] = None
+        self, collaboration: Name, policy: int, window: int = 0, mutation: bytes | None = None
     ) -> Pending[Receipt]:
         """Creates a collaboration; the window is for device nonces, in seconds."""
         body = _mutation(mutation) + _name(collaboration) + _number(policy, 1) + _number(window, 4)
         return self.request(Operation.CREATE_COLLABORATION, body, decode_receipt)
 
-    def drop_collaboration(self, collaboration: Name, mutation: Optional[bytes] = None) -> Pending[Receipt]:
+    def drop_collaboration(self, collaboration: Name, mutation: bytes | None = None) -> Pending[Receipt]:
         """Removes a collaboration and its root hashes."""
         body = _mutation(mutation) + _name(collaboration)
         return self.request(Operation.DROP_COLLABORATION, body, decode_receipt)
 
-    def add_roots(
-        self, collaboration: Name, roots: Sequence[bytes], mutation: Optional[bytes] = None
-    ) -> Pending[Receipt]:
+    def add_roots(self, collaboration: Name, roots: Sequence[bytes], mutation: bytes | None = None) -> Pending[Receipt]:
         """Adds root hashes."""
         body = _mutation(mutation) + _name(collaboration) + _digests(roots)
         return self.request(Operation.ADD_ROOTS, body, decode_receipt)
 
     def remove_roots(
-        self, collaboration: Name, roots: Sequence[bytes], mutation: Optional[bytes] = None
+        self, collaboration: Name, roots: Sequence[bytes], mutation: bytes | None = None
     ) -> Pending[Receipt]:
         """Removes root hashes."""
         body = _mutation(mutation) + _name(collaboration) + _digests(roots)
@@ -589,7 +588,7 @@ class Client:
         return self.request(Operation.TEST_ROOTS, _name(collaboration) + _digests(roots), decode_tests)
 
     def list_roots(
-        self, collaboration: Name, limit: int, behind: Optional[bytes] = None
+        self, collaboration: Name, limit: int, behind: bytes | None = None
     ) -> Pending[tuple[list[bytes], bool]]:
         """Asks for a page of root hashes, and whether there are more."""
         start = _number(0, 1) if behind is None else _number(1, 1) + behind
@@ -729,9 +728,7 @@ class Person:
         """A proof by one of the devices that signs the data."""
         device = self.devices[index]
         signature = device.sign(data, signature_format)
-        return Proof(
-            device.public_key, index, self._tree.inclusion_hashes(index), signature, data, signature_format
-        )
+        return Proof(device.public_key, index, self._tree.inclusion_hashes(index), signature, data, signature_format)
 
 
 def root_hash(public_key: bytes, index: int, inclusion_hashes: Sequence[bytes]) -> bytes:
@@ -745,9 +742,9 @@ def root_hash(public_key: bytes, index: int, inclusion_hashes: Sequence[bytes]) 
 
 def verify_proof(proof: Proof, roots: Collection[bytes]) -> tuple[bytes, bool]:
     """The root hash that a proof leads to, and whether it is one of the roots and the signature is valid."""
-    root = root_hash(proof.public_key, proof.index, proof.inclusion_hashes)
+    root = root_hash(proof.public_key, proof.key_index, proof.inclusion_hashes)
     depth = len(proof.inclusion_hashes)
-    possible = depth <= MAXIMUM_INCLUSION_HASHES and 0 <= proof.index < 1 << depth
+    possible = depth <= MAXIMUM_INCLUSION_HASHES and 0 <= proof.key_index < 1 << depth
     return root, possible and root in roots and _is_signed(proof)
 
 
