@@ -68,7 +68,7 @@ let package = Package(
             ]),
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
-        .target(name: "TestSupport", dependencies: ["Core"], path: "Tests/TestSupport", swiftSettings: swift),
+        .target(name: "TestSupport", dependencies: ["COpenSSL", "Core"], path: "Tests/TestSupport", swiftSettings: swift),
         tests(of: "Core"),
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core"]),

@@ -1,0 +1,58 @@
+import Foundation
+import Platform
+import TestSupport
+import Testing
+
+@Suite("System calls")
+struct SystemTests {
+    @Test("Resident bytes count memory that was touched")
+    func residentBytes() {
+        let count = 32 << 20
+        let memory = [UInt8](repeating: 7, count: count)
+        let resident = System.residentBytes
+        #expect(memory[count - 1] == 7)
+        #expect(resident > count)
+    }
+
+    @Test("Reserving space grows a file and keeps what is in it")
+    func reserveSpace() throws {
+        let scratch = ScratchDirectory()
+        let descriptor = open(scratch.path + "/file", O_RDWR | O_CREAT, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        #expect(write(descriptor, [1, 2, 3] as [UInt8], 3) == 3)
+        #expect(System.reserveSpace(descriptor, bytes: 1 << 20) == 0)
+        var status = stat()
+        #expect(fstat(descriptor, &status) == 0)
+        #expect(Int(status.st_blocks) * 512 >= 1 << 20)
+        var bytes = [UInt8](repeating: 0, count: 3)
+        #expect(pread(descriptor, &bytes, 3, 0) == 3)
+        #expect(bytes == [1, 2, 3])
+    }
+
+    @Test("Reserving less space than a file has changes nothing")
+    func reserveLess() throws {
+        let scratch = ScratchDirectory()
+        let descriptor = open(scratch.path + "/file", O_RDWR | O_CREAT, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        let count = 100_000
+        #expect(write(descriptor, [UInt8](repeating: 5, count: count), count) == count)
+        #expect(System.reserveSpace(descriptor, bytes: 4096) == 0)
+        var status = stat()
+        #expect(fstat(descriptor, &status) == 0)
+        #expect(Int(status.st_size) == count)
+    }
+
+    @Test("Reserving space for no file is refused with an errno")
+    func reserveNothing() {
+        #expect(System.reserveSpace(-1, bytes: 4096) == EBADF)
+    }
+
+    @Test("A failure speaks of its call and of what the system said")
+    func failureText() {
+        let failure = SystemFailure("open", number: ENOENT)
+        #expect(failure.description == "open: \(String(cString: strerror(ENOENT)))")
+        #expect(failure.number == ENOENT)
+    }
+}

@@ -1,0 +1,205 @@
+import Core
+import Foundation
+import RootSets
+import TestSupport
+import Testing
+
+/// What the root sets ought to be: plain dictionaries, and a list of what was applied.
+struct RootModel {
+    struct Entry {
+        let policy: ProofPolicy
+        var roots: Set<Digest> = []
+    }
+
+    private(set) var entries: [CollaborationIdentifier: Entry] = [:]
+    private(set) var log: [LoggedMutation] = []
+    private var applied: [MutationIdentifier: LoggedMutation] = [:]
+
+    mutating func apply(_ mutation: Mutation) -> Result<MutationReceipt, ServiceError.Code> {
+        if let first = applied[mutation.identifier] {
+            guard first.mutation == mutation else { return .failure(.mutationConflict) }
+            return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
+        }
+        let name = mutation.change.collaboration
+        var changed = 1
+        switch mutation.change {
+        case .createCollaboration(_, let policy):
+            if let present = entries[name] {
+                guard present.policy == policy else { return .failure(.collaborationExists) }
+                changed = 0
+            } else {
+                entries[name] = Entry(policy: policy)
+            }
+        case .dropCollaboration:
+            guard entries.removeValue(forKey: name) != nil else { return .failure(.unknownCollaboration) }
+        case .addRoots(_, let roots):
+            guard let before = entries[name] else { return .failure(.unknownCollaboration) }
+            entries[name]?.roots.formUnion(roots)
+            changed = (entries[name]?.roots.count ?? 0) - before.roots.count
+        case .removeRoots(_, let roots):
+            guard let before = entries[name] else { return .failure(.unknownCollaboration) }
+            entries[name]?.roots.subtract(roots)
+            changed = before.roots.count - (entries[name]?.roots.count ?? 0)
+        }
+        let record = LoggedMutation(sequence: UInt64(log.count + 1), changed: UInt64(changed), mutation: mutation)
+        log.append(record)
+        applied[mutation.identifier] = record
+        return .success(MutationReceipt(sequence: record.sequence, changed: record.changed, isRepeat: false))
+    }
+}
+
+extension ServiceError {
+    /// The code of what `body` throws; `nil` when it does not.
+    static func code(of body: () throws(ServiceError) -> Void) -> Code? {
+        do throws(ServiceError) {
+            try body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+}
+
+extension RootSets {
+    func outcome(of mutation: Mutation) -> Result<MutationReceipt, ServiceError.Code> {
+        do throws(ServiceError) {
+            return .success(try apply(mutation))
+        } catch {
+            return .failure(error.code)
+        }
+    }
+
+    func refusal(of change: Change) -> ServiceError.Code? {
+        ServiceError.code { () throws(ServiceError) in try apply(Mutation(change)) }
+    }
+
+    /// All root hashes, page by page; `nil` when there is no such collaboration.
+    func allRoots(of name: CollaborationIdentifier, pages limit: Int = 4096) throws -> [Digest]? {
+        var all: [Digest] = []
+        while true {
+            let start = all.last
+            let page = try read { snapshot throws(ServiceError) in try snapshot.roots(of: name, after: start, limit: limit) }
+            guard let page else { return nil }
+            #expect(page.items.count <= limit)
+            #expect(!page.hasMore || page.items.count == limit)
+            all += page.items
+            guard page.hasMore, !page.items.isEmpty else { return all }
+        }
+    }
+
+    func allCollaborations(pages limit: Int = 1024) throws -> [CollaborationSummary] {
+        var all: [CollaborationSummary] = []
+        while true {
+            let start = all.last?.identifier
+            let page = try read { snapshot throws(ServiceError) in
+                try snapshot.collaborations(after: start, limit: limit)
+            }
+            #expect(page.items.count <= limit)
+            all += page.items
+            guard page.hasMore, !page.items.isEmpty else { return all }
+        }
+    }
+
+    func allChanges(after sequence: UInt64 = 0, pages limit: Int = 1024) throws -> [LoggedMutation] {
+        var all: [LoggedMutation] = []
+        while true {
+            let last = all.last?.sequence ?? sequence
+            let page = try read { snapshot throws(ServiceError) in try snapshot.changes(after: last, limit: limit) }
+            #expect(page.items.count <= limit)
+            all += page.items
+            guard page.hasMore, !page.items.isEmpty else { return all }
+        }
+    }
+
+    func statistics() throws -> StorageStatistics {
+        try read { snapshot throws(ServiceError) in try snapshot.statistics() }
+    }
+
+    func test(_ roots: [Digest], in name: CollaborationIdentifier) throws -> [Bool]? {
+        try read { snapshot throws(ServiceError) in try snapshot.test(roots, in: name) }
+    }
+
+    func summary(of name: CollaborationIdentifier) throws -> CollaborationSummary? {
+        try read { snapshot throws(ServiceError) in try snapshot.summary(of: name) }
+    }
+}
+
+/// The order of the bytes, one at a time.
+func inOrder(_ roots: some Sequence<Digest>) -> [Digest] {
+    roots.map { ($0, $0.bytes) }.sorted { $0.1.lexicographicallyPrecedes($1.1) }.map(\.0)
+}
+
+/// Compares everything that can be read with the model.
+func expectSame(
+    _ sets: RootSets, _ model: RootModel, probes: [Digest], pages limit: Int = 500, _ context: String
+) throws {
+    let names = model.entries.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    let listed = try sets.allCollaborations(pages: 2)
+    #expect(listed.map(\.identifier) == names, "\(context)")
+    for summary in listed {
+        let entry = try #require(model.entries[summary.identifier])
+        #expect(summary.policy == entry.policy, "\(context)")
+        #expect(summary.rootCount == UInt64(entry.roots.count), "\(context): \(summary.identifier)")
+        #expect(try sets.summary(of: summary.identifier) == summary, "\(context)")
+        let isListedSame = try sets.allRoots(of: summary.identifier, pages: limit) == inOrder(entry.roots)
+        #expect(isListedSame, "\(context): \(summary.identifier)")
+        let tested = try sets.test(probes, in: summary.identifier)
+        let isTestedSame = tested == probes.map { entry.roots.contains($0) }
+        #expect(isTestedSame, "\(context): \(summary.identifier)")
+    }
+    let statistics = try sets.statistics()
+    #expect(statistics.collaborations == UInt64(model.entries.count), "\(context)")
+    #expect(statistics.roots == model.entries.values.reduce(0) { $0 + UInt64($1.roots.count) }, "\(context)")
+    #expect(statistics.lastSequence == UInt64(model.log.count), "\(context)")
+    #expect(statistics.firstSequence == 1, "\(context)")
+    #expect(statistics.fileBytes > 0, "\(context)")
+}
+
+/// A data directory of a test's own, with its storage open.
+final class Storage {
+    let scratch = ScratchDirectory()
+    private let configure: (inout RootSets.Configuration) -> Void
+    private var opened: RootSets?
+
+    /// The reserve is small, so that tests don't write 32 MiB files.
+    init(_ configure: @escaping (inout RootSets.Configuration) -> Void = { _ in }) throws {
+        self.configure = configure
+        opened = try open()
+    }
+
+    var directory: String { scratch.path + "/data" }
+    var file: String { directory + "/data.mdb" }
+
+    var sets: RootSets {
+        get throws { try #require(opened) }
+    }
+
+    func open() throws(ServiceError) -> RootSets {
+        var configuration = RootSets.Configuration(directory: directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20)
+        configure(&configuration)
+        return try RootSets(configuration)
+    }
+
+    func close() {
+        opened?.close()
+        opened = nil
+    }
+
+    /// Closes and opens again. The writer's thread may hold the directory a moment longer than its owner.
+    func reopen() throws {
+        close()
+        for _ in 0..<5000 where opened == nil {
+            do throws(ServiceError) {
+                opened = try open()
+            } catch {
+                guard error.code == .storageInUse else { throw error }
+                usleep(1000)
+            }
+        }
+        _ = try sets
+    }
+}
+
+func name(_ text: String) throws -> CollaborationIdentifier {
+    try #require(CollaborationIdentifier(text))
+}

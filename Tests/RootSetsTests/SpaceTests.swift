@@ -1,0 +1,256 @@
+import Core
+import Foundation
+import RootSets
+import TestSupport
+import Testing
+
+/// A small disk of a test's own.
+private final class SmallDisk {
+    let scratch = ScratchDirectory()
+    var path: String { scratch.path }
+
+    init?(mebibytes: Int) {
+        guard succeeds("mount", ["-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path]) else { return nil }
+    }
+
+    deinit {
+        _ = succeeds("umount", ["-l", path])
+    }
+
+    static let isAvailable: Bool = geteuid() == 0 && SmallDisk(mebibytes: 1) != nil
+}
+
+/// Adds random root hashes, `batch` at a time, until that is refused. What was acknowledged, and the refusal.
+private func fill(
+    _ sets: RootSets, _ name: CollaborationIdentifier, batch: Int, random: inout SeededGenerator
+) throws -> (roots: [Digest], refused: [Digest], code: ServiceError.Code) {
+    var roots: [Digest] = []
+    for _ in 0..<5000 {
+        let added = (0..<batch).map { _ in random.digest() }
+        switch sets.outcome(of: Mutation(.addRoots(name, added))) {
+        case .success(let receipt):
+            #expect(receipt.changed == UInt64(batch))
+            roots += added
+        case .failure(let code): return (roots, added, code)
+        }
+    }
+    try #require(Bool(false), "the storage never became full")
+    return (roots, [], .internalFault)
+}
+
+@Suite("Space", .serialized)
+struct SpaceTests {
+    @Test("A full storage refuses adds, loses nothing, lets removals through, and takes adds again after them")
+    func fullStorage() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage {
+            $0.sizeLimitBytes = 1 << 20
+            $0.logRetentionBytes = 32 << 10
+        }
+        let (decks, other) = (try name("decks"), try name("other"))
+        for name in [decks, other] { _ = try storage.sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+        let some = (0..<3000).map { _ in random.digest() }
+        _ = try storage.sets.apply(Mutation(.addRoots(other, some)))
+        let filled = try fill(storage.sets, decks, batch: 200, random: &random)
+        #expect(filled.code == .storageFull, "seed \(runSeed)")
+        #expect(filled.roots.count > 5000)
+        #expect(try storage.sets.allRoots(of: decks) == filled.roots.sorted(), "seed \(runSeed)")
+        #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
+        #expect(try storage.sets.refusal(of: .createCollaboration(try name("new"), .challenge)) == .storageFull)
+        // Creating what exists needs no room.
+        #expect(try storage.sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
+
+        try storage.reopen()
+        #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
+        let removed = filled.roots[..<(filled.roots.count / 2)]
+        for start in stride(from: 0, to: removed.count, by: 500) {
+            let some = Array(removed[start..<min(start + 500, removed.count)])
+            #expect(try storage.sets.apply(Mutation(.removeRoots(decks, some))).changed == UInt64(some.count))
+        }
+        let kept = Array(filled.roots[removed.count...])
+        #expect(try storage.sets.allRoots(of: decks) == kept.sorted(), "seed \(runSeed)")
+        #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == nil)
+
+        let again = try fill(storage.sets, decks, batch: 200, random: &random)
+        #expect(again.code == .storageFull)
+        #expect(try storage.sets.refusal(of: .dropCollaboration(decks)) == nil)
+        #expect(try storage.sets.refusal(of: .addRoots(other, filled.refused)) == nil)
+        #expect(try storage.sets.allRoots(of: other) == (some + filled.refused).sorted())
+        #expect(try storage.sets.statistics().roots == UInt64(some.count + filled.refused.count))
+    }
+
+    @Test("Of adds and removals that come together in a full storage only the adds are refused")
+    func mixedGroup() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage {
+            $0.sizeLimitBytes = 1 << 20
+            $0.logRetentionBytes = 32 << 10
+        }
+        let decks = try name("decks")
+        let sets = try storage.sets
+        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        let filled = try fill(sets, decks, batch: 200, random: &random)
+        #expect(filled.code == .storageFull)
+        let outcomes = Shared<[String: Int]>([:])
+        for index in 0..<40 {
+            let isAdd = index % 2 == 0
+            let change: Change = isAdd
+                ? .addRoots(decks, [random.digest()]) : .removeRoots(decks, [filled.roots[index]])
+            sets.submit(Mutation(change)) { result in
+                let text = switch result {
+                case .success(let receipt): "changed \(receipt.changed)"
+                case .failure(let error): error.code.name
+                }
+                outcomes.with { $0["\(isAdd ? "add" : "remove"): \(text)", default: 0] += 1 }
+            }
+        }
+        sets.close()
+        #expect(outcomes.value == ["add: storage-full": 20, "remove: changed 1": 20])
+    }
+
+    @Test(
+        "On a full disk adds end in storage-full, removals go on, and everything acknowledged survives",
+        .enabled(if: SmallDisk.isAvailable, "needs the right to mount a small disk"))
+    func fullDisk() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let disk = try #require(SmallDisk(mebibytes: 16))
+        let configuration = RootSets.Configuration(
+            directory: disk.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 4 << 20,
+            logRetentionBytes: 1 << 20)
+        let decks = try name("decks")
+        var kept: Set<Digest> = []
+        do {
+            let sets = try RootSets(configuration)
+            try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+            let filled = try fill(sets, decks, batch: 2000, random: &random)
+            #expect(filled.code == .storageFull, "seed \(runSeed)")
+            kept = Set(filled.roots)
+            #expect(kept.count > 20_000)
+            // Nothing else is left on the disk either, so only the reserve can hold what comes.
+            let hog = open(disk.path + "/hog", O_WRONLY | O_CREAT, 0o600)
+            let block = [UInt8](repeating: 1, count: 1 << 16)
+            while write(hog, block, block.count) > 0 {}
+            close(hog)
+            for _ in 0..<20 {
+                let some = Array(kept.prefix(300))
+                #expect(sets.refusal(of: .removeRoots(decks, some)) == nil, "seed \(runSeed)")
+                kept.subtract(some)
+            }
+            #expect(sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
+            #expect(try sets.allRoots(of: decks) == inOrder(kept))
+            sets.close()
+        }
+        var reopened: RootSets?
+        for _ in 0..<2000 where reopened == nil {
+            reopened = try? RootSets(configuration)
+            usleep(1000)
+        }
+        let sets = try reopened ?? RootSets(configuration)
+        #expect(try sets.allRoots(of: decks) == inOrder(kept), "seed \(runSeed)")
+        #expect(sets.refusal(of: .removeRoots(decks, Array(kept.prefix(10)))) == nil)
+        sets.close()
+    }
+
+    @Test(
+        "A new storage on a full disk is refused with storage-full",
+        .enabled(if: SmallDisk.isAvailable, "needs the right to mount a small disk"))
+    func newOnFullDisk() throws {
+        let disk = try #require(SmallDisk(mebibytes: 1))
+        let hog = open(disk.path + "/hog", O_WRONLY | O_CREAT, 0o600)
+        let block = [UInt8](repeating: 1, count: 4096)
+        while write(hog, block, block.count) > 0 {}
+        close(hog)
+        let configuration = RootSets.Configuration(directory: disk.path + "/data")
+        #expect(ServiceError.code { () throws(ServiceError) in _ = try RootSets(configuration) } == .storageFull)
+    }
+}
+
+@Suite("Opening")
+struct OpeningTests {
+    /// The path of a closed storage's data file with some thousand root hashes in it.
+    private func filled() throws -> Storage {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage()
+        let decks = try name("decks")
+        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        _ = try storage.sets.apply(Mutation(.addRoots(decks, (0..<10_000).map { _ in random.digest() })))
+        try storage.reopen()
+        storage.close()
+        return storage
+    }
+
+    /// What opening throws, once nobody holds the directory any more.
+    private func refusal(_ storage: Storage) -> ServiceError.Code? {
+        var code: ServiceError.Code?
+        _ = becomesTrue {
+            code = ServiceError.code { () throws(ServiceError) in _ = try storage.open() }
+            return code != .storageInUse
+        }
+        return code
+    }
+
+    @Test("A data file cut short is damaged, wherever it is cut", arguments: [1, 100, 4096, 8192, 12_288, 100_000, 320_000])
+    func truncated(bytes: Int) throws {
+        let storage = try filled()
+        try #require(truncate(storage.file, off_t(bytes)) == 0)
+        #expect(refusal(storage) == .storageDamaged)
+    }
+
+    @Test("A data file whose first two pages are garbage is damaged")
+    func garbagePages() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try filled()
+        let file = open(storage.file, O_WRONLY)
+        try #require(file >= 0)
+        let garbage = random.bytes(8192)
+        #expect(pwrite(file, garbage, garbage.count, 0) == garbage.count)
+        close(file)
+        #expect(refusal(storage) == .storageDamaged, "seed \(runSeed)")
+    }
+
+    @Test("A data file of garbage is damaged")
+    func garbageFile() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let scratch = ScratchDirectory()
+        try Data(random.bytes(100_000)).write(to: URL(fileURLWithPath: scratch.path + "/data.mdb"))
+        let configuration = RootSets.Configuration(directory: scratch.path)
+        #expect(
+            ServiceError.code { () throws(ServiceError) in _ = try RootSets(configuration) } == .storageDamaged,
+            "seed \(runSeed)")
+    }
+
+    @Test("A directory that can't be made is a failure of the storage")
+    func noDirectory() {
+        let scratch = ScratchDirectory()
+        let configuration = RootSets.Configuration(directory: scratch.path + "/no/such")
+        #expect(ServiceError.code { () throws(ServiceError) in _ = try RootSets(configuration) } == .storageFailed)
+    }
+
+    @Test("A second opener in the same process finds the storage in use")
+    func secondOpener() throws {
+        let storage = try Storage()
+        #expect(ServiceError.code { () throws(ServiceError) in _ = try storage.open() } == .storageInUse)
+        // The first one was not disturbed, and the second can have it later.
+        #expect(try storage.sets.refusal(of: .createCollaboration(try name("decks"), .challenge)) == nil)
+        try storage.reopen()
+        #expect(try storage.sets.statistics().collaborations == 1)
+    }
+
+    @Test(
+        "An opener finds the storage in use while another process holds it",
+        .enabled(if: LockHolder.isAvailable, "needs the command flock"))
+    func otherProcess() throws {
+        let storage = try Storage()
+        try storage.reopen()
+        storage.close()
+        var holder: LockHolder?
+        _ = becomesTrue {
+            holder = LockHolder(file: storage.directory + "/owner.lock")
+            return holder != nil
+        }
+        let held = try #require(holder)
+        #expect(ServiceError.code { () throws(ServiceError) in _ = try storage.open() } == .storageInUse)
+        held.letGo()
+        #expect(refusal(storage) == nil)
+    }
+}
