@@ -15,7 +15,7 @@ struct RootModel {
     private(set) var log: [LoggedMutation] = []
     private var applied: [MutationIdentifier: LoggedMutation] = [:]
 
-    mutating func apply(_ mutation: Mutation) -> Result<MutationReceipt, ServiceError.Code> {
+    mutating func apply(_ mutation: Mutation) -> Outcome {
         if let first = applied[mutation.identifier] {
             guard first.mutation == mutation else { return .failure(.mutationConflict) }
             return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
@@ -61,7 +61,7 @@ extension ServiceError {
 }
 
 extension RootSets {
-    func outcome(of mutation: Mutation) -> Result<MutationReceipt, ServiceError.Code> {
+    func outcome(of mutation: Mutation) -> Outcome {
         do throws(ServiceError) {
             return .success(try apply(mutation))
         } catch {
@@ -202,4 +202,10 @@ final class Storage {
 
 func name(_ text: String) throws -> CollaborationIdentifier {
     try #require(CollaborationIdentifier(text))
+}
+
+/// What came of a mutation.
+enum Outcome: Equatable {
+    case success(MutationReceipt)
+    case failure(ServiceError.Code)
 }

@@ -1,0 +1,170 @@
+import Core
+import Foundation
+import Identity
+import RootSets
+import Signatures
+import TestSupport
+import Testing
+import Verification
+
+/// A clock that stands still until it is told to go on.
+struct ManualClock: Sendable {
+    let now = Shared<UInt64>(1_000_000)
+    var clock: MonotonicClock { MonotonicClock { [now] in now.value } }
+
+    func advance(_ milliseconds: UInt64) {
+        now.with { $0 += milliseconds }
+    }
+}
+
+/// Proofs and the memory that they are borrowed from.
+///
+/// Sendable without the compiler's proof: nothing changes after `init`.
+final class PackedProofs: @unchecked Sendable {
+    private let memory: UnsafeMutableRawBufferPointer
+    let proofs: [BorrowedProof]
+
+    init(_ entries: [(collaboration: String, proof: SignedIdentityProof)]) {
+        var bytes: [UInt8] = []
+        var names: [String: Range<Int>] = [:]
+        func keep(_ new: [UInt8]) -> Range<Int> {
+            bytes += new
+            return bytes.count - new.count..<bytes.count
+        }
+        var places: [(name: Range<Int>, key: Range<Int>, path: Range<Int>, signature: Range<Int>, data: Range<Int>)] = []
+        for (collaboration, proof) in entries {
+            let name = names[collaboration] ?? keep(Array(collaboration.utf8))
+            names[collaboration] = name
+            let path = keep(proof.inclusionHashes.flatMap(\.bytes))
+            places.append((name, keep(proof.publicKey), path, keep(proof.signature), keep(proof.data)))
+        }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count + 1, alignment: 1)
+        memory.copyBytes(from: bytes)
+        func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[range]) }
+        guard let base = memory.baseAddress else { preconditionFailure("the memory has at least one byte") }
+        let start = UnsafeRawPointer(base)
+        proofs = zip(entries, places).map { entry, place in
+            BorrowedProof(
+                collaboration: lend(place.name), publicKey: lend(place.key),
+                publicKeyIndex: entry.proof.publicKeyIndex, inclusionHashes: start + place.path.lowerBound,
+                inclusionHashCount: entry.proof.inclusionHashes.count,
+                signatureFormat: entry.proof.signatureFormat.rawValue, signature: lend(place.signature),
+                data: lend(place.data))
+        }
+        self.memory = memory
+    }
+
+    deinit {
+        memory.deallocate()
+    }
+}
+
+/// A gate with one collaboration of each policy and some people in both.
+final class Fixture: Sendable {
+    static let challenged = "with challenges"
+    static let nonced = "with nonces"
+    static let windowSeconds: UInt32 = 60
+
+    let scratch = ScratchDirectory()
+    let time = ManualClock()
+    let gate: Gate
+    /// By collaboration; each person has three devices and is known.
+    let people: [String: [PersonIdentity]]
+    let stranger: PrivateKey
+
+    init(
+        people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20, noncesMax: Int = 1 << 20
+    ) throws {
+        let random = RandomSource.seeded(runSeed)
+        let sets = try RootSets(RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20))
+        var people: [String: [PersonIdentity]] = [:]
+        for (text, policy) in [
+            (Fixture.challenged, ProofPolicy.challenge),
+            (Fixture.nonced, .deviceNonce(windowSeconds: Fixture.windowSeconds)),
+        ] {
+            let name = try #require(CollaborationIdentifier(text))
+            let known = try (0..<count).map { number in
+                try Person(deviceCount: 3, random: random).identity(
+                    in: name, encoding: KeyEncoding.allCases[number % 3], paddedTo: [4, 8, 16, 3][number % 4],
+                    random: random)
+            }
+            people[text] = known
+            try sets.apply(Mutation(.createCollaboration(name, policy)))
+            try sets.apply(Mutation(.addRoots(name, known.map(\.rootHash))))
+        }
+        self.people = people
+        stranger = try PrivateKey(random: random)
+        gate = Gate(
+            rootSets: sets,
+            challenges: ChallengeBook(
+                validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock, random: random),
+            nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock))
+    }
+
+    func challenge() -> [UInt8] { gate.challenges.challenge() }
+
+    func proof(
+        in collaboration: String = Fixture.challenged, person: Int = 0, device: Int = 0, signing data: [UInt8]? = nil,
+        format: SignatureFormat = .der
+    ) throws -> SignedIdentityProof {
+        let identity = try #require(people[collaboration]?[person])
+        return try identity.proof(ofDevice: device, signing: data ?? challenge(), format: format)
+    }
+
+    func root(in collaboration: String = Fixture.challenged, person: Int = 0) throws -> Digest {
+        try #require(people[collaboration]?[person]).rootHash
+    }
+
+    /// The verdicts and root hashes of a batch verifier, as many passes as it takes.
+    func judge(
+        _ entries: [(collaboration: String, proof: SignedIdentityProof)], isSigned: Bool = true
+    ) throws -> [(verdict: Verdict, root: Digest)] {
+        let packed = PackedProofs(entries)
+        let verifier = try BatchVerifier(gate)
+        var answers: [(verdict: Verdict, root: Digest)] = []
+        for start in stride(from: 0, to: entries.count, by: BatchVerifier.capacity) {
+            let part = Array(packed.proofs[start..<min(start + BatchVerifier.capacity, entries.count)])
+            var verdicts = [Verdict](repeating: .malformed, count: part.count)
+            var roots = [Digest](repeating: .zero, count: part.count)
+            try part.withUnsafeBufferPointer { part in
+                try verdicts.withUnsafeMutableBufferPointer { verdicts in
+                    try roots.withUnsafeMutableBufferPointer { roots in
+                        if isSigned {
+                            try verifier.verify(part, verdicts: verdicts, roots: roots)
+                        } else {
+                            try verifier.verifyInclusion(part, verdicts: verdicts, roots: roots)
+                        }
+                    }
+                }
+            }
+            answers += zip(verdicts, roots).map { ($0, $1) }
+        }
+        withExtendedLifetime(packed) {}
+        return answers
+    }
+
+    func verdict(_ proof: SignedIdentityProof, in collaboration: String = Fixture.challenged) throws -> Verdict {
+        try #require(try judge([(collaboration, proof)]).first).verdict
+    }
+}
+
+extension ChallengeBook {
+    /// One challenge.
+    func challenge() -> [UInt8] {
+        var bytes: [UInt8] = []
+        issue(1, into: &bytes)
+        return bytes
+    }
+
+    func standing(ofBytes bytes: [UInt8]) -> Standing {
+        bytes.withUnsafeBytes { standing(of: $0) }
+    }
+
+    /// The token of a challenge that must be open.
+    func token(of bytes: [UInt8]) throws -> Token {
+        guard case .open(let token) = standing(ofBytes: bytes) else {
+            throw ServiceError(.internalFault, "the challenge is not open")
+        }
+        return token
+    }
+}

@@ -1,0 +1,200 @@
+import Core
+import Foundation
+import Identity
+import TestSupport
+import Testing
+import Verification
+
+/// Keeps workers from taking proofs until it is opened.
+private final class Barrier: Sendable {
+    private let start = DispatchSemaphore(value: 0)
+    private let end = DispatchSemaphore(value: 0)
+
+    /// Returns when `workers` workers do nothing but wait.
+    func hold(_ workers: Int, of pool: WorkerPool) -> Bool {
+        for _ in 0..<workers {
+            let isTaken = pool.submit(from: WorkSource()) { [self] in
+                start.signal()
+                end.wait()
+            }
+            guard isTaken else { return false }
+        }
+        for _ in 0..<workers { start.wait() }
+        return true
+    }
+
+    func open(_ workers: Int) {
+        for _ in 0..<workers { end.signal() }
+    }
+}
+
+@Suite("The worker pool")
+struct WorkerPoolTests {
+    /// Four inclusion-only proofs with different verdicts.
+    private func samples(_ fixture: Fixture) throws -> (packed: PackedProofs, verdicts: [Verdict], roots: [Digest]) {
+        let genuine = try fixture.proof()
+        let packed = PackedProofs([
+            (Fixture.challenged, genuine),
+            (Fixture.challenged, try Forgery.truncatedKey.spoil(genuine, stranger: fixture.stranger)),
+            (Fixture.challenged, try Forgery.tooManySiblings.spoil(genuine, stranger: fixture.stranger)),
+            ("nowhere", genuine),
+        ])
+        return (packed, [.included, .badKey, .malformed, .unknownCollaboration], [try fixture.root(), .zero, .zero, .zero])
+    }
+
+    @Test("Requests of 1 to 1,000 proofs, signed or not, are each completed once with each proof's verdict")
+    func everySize() throws {
+        let fixture = try Fixture()
+        let (packed, verdicts, roots) = try samples(fixture)
+        let pool = try WorkerPool(fixture.gate, workerCount: 3, waitingItemsMax: 1 << 20)
+        let completed = Shared<[Int: Int]>([:])
+        let wrong = Shared<[String]>([])
+        let tasks = Shared(0)
+        let seed = runSeed
+        let items = Shared(0)
+        onThreads(4) { thread in
+            var random = SeededGenerator(seed: seed &+ UInt64(thread))
+            let sources = [WorkSource(), WorkSource()]
+            for number in 0..<50 {
+                let count = number == 0 ? 1 : number == 1 ? 1000 : Int.random(in: 1...1000, using: &random)
+                // A signed one has no proof that passes: it would be a replay the second time.
+                let isSigned = Bool.random(using: &random)
+                let wantsRoots = Bool.random(using: &random)
+                let kinds = (0..<count).map { _ in Int.random(in: isSigned ? 1..<4 : 0..<4, using: &random) }
+                let request = VerificationRequest(count: count, isSigned: isSigned, wantsRoots: wantsRoots) {
+                    packed.proofs[kinds[$0]]
+                } completion: { request, error in
+                    completed.with { $0[thread * 100 + number, default: 0] += 1 }
+                    let isRight = error == nil && request.verdicts.elementsEqual(kinds.map { verdicts[$0] })
+                        && (request.roots?.elementsEqual(kinds.map { roots[$0] }) ?? !wantsRoots)
+                    if !isRight { wrong.with { $0.append("thread \(thread), request \(number)") } }
+                }
+                items.with { $0 += count }
+                if !pool.submit(request, from: sources[number % 2]) { wrong.with { $0.append("not taken") } }
+                if number % 5 == 0 { _ = pool.submit(from: sources[0]) { tasks.increment() } }
+            }
+        }
+        pool.close()
+        #expect(wrong.value == [], "seed \(runSeed)")
+        #expect(completed.value.count == 200)
+        #expect(completed.value.values.allSatisfy { $0 == 1 })
+        #expect(tasks.value == 40)
+        #expect(pool.depth == 0)
+        #expect(pool.verdictCounts.reduce(0) { $0 + $1.count } == UInt64(items.value))
+    }
+
+    @Test("Every forgery gets its verdict through the pool, and of copies exactly one is granted")
+    func forgeries() throws {
+        let fixture = try Fixture()
+        let genuine = try fixture.proof()
+        var entries = [(collaboration: Fixture.challenged, proof: genuine)]
+        for forgery in Forgery.allCases {
+            entries.append((Fixture.challenged, try forgery.spoil(genuine, stranger: fixture.stranger)))
+        }
+        let packed = PackedProofs(entries)
+        let pool = try WorkerPool(fixture.gate, workerCount: 4, waitingItemsMax: 1 << 20)
+        let outcomes = Shared<[[Verdict]]>([])
+        for _ in 0..<30 {
+            let request = VerificationRequest(count: entries.count, isSigned: true, wantsRoots: false) {
+                packed.proofs[$0]
+            } completion: { request, _ in
+                outcomes.with { $0.append(Array(request.verdicts)) }
+            }
+            #expect(pool.submit(request, from: WorkSource()))
+        }
+        pool.close()
+        #expect(outcomes.value.count == 30)
+        #expect(outcomes.value.count { $0.first == .granted } == 1)
+        #expect(outcomes.value.count { $0.first == .challengeReplayed } == 29)
+        for verdicts in outcomes.value { #expect(Array(verdicts.dropFirst()) == Forgery.allCases.map(\.verdict)) }
+    }
+
+    @Test("A source with 100,000 proofs does not hold up another's single one by more than a pass per worker", arguments: [1, 4])
+    func fairness(workers: Int) throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.gate, workerCount: workers, waitingItemsMax: 200_000)
+        let barrier = Barrier()
+        try #require(barrier.hold(workers, of: pool))
+        let begun = Shared(0)
+        let crowd = VerificationRequest(count: 100_000, isSigned: false, wantsRoots: false) { _ in
+            begun.increment()
+            return packed.proofs[1]
+        } completion: { _, _ in
+        }
+        let begunBefore = Shared<Int?>(nil)
+        let single = VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
+            // Only what went before it in the order of the workers' passes counts.
+            begunBefore.with { $0 = begun.value }
+            return packed.proofs[1]
+        } completion: { _, _ in
+        }
+        #expect(pool.submit(crowd, from: WorkSource()))
+        #expect(pool.submit(single, from: WorkSource()))
+        #expect(pool.depth == 100_001)
+        barrier.open(workers)
+        pool.close()
+        #expect(begun.value == 100_000)
+        let before = try #require(begunBefore.value)
+        #expect(before <= workers * Limits.proofsPerPassMax * 2)
+    }
+
+    @Test("A pool with as much waiting as it may have refuses, and takes again when that is done")
+    func busy() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.gate, workerCount: 1, waitingItemsMax: 100)
+        let done = Shared(0)
+        func request(_ count: Int) -> VerificationRequest {
+            VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[1]
+            } completion: { _, _ in
+                done.increment()
+            }
+        }
+        let source = WorkSource()
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        #expect(pool.submit(request(60), from: source))
+        #expect(!pool.submit(request(41), from: source))
+        #expect(!pool.submit(request(41), from: WorkSource()))
+        #expect(pool.submit(request(40), from: source))
+        #expect(!pool.submit(request(1), from: source))
+        #expect(!pool.submit(from: source) { done.increment() })
+        #expect(pool.depth == 100)
+        barrier.open(1)
+        #expect(becomesTrue { done.value == 2 })
+        #expect(pool.depth == 0)
+        // More than the whole bound is taken when nothing waits.
+        #expect(pool.submit(request(500), from: source))
+        #expect(becomesTrue { done.value == 3 })
+        #expect(pool.submit(from: source) { done.increment() })
+        pool.close()
+        #expect(done.value == 4)
+    }
+
+    @Test("Closing does what waits and refuses what comes after")
+    func closing() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.gate, workerCount: 2, waitingItemsMax: 1 << 20)
+        let done = Shared(0)
+        func request() -> VerificationRequest {
+            VerificationRequest(count: 300, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[1]
+            } completion: { _, _ in
+                done.increment()
+            }
+        }
+        let barrier = Barrier()
+        try #require(barrier.hold(2, of: pool))
+        for _ in 0..<50 { #expect(pool.submit(request(), from: WorkSource())) }
+        barrier.open(2)
+        pool.close()
+        #expect(done.value == 50)
+        #expect(!pool.submit(request(), from: WorkSource()))
+        #expect(!pool.submit(from: WorkSource()) { done.increment() })
+        pool.close()
+        #expect(done.value == 50)
+    }
+}
