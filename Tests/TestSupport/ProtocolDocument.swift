@@ -1,0 +1,64 @@
+import Foundation
+
+/// What PROTOCOL.md says, read from its Markdown.
+package struct ProtocolDocument: Sendable {
+    private let lines: [String]
+
+    /// Throws when there is no PROTOCOL.md beside the manifest.
+    package init() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("PROTOCOL.md"), encoding: .utf8)
+        lines = text.components(separatedBy: "\n")
+    }
+
+    /// The cells of every row of the first table that follows a heading with exactly this text; empty
+    /// when there is none.
+    package func table(under heading: String) -> [[String]] {
+        guard
+            let start = lines.firstIndex(where: { line in
+                line.hasPrefix("#") && line.drop(while: { $0 == "#" || $0 == " " }) == heading
+            })
+        else { return [] }
+        return rows(lines[(start + 1)...].drop { !$0.hasPrefix("|") })
+    }
+
+    /// The cells of every row of the first table with exactly this head; empty when there is none.
+    package func table(headed head: [String]) -> [[String]] {
+        guard let start = lines.firstIndex(where: { $0.hasPrefix("|") && cells(of: $0) == head }) else { return [] }
+        return rows(lines[start...])
+    }
+
+    private func rows(_ table: ArraySlice<String>) -> [[String]] {
+        table.prefix { $0.hasPrefix("|") }.dropFirst(2).map(cells)
+    }
+
+    private func cells(of row: String) -> [String] {
+        row.components(separatedBy: "|").dropFirst().dropLast().map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    /// The blocks fenced as `hex NAME`, in order: the name and the bytes, comments dropped. `nil` bytes
+    /// stand for a block that is no hexadecimal.
+    package var hexBlocks: [(name: String, bytes: [UInt8]?)] {
+        var blocks: [(name: String, bytes: [UInt8]?)] = []
+        var current: (name: String, bytes: [UInt8]?)?
+        for line in lines {
+            if line.hasPrefix("```hex ") {
+                current = (String(line.dropFirst("```hex ".count)), [])
+            } else if line.hasPrefix("```"), let block = current {
+                blocks.append(block)
+                current = nil
+            } else if current != nil {
+                let code = line.prefix { $0 != "#" }
+                for word in code.split(separator: " ") {
+                    if word.utf8.count == 2, let byte = UInt8(word, radix: 16) {
+                        current?.bytes?.append(byte)
+                    } else {
+                        current?.bytes = nil
+                    }
+                }
+            }
+        }
+        return blocks
+    }
+}
