@@ -147,7 +147,7 @@ final class CommitQueue: Sendable {
         _ group: ArraySlice<Pending>
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         let transaction = try WriteTransaction(environment.handle)
-        let hasSpace = try hasSpace(transaction)
+        let hasSpace = try hasSpace()
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
         results.reserveCapacity(group.count)
@@ -168,9 +168,9 @@ final class CommitQueue: Sendable {
 
     /// Whether mutations that need space may go on: the quota is not used up and the reserve for removals
     /// is still free on the disk.
-    private func hasSpace(_ transaction: WriteTransaction) throws(StorageFailure) -> Bool {
+    private func hasSpace() throws(StorageFailure) -> Bool {
         let limit = configuration.sizeLimitBytes
-        guard try environment.usedBytes(above: limit / 8 * 7, in: transaction) < limit else { return false }
+        guard try environment.usedBytes(above: limit / 8 * 7) < limit else { return false }
         do throws(StorageFailure) {
             try environment.reserve(configuration.reserveBytes)
             return true

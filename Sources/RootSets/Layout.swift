@@ -52,6 +52,7 @@ struct Totals {
         }
         sequence = word(0)
         firstSequence = word(1)
+        guard firstSequence > 0 else { throw .damaged("the totals are damaged") }
         logBytes = word(2)
         collaborations = word(3)
         roots = word(4)

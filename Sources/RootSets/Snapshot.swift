@@ -223,7 +223,7 @@ package struct Snapshot: ~Copyable {
         let (page, totals): (Page<LoggedMutation>?, Totals)
         do throws(StorageFailure) {
             totals = try self.totals()
-            page = sequence.addingReportingOverflow(1).partialValue >= totals.firstSequence
+            page = sequence >= totals.firstSequence - 1
                 ? try changes(after: sequence, through: totals.sequence, limit: limit) : nil
         } catch {
             throw error.asServiceError

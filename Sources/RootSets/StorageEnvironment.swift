@@ -108,12 +108,33 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Pages that hold something as of the last commit, and their bytes.
     ///
     /// Reads the list of free pages only when the file has grown near `threshold` bytes.
-    func usedBytes(above threshold: Int, in transaction: WriteTransaction) throws(StorageFailure) -> Int {
+    func usedBytes(above threshold: Int) throws(StorageFailure) -> Int {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         let high = (information.me_last_pgno + 1) * pageBytes
         guard high > threshold else { return high }
-        return high - (try transaction.freePages()) * pageBytes
+        return high - (try freePages()) * pageBytes
+    }
+
+    /// Pages on LMDB's list of free pages (database 0: each value begins with how many it lists), which
+    /// only a read transaction may look at.
+    private func freePages() throws(StorageFailure) -> Int {
+        var transaction: OpaquePointer?
+        try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &transaction), "counting free pages")
+        defer { mdb_txn_abort(transaction) }
+        var cursor: OpaquePointer?
+        try check(mdb_cursor_open(transaction, 0, &cursor), "counting free pages")
+        defer { mdb_cursor_close(cursor) }
+        var pages = 0
+        var key = MDB_val()
+        var value = MDB_val()
+        var code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
+        while code == MDB_SUCCESS {
+            pages += value.mv_data?.loadUnaligned(as: Int.self) ?? 0
+            code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+        }
+        if code != MDB_NOTFOUND { try check(code, "counting free pages") }
+        return pages
     }
 
     /// Makes sure that the disk has blocks for everything in the file and `bytes` more.

@@ -60,22 +60,6 @@ final class WriteTransaction {
         cursors[database] = cursor
         return try body(cursor)
     }
-
-    /// Pages on LMDB's list of free pages (database 0: each value begins with how many it lists).
-    func freePages() throws(StorageFailure) -> Int {
-        try withCursor(0) { cursor throws(StorageFailure) in
-            var pages = 0
-            var key = MDB_val()
-            var value = MDB_val()
-            var code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
-            while code == MDB_SUCCESS {
-                pages += value.mv_data?.loadUnaligned(as: Int.self) ?? 0
-                code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
-            }
-            if code != MDB_NOTFOUND { try check(code, "counting free pages") }
-            return pages
-        }
-    }
 }
 
 /// Lends `bytes` as an LMDB value.

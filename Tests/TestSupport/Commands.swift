@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// The path of a program on this system; `nil` when there is none of that name.
 package func programPath(_ name: String) -> String? {
