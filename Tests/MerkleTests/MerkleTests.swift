@@ -269,7 +269,7 @@ struct RootHashTests {
             var roots = [Digest](repeating: untouched, count: count)
 
             // One byte in front keeps an empty area's address from being nil.
-            let area = [0] + keys.indices.flatMap { keys[$0] + siblings[$0].flatMap { $0 } }
+            let area: [UInt8] = [0] + keys.indices.flatMap { keys[$0] + siblings[$0].joined() }
             area.withUnsafeBytes { area in
                 guard let base = area.baseAddress else { return }
                 var offset = 1
