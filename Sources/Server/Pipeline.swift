@@ -22,7 +22,7 @@ struct Pipeline: Sendable {
             let request = try Request.decode(operation: header.operation, body: body)
             try admission.admit(ticket, bytes: body.count + request.answerBytes)
             switch request {
-            case .hello(let minimum, let maximum): try hello(minimum...max(minimum, maximum), ticket)
+            case .hello(let minimum, let maximum): try hello(minimum...maximum, ticket)
             case .ping(let content): ticket.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): issue(count, ticket)
             case .verify(let batch): try verify(batch, in: frame(), ticket)

@@ -44,6 +44,7 @@ package enum Request: Sendable {
                 throw short
             }
             guard zero == 0 else { throw malformedRequest("a reserved bit is set") }
+            guard minimum <= maximum else { throw malformedRequest("the lowest version is above the highest") }
             return .hello(minimum: minimum, maximum: maximum)
         case .ping:
             try checkLimit(bodyBytes, Limits.pingBytesMax, "bytes of ping")
