@@ -646,20 +646,11 @@ class Interoperability:
         ]
         for name, state in states:
             equal("count roots", client.count_roots(name).result(), state)
-        names: list[str] = []
-        more = True
-        while more:
-            listed, more = client.list_collaborations(1_024, names[-1] if names else "").result()
-            names += [name for name, _ in listed]
+        names = self.collaborations(1_024)
         equal("list collaborations: each once", len(names), len(set(names)))
         listed_here = sorted(name for name in names if name.startswith(self.prefix))
         equal("list collaborations: all pages", listed_here, sorted([self.challenged, self.nonced]))
-        one_by_one: list[str] = []
-        more = True
-        while more:
-            listed, more = client.list_collaborations(1, one_by_one[-1] if one_by_one else "").result()
-            one_by_one += [name for name, _ in listed]
-        equal("list collaborations: the same order in any pages", one_by_one, names)
+        equal("list collaborations: the same order in any pages", self.collaborations(1), names)
 
     def check_bad_requests(self) -> None:
         for operation in (0, 0x7F, 0xFFFF):
@@ -778,9 +769,17 @@ class Interoperability:
         self.checks.equal("created anew: empty", self.client.count_roots(self.nonced).result(), state)
         for collaboration in (self.nonced, self.challenged):
             self.drop(collaboration)
-        listed, _ = self.client.list_collaborations(1, self.prefix).result()
-        left = [name for name, _ in listed if name.startswith(self.prefix)]
+        left = [name for name in self.collaborations(1_024) if name.startswith(self.prefix)]
         self.checks.equal("dropped: list", left, [])
+
+    def collaborations(self, size: int) -> list[str]:
+        """The names of all collaborations, read in pages of a size."""
+        names: list[str] = []
+        more = True
+        while more:
+            listed, more = self.client.list_collaborations(size, names[-1] if names else "").result()
+            names += [name for name, _ in listed]
+        return names
 
     def check_changes(self) -> None:
         sequence = self.journal[0].sequence - 1
