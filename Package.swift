@@ -79,7 +79,7 @@ let package = Package(
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
-        tests(of: "Server", ["Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
+        tests(of: "Server", ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
         tests(of: "RootgateClient", ["Core", "Identity", "Server", "Transport"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
         tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),

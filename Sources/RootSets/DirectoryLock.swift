@@ -8,7 +8,7 @@ final class DirectoryLock: Sendable {
 
     /// Makes the directory (mode 700) when it is missing.
     ///
-    /// Throws `storageInUse` when somebody holds it, `storageFailed` when it can't be made or opened.
+    /// Throws `storageInUse` when somebody holds it for a second, `storageFailed` when it can't be made or opened.
     init(directory: String) throws(ServiceError) {
         func failure(_ action: String) -> ServiceError {
             let number = errno
@@ -19,12 +19,18 @@ final class DirectoryLock: Sendable {
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
         descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        // A holder that is on its way out, or a child that it is just starting, gets a second to let go.
+        var tries = 100
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let held = errno == EWOULDBLOCK
             let error = failure("locking the data directory")
-            close(descriptor)
-            throw held
-                ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
+            tries -= 1
+            guard held, tries > 0 else {
+                close(descriptor)
+                throw held
+                    ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
+            }
+            usleep(10_000)
         }
     }
 

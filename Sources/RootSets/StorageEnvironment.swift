@@ -28,6 +28,11 @@ final class StorageEnvironment: @unchecked Sendable {
     /// not what this version writes or is cut short, `storageFailed` or `storageFull` for the rest.
     init(directory: String, mapBytes: Int) throws(ServiceError) {
         lock = try DirectoryLock(directory: directory)
+        do throws(StorageFailure) {
+            try StorageEnvironment.reserveReaderTable(in: directory)
+        } catch {
+            throw error.asServiceError
+        }
         var environment: OpaquePointer?
         do throws(StorageFailure) {
             try check(mdb_env_create(&environment), "making the storage environment")
@@ -54,6 +59,15 @@ final class StorageEnvironment: @unchecked Sendable {
 
     deinit {
         mdb_env_close(handle)
+    }
+
+    /// LMDB writes its reader table through a map: on a full disk, touching a page of it that has no block
+    /// would be a bus error. 1,024 readers take 64 bytes each, and a header.
+    private static func reserveReaderTable(in directory: String) throws(StorageFailure) {
+        let descriptor = open(directory + "/lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw StorageFailure(errno, "opening the reader table") }
+        defer { close(descriptor) }
+        try check(System.reserveSpace(descriptor, bytes: 68 << 10), "reserving space for the reader table")
     }
 
     /// The data file must be as long as its newest root page says: reading past its end would be a bus error.

@@ -197,6 +197,7 @@ package final class EventLoop: @unchecked Sendable {
         }
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
+        work = nil
         ended.signal()
     }
 

@@ -276,6 +276,7 @@ package final class BatchVerifier {
             switch gate.challenges.spend(token) {
             case .spent: return nil
             case .replayed: return .challengeReplayed
+            case .expired: return .challengeExpired
             case .memoryFull: return .replayMemoryFull
             }
         case .nonce(let fingerprint, let windowSeconds):

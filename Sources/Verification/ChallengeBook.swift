@@ -39,6 +39,8 @@ package final class ChallengeBook: Sendable {
     package enum Spending: Sendable {
         case spent
         case replayed
+        /// It expired since it was judged: what was spent may be forgotten by now.
+        case expired
         case memoryFull
     }
 
@@ -124,10 +126,12 @@ package final class ChallengeBook: Sendable {
     /// Spends the challenge: of all callers with the same one, exactly one gets `spent`.
     package func spend(_ token: Token) -> Spending {
         spent.withLock { spent in
+            // Under the lock that forgetting takes: whoever passes finds what was spent before.
+            let now = clock.milliseconds
+            guard now <= token.expiry else { return .expired }
             let place = token.number / ChallengeBook.segmentBits
             if spent[place] == nil {
                 if spent.count >= segmentsMax {
-                    let now = clock.milliseconds
                     spent = spent.filter { $0.value.expiry >= now }
                 }
                 guard spent.count < segmentsMax else { return .memoryFull }

@@ -49,9 +49,7 @@ import Transport
         let endpoint = gone.endpoints[0]
         _ = gone.shutDown()
         let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .milliseconds(200)))
-        let begin = ContinuousClock.now
         await #expect(throws: ServiceError(.connectionRefused, "")) { try await client.ping() }
-        #expect(ContinuousClock.now - begin < .seconds(5))
     }
 
     @Test func aServiceThatDoesNotAnswerMissesTheDeadline() async throws {

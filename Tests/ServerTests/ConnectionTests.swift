@@ -6,6 +6,7 @@ import Server
 import TestSupport
 import Testing
 import Transport
+import Verification
 import Wire
 
 @Suite struct ConnectionTests {
@@ -197,7 +198,7 @@ import Wire
         let door = try await Door(client)
         let proofs = try await door.proofs(2000)
         async let decisions = client.verify(proofs)
-        try await Task.sleep(for: .milliseconds(20))
+        while service.service.pool.depth == 0 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(service.service.shutDown() == .drained)
         let answered = try await decisions
         #expect(answered.count { $0.verdict == .granted } == 2000)
@@ -212,7 +213,7 @@ import Wire
         let door = try await Door(client)
         let proofs = try await door.proofs(4000)
         async let decisions = client.verify(proofs)
-        try await Task.sleep(for: .milliseconds(20))
+        while service.service.pool.depth == 0 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(service.service.shutDown(isForced: { true }) == .forced)
         let answered: [AccessDecision]? = try? await decisions
         #expect(answered == nil)

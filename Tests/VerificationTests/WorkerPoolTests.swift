@@ -106,7 +106,14 @@ struct WorkerPoolTests {
         #expect(outcomes.value.count == 30)
         #expect(outcomes.value.count { $0.first == .granted } == 1)
         #expect(outcomes.value.count { $0.first == .challengeReplayed } == 29)
-        for verdicts in outcomes.value { #expect(Array(verdicts.dropFirst()) == Forgery.allCases.map(\.verdict)) }
+        // All share one challenge: once it is spent, what is found out later than that is a replay.
+        let afterChallenge: Set<Verdict> = [.notParticipant, .badSignature]
+        for verdicts in outcomes.value {
+            for (verdict, forgery) in zip(verdicts.dropFirst(), Forgery.allCases) {
+                let isReplay = verdict == .challengeReplayed && afterChallenge.contains(forgery.verdict)
+                #expect(verdict == forgery.verdict || isReplay, "\(forgery)")
+            }
+        }
     }
 
     @Test("A source with 100,000 proofs does not hold up another's single one by more than a pass per worker", arguments: [1, 4])
