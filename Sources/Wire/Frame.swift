@@ -120,7 +120,9 @@ package enum FrameWriter {
         _ error: ServiceError, operation: UInt16, requestID: UInt64, to bytes: inout [UInt8]
     ) {
         append(.error, operation, requestID: requestID, to: &bytes) { bytes in
-            let text = Array(error.reason.utf8.prefix(Limits.errorTextBytesMax))
+            var text = Array(error.reason.utf8.prefix(Limits.errorTextBytesMax))
+            // A character that the limit cuts in two is left out.
+            while String(validating: text, as: UTF8.self) == nil { text.removeLast() }
             bytes.appendInteger(error.code.rawValue)
             bytes.appendInteger(UInt16(text.count))
             bytes.appendInteger(error.detail)
@@ -136,7 +138,8 @@ package enum FrameWriter {
         guard let code: UInt16 = reader.integer(), let length: UInt16 = reader.integer(),
             let detail: UInt32 = reader.integer(), let text = reader.bytes(Int(length)), reader.isAtEnd
         else { throw malformedAnswer }
-        let known = ServiceError.Code(rawValue: code)
+        // Codes from 256 are a client's own: a service can't send them.
+        let known = code < 256 ? ServiceError.Code(rawValue: code) : nil
         let reason = String(decoding: text, as: UTF8.self)
         return ServiceError(
             known ?? .internalFault, detail: detail, known == nil ? "error \(code): \(reason)" : reason)
