@@ -54,16 +54,31 @@ private func membership(_ name: String, _ roots: Int, _ scale: Scale) throws -> 
         defer { next = (next + 256) % queries.count }
         return next..<next + 256
     }
+    let lookup = CollaborationLookup()
+    // One area for all names, as in a request's body.
+    let area = queries.flatMap(\.name)
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: area.count, alignment: 1)
+    defer { bytes.deallocate() }
+    bytes.copyBytes(from: area)
+    var offset = 0
+    let names = queries.map { query in
+        defer { offset += query.name.count }
+        return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + query.name.count])
+    }
+    let views = UnsafeMutableBufferPointer<CollaborationView?>.allocate(capacity: 256)
+    views.initialize(repeating: nil)
+    defer { views.deallocate() }
     let rounds = try scale.alternate {
         try scale.rate(items: 256) {
             let batch = batch()
             let right = try storage.sets.read { snapshot throws(ServiceError) in
+                try names.withUnsafeBufferPointer { names throws(ServiceError) in
+                    try lookup.find(UnsafeBufferPointer(rebasing: names[batch]), in: snapshot, into: views)
+                }
                 var right = 0
-                for query in batch {
-                    let isMember = try queries[query].name.withRawBytes { name throws(ServiceError) in
-                        guard let view = try snapshot.collaboration(name) else { return false }
-                        return try snapshot.contains(queries[query].root, in: view)
-                    }
+                for (index, query) in batch.enumerated() {
+                    var isMember = false
+                    if let view = views[index] { isMember = try snapshot.contains(queries[query].root, in: view) }
                     if isMember == queries[query].isPresent { right += 1 }
                 }
                 return right

@@ -39,6 +39,7 @@ final class EpollPoller: Poller {
             var interest: Interest = []
             if event.events & EPOLLOUT.rawValue != 0 { interest.insert(.writing) }
             if event.events & ~EPOLLOUT.rawValue != 0 { interest.insert(.reading) }
+            if event.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { interest.insert(.ended) }
             ready.append(Readiness(descriptor: event.data.fd, interest: interest))
         }
     }

@@ -6,9 +6,11 @@ package struct Interest: OptionSet, Sendable {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     package static let reading = Interest(rawValue: 1)
     package static let writing = Interest(rawValue: 2)
+    /// Nothing more can be sent or received; never asked for, always told, together with `reading`.
+    package static let ended = Interest(rawValue: 4)
 }
 
-/// A descriptor that is ready. Errors and hang-ups show as readable: the read that follows says what it was.
+/// A descriptor that is ready. Errors and hang-ups show as readable too: the read that follows says what it was.
 package struct Readiness: Sendable {
     package let descriptor: CInt
     package let interest: Interest
@@ -70,6 +72,7 @@ package final class PollPoller: Poller {
             var interest: Interest = []
             if entry.revents & Int16(POLLOUT) != 0 { interest.insert(.writing) }
             if entry.revents & ~Int16(POLLOUT) != 0 { interest.insert(.reading) }
+            if entry.revents & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 { interest.insert(.ended) }
             ready.append(Readiness(descriptor: entry.fd, interest: interest))
         }
     }

@@ -159,7 +159,9 @@ final class CommitQueue: Sendable {
         }
         // Refusals and repeats of durable mutations alone need no commit.
         guard isWritten else { return results }
-        try applier.finish(trimmingLogTo: UInt64(configuration.logRetentionBytes), count: 64 + 2 * group.count)
+        // The log counts towards the limit: it must leave room for the sets, whatever the operator said.
+        let retention = min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4)
+        try applier.finish(trimmingLogTo: UInt64(retention), count: 64 + 2 * group.count)
         try transaction.commit()
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(group.count), ordering: .relaxed)

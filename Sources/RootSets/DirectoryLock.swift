@@ -37,6 +37,15 @@ final class DirectoryLock: Sendable {
     deinit {
         close(descriptor)
     }
+
+    /// Whether somebody wrote data here before: `markUsed` was called, by this process or another.
+    var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
+
+    /// Notes that there are data now.
+    func markUsed() {
+        let note = Array("rootgate\n".utf8)
+        _ = pwrite(descriptor, note, note.count, 0)
+    }
 }
 
 /// The file's length in bytes; `nil` when it can't be read.

@@ -13,7 +13,7 @@ package struct CollaborationView {
     /// The roots, in the map, unless the collaboration is large.
     fileprivate let roots: PackedRoots
 
-    fileprivate init(_ record: PackedRecord) {
+    init(_ record: PackedRecord) {
         policy = record.policy
         rootCount = UInt64(record.rootCount)
         identifier = record.identifier
@@ -60,6 +60,21 @@ package struct Snapshot: ~Copyable {
         } catch {
             throw error.asServiceError
         }
+    }
+
+    func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
+
+    /// The bytes of the first packed bucket whose bound is not below `hash`, not touched yet.
+    func bucketBytes(atOrAfter hash: UInt64) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+        var hash = hash
+        var value = MDB_val()
+        let code = withUnsafeMutableBytes(of: &hash) { bytes in
+            var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+            return mdb_cursor_get(transaction.packed, &key, &value, MDB_SET_RANGE)
+        }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "looking up a collaboration")
+        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
     /// The first packed bucket whose bound is not below `hash`.

@@ -29,6 +29,13 @@ final class StorageEnvironment: @unchecked Sendable {
     init(directory: String, mapBytes: Int) throws(ServiceError) {
         lock = try DirectoryLock(directory: directory)
         do throws(StorageFailure) {
+            // LMDB would take a missing or empty file for a new storage, and its contents would be gone unsaid.
+            if lock.isUsed {
+                var status = stat()
+                guard stat(directory + "/data.mdb", &status) == 0, status.st_size > 0 else {
+                    throw .damaged("the data file of \(directory) is missing or empty")
+                }
+            }
             try StorageEnvironment.reserveReaderTable(in: directory)
         } catch {
             throw error.asServiceError
@@ -55,6 +62,7 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw error.asServiceError
         }
+        lock.markUsed()
     }
 
     deinit {

@@ -200,6 +200,12 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
+    /// The peer is gone in both directions. A connection that reads finds out by itself; one that does not
+    /// would be told again and again, and nobody is left to answer.
+    func ended() {
+        if isPaused || lacksMemory { closeNow() }
+    }
+
     /// Reads what is there and has it handled. Whether there may be more.
     private func readOnce() -> Bool {
         if hasLeftovers {

@@ -207,6 +207,7 @@ package final class EventLoop: @unchecked Sendable {
         } else if let connection = connections[event.descriptor] {
             if event.interest.contains(.writing) { connection.becameWritable() }
             if event.interest.contains(.reading) { connection.becameReadable() }
+            if event.interest.contains(.ended) { connection.ended() }
         } else if let listener = listeners[event.descriptor] {
             acceptAll(event.descriptor, listener)
         }

@@ -86,6 +86,10 @@ package final class ReceiveBufferPool: Sendable {
         let found = state.withLock { state -> Free? in
             let wanted = max(capacity, Limits.receiveBufferBytes)
             if wanted == Limits.receiveBufferBytes, let free = state.free.popLast() { return free }
+            while state.liveBytes + wanted > bytesMax, let free = state.free.popLast() {
+                state.liveBytes -= free.storage.count
+                free.storage.deallocate()
+            }
             guard state.liveBytes + wanted <= bytesMax else { return nil }
             state.liveBytes += wanted
             return Free(storage: .allocate(byteCount: wanted, alignment: 64))

@@ -39,6 +39,10 @@ package final class BatchVerifier {
     /// Positions in the batch of the proofs that are still in the running, ascending.
     private var survivors: UnsafeMutableBufferPointer<Int>
     private var survivorCount = 0
+    private let lookup = CollaborationLookup()
+    /// The different collaborations of the survivors, in runs, and what was found of each.
+    private let names: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
+    private let found: UnsafeMutableBufferPointer<CollaborationView?>
     private let views: UnsafeMutableBufferPointer<CollaborationView?>
     private let freshness: UnsafeMutableBufferPointer<Freshness>
     private let points: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
@@ -61,6 +65,8 @@ package final class BatchVerifier {
             return buffer
         }
         survivors = scratch(0)
+        names = scratch(nothing)
+        found = scratch(nil)
         views = scratch(nil)
         freshness = scratch(.none)
         points = scratch(nothing)
@@ -72,6 +78,8 @@ package final class BatchVerifier {
     deinit {
         // All elements are trivial.
         survivors.deallocate()
+        names.deallocate()
+        found.deallocate()
         views.deallocate()
         freshness.deallocate()
         points.deallocate()
@@ -174,25 +182,34 @@ package final class BatchVerifier {
         of proofs: UnsafeBufferPointer<BorrowedProof>, in snapshot: borrowing Snapshot,
         _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) throws(ServiceError) {
+        var nameCount = 0
+        for index in 0..<survivorCount {
+            let name = proofs[survivors[index]].collaboration
+            if nameCount == 0 || !isSame(name, names[nameCount - 1]) {
+                names[nameCount] = name
+                nameCount += 1
+            }
+        }
+        try lookup.find(UnsafeBufferPointer(rebasing: names[..<nameCount]), in: snapshot, into: found)
         var kept = 0
-        var last = UnsafeRawBufferPointer(start: nil, count: 0)
-        var view: CollaborationView?
+        var run = 0
         for index in 0..<survivorCount {
             let position = survivors[index]
-            let name = proofs[position].collaboration
-            if index == 0 || name.baseAddress != last.baseAddress || name.count != last.count {
-                view = try snapshot.collaboration(name)
-                last = name
-            }
-            if view == nil {
-                verdicts[position] = .unknownCollaboration
-            } else {
+            if !isSame(proofs[position].collaboration, names[run]) { run += 1 }
+            if let view = found[run] {
                 views[position] = view
                 survivors[kept] = position
                 kept += 1
+            } else {
+                verdicts[position] = .unknownCollaboration
             }
         }
         survivorCount = kept
+    }
+
+    /// Whether two names are the same bytes at the same place.
+    private func isSame(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        a.baseAddress == b.baseAddress && a.count == b.count
     }
 
     /// What the collaboration's policy asks of the signed data.

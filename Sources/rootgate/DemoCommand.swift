@@ -38,7 +38,7 @@ let demoCommand = Command(
             ]))
     } else {
         func line(_ kind: String, _ sent: String, _ verdict: String, _ count: String) -> String {
-            kind.padding(toLength: 36, withPad: " ", startingAt: 0)
+            kind.padding(toLength: 42, withPad: " ", startingAt: 0)
                 + String(repeating: " ", count: max(0, 7 - sent.count)) + sent + "  "
                 + verdict.padding(toLength: 24, withPad: " ", startingAt: 0)
                 + String(repeating: " ", count: max(0, 7 - count.count)) + count
@@ -88,11 +88,7 @@ final class Demo {
         try await client.createCollaboration(collaboration)
         try await client.createCollaboration(nonceCollaboration, policy: .deviceNonce(windowSeconds: 60))
         for target in [collaboration, nonceCollaboration] {
-            let roots = population.rootHashes
-            for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
-                try await client.addRoots(
-                    Array(roots[start..<min(roots.count, start + Limits.rootsPerRequestMax)]), to: target)
-            }
+            try await client.addAll(population.rootHashes, to: target)
         }
     }
 
@@ -132,10 +128,7 @@ final class Demo {
             // Alternately with the yardstick, because a machine's speed drifts.
             bare.append(material.rate(seconds: 0.3, threads: cores))
             let size = min(8192, count - sent)
-            var challenges: [[UInt8]] = []
-            while challenges.count < size {
-                challenges += try await client.challenges(min(Limits.challengesPerRequestMax, size - challenges.count)).challenges
-            }
+            let challenges = try await client.takeChallenges(size)
             let requests = try population.signedRequests(challenges: challenges, batch: 256, firstDevice: sent)
             report.add(await withCheckedContinuation { done in
                 Thread.detachNewThread { done.resume(returning: run.drive(requests)) }

@@ -29,10 +29,7 @@ let loadCommand = Command(
     progress.show("making \(plan.people) people with 5 devices each")
     let population = try Population(people: plan.people, devices: 5...5, in: collaboration)
     try await client.createCollaboration(collaboration)
-    let roots = population.rootHashes
-    for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
-        try await client.addRoots(Array(roots[start..<min(roots.count, start + Limits.rootsPerRequestMax)]), to: collaboration)
-    }
+    try await client.addAll(population.rootHashes, to: collaboration)
     let run = try LoadRun(endpoint, connections: plan.connections, depth: plan.depth)
     var report = LoadReport()
     var sent = 0
@@ -46,10 +43,7 @@ let loadCommand = Command(
         while report.seconds < plan.seconds, sent < plan.count {
             let size = min(plan.round, plan.count - sent)
             progress.show("signing \(size) proofs")
-            var challenges: [[UInt8]] = []
-            while challenges.count < size {
-                challenges += try await client.challenges(min(Limits.challengesPerRequestMax, size - challenges.count)).challenges
-            }
+            let challenges = try await client.takeChallenges(size)
             let requests = try population.signedRequests(
                 challenges: challenges, batch: plan.batch, firstDevice: sent, invalidPercent: plan.invalidPercent)
             let left = plan.seconds - report.seconds

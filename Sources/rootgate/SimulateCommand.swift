@@ -38,10 +38,7 @@ let simulateCommand = Command(
     if arguments.isOn("register") {
         let service = try connect(try arguments.required("server"), arguments)
         try await service.createCollaboration(collaboration)
-        let roots = identities.map(\.rootHash)
-        for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
-            try await service.addRoots(Array(roots[start..<min(roots.count, start + Limits.rootsPerRequestMax)]), to: collaboration)
-        }
+        try await service.addAll(identities.map(\.rootHash), to: collaboration)
         client = service
     }
     if let path = arguments.text("roots-out") {

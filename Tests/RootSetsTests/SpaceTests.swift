@@ -57,11 +57,11 @@ struct SpaceTests {
         #expect(try storage.sets.allRoots(of: decks) == filled.roots.sorted(), "seed \(runSeed)")
         #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
         #expect(try storage.sets.refusal(of: .createCollaboration(try name("new"), .challenge)) == .storageFull)
-        // Creating what exists needs no room.
-        #expect(try storage.sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
 
         try storage.reopen()
         #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
+        // Creating what exists needs no room.
+        #expect(try storage.sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
         let removed = filled.roots[..<(filled.roots.count / 2)]
         for start in stride(from: 0, to: removed.count, by: 500) {
             let some = Array(removed[start..<min(start + 500, removed.count)])
@@ -79,7 +79,7 @@ struct SpaceTests {
         #expect(try storage.sets.statistics().roots == UInt64(some.count + filled.refused.count))
     }
 
-    @Test("Of adds and removals that come together in a full storage only the adds are refused")
+    @Test("Of adds and removals that come together in a full storage only adds are refused")
     func mixedGroup() throws {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage {
@@ -105,7 +105,12 @@ struct SpaceTests {
             }
         }
         sets.close()
-        #expect(outcomes.value == ["add: storage-full": 20, "remove: changed 1": 20])
+        // The first add comes while there is no room; later ones may find what removals left.
+        let counts = outcomes.value
+        let (refused, added) = (counts["add: storage-full", default: 0], counts["add: changed 1", default: 0])
+        #expect(counts["remove: changed 1"] == 20, "\(counts)")
+        #expect(refused > 0 && refused + added == 20, "\(counts)")
+        #expect(try sets.summary(of: decks)?.rootCount == UInt64(filled.roots.count - 20 + added))
     }
 
     @Test(
@@ -149,6 +154,7 @@ struct SpaceTests {
         #expect(try sets.allRoots(of: decks) == inOrder(kept), "seed \(runSeed)")
         #expect(sets.refusal(of: .removeRoots(decks, Array(kept.prefix(10)))) == nil)
         sets.close()
+        withExtendedLifetime(disk) {}
     }
 
     @Test(
@@ -162,6 +168,7 @@ struct SpaceTests {
         close(hog)
         let configuration = RootSets.Configuration(directory: disk.path + "/data")
         #expect(ServiceError.code { () throws(ServiceError) in _ = try RootSets(configuration) } == .storageFull)
+        withExtendedLifetime(disk) {}
     }
 }
 

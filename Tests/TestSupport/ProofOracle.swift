@@ -76,17 +76,29 @@ package enum ProofOracle {
         return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }
 
+    /// A C string that stays.
+    private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+
     private static func publicKey(_ point: [UInt8]) -> OpaquePointer? {
-        // RFC 5480: SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING }.
-        let algorithm: [UInt8] = [
-            0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d,
-            0x03, 0x01, 0x07,
-        ]
-        let bits = [0x03, UInt8(point.count + 1), 0] + point
-        let encoded = [0x30, UInt8(algorithm.count + bits.count)] + algorithm + bits
-        return encoded.withUnsafeBufferPointer { buffer in
-            var position = buffer.baseAddress
-            return d2i_PUBKEY(nil, &position, buffer.count)
+        guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { return nil }
+        defer { EVP_PKEY_CTX_free(context) }
+        var group = "prime256v1".utf8CString.map { $0 }
+        var point = point
+        var key: OpaquePointer?
+        let made = group.withUnsafeMutableBufferPointer { group in
+            point.withUnsafeMutableBufferPointer { point in
+                var parameters = [
+                    OSSL_PARAM_construct_utf8_string(name("group"), group.baseAddress, 0),
+                    OSSL_PARAM_construct_octet_string(name("pub"), point.baseAddress, point.count),
+                    OSSL_PARAM_construct_end(),
+                ]
+                let parts = OSSL_KEYMGMT_SELECT_ALL_PARAMETERS | OSSL_KEYMGMT_SELECT_PUBLIC_KEY
+                return EVP_PKEY_fromdata_init(context) == 1
+                    && EVP_PKEY_fromdata(context, &key, CInt(parts), &parameters) == 1
+            }
         }
+        return made ? key : nil
     }
 }

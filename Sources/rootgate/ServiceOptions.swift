@@ -41,3 +41,22 @@ func readRoots(_ path: String) throws -> [Digest] {
     }
     return roots
 }
+
+extension RootgateClient {
+    /// Adds any number of root hashes, a request's worth at a time.
+    func addAll(_ roots: [Digest], to collaboration: CollaborationIdentifier) async throws {
+        for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
+            let end = min(roots.count, start + Limits.rootsPerRequestMax)
+            try await addRoots(Array(roots[start..<end]), to: collaboration)
+        }
+    }
+
+    /// Any number of fresh challenges.
+    func takeChallenges(_ count: Int) async throws -> [[UInt8]] {
+        var taken: [[UInt8]] = []
+        while taken.count < count {
+            taken += try await challenges(min(Limits.challengesPerRequestMax, count - taken.count)).challenges
+        }
+        return taken
+    }
+}

@@ -1,0 +1,75 @@
+import CLMDB
+package import Core
+
+/// Looks up many collaborations at once, for one thread, in memory of its own.
+///
+/// A single look-up mostly waits for memory: for the bucket's directory, then
+/// for the record and its roots. Here each step is taken for the whole batch
+/// before the next, so that the waits overlap.
+package final class CollaborationLookup {
+    /// Collaborations in a batch, at most.
+    package static let capacity = Limits.proofsPerPassMax
+    private static let line = 64
+
+    private let hashes: UnsafeMutableBufferPointer<UInt64>
+    private let buckets: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
+
+    package init() {
+        hashes = .allocate(capacity: CollaborationLookup.capacity)
+        buckets = .allocate(capacity: CollaborationLookup.capacity)
+        hashes.initialize(repeating: 0)
+        buckets.initialize(repeating: UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    deinit {
+        hashes.deallocate()
+        buckets.deallocate()
+    }
+
+    /// Writes the collaboration of every name, or `nil` where there is none or the name can't be one.
+    ///
+    /// `names`: at most `capacity`; `views`: at least as long, valid while the snapshot is lent.
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func find(
+        _ names: UnsafeBufferPointer<UnsafeRawBufferPointer>, in snapshot: borrowing Snapshot,
+        into views: UnsafeMutableBufferPointer<CollaborationView?>
+    ) throws(ServiceError) {
+        precondition(names.count <= CollaborationLookup.capacity && views.count >= names.count)
+        do throws(StorageFailure) {
+            for index in names.indices {
+                buckets[index] = UnsafeRawBufferPointer(start: nil, count: 0)
+                guard CollaborationIdentifier.isValid(names[index]) else { continue }
+                hashes[index] = snapshot.hash(of: names[index])
+                guard let bytes = try snapshot.bucketBytes(atOrAfter: hashes[index]) else { continue }
+                buckets[index] = bytes
+                // The directory of a full bucket takes two or three lines.
+                prefetch(bytes, from: 0, lines: 3)
+            }
+            for index in names.indices where buckets[index].count > 0 {
+                let bucket = try PackedBucket(buckets[index])
+                let tag = UInt32(truncatingIfNeeded: hashes[index])
+                for place in 0..<bucket.count where bucket.tag(place) == tag {
+                    prefetch(buckets[index], from: bucket.start(place), lines: 4)
+                    break
+                }
+            }
+            for index in names.indices {
+                guard buckets[index].count > 0 else {
+                    views[index] = nil
+                    continue
+                }
+                let bucket = try PackedBucket(buckets[index])
+                let place = try bucket.find(names[index], hash: hashes[index])
+                views[index] = if let place { CollaborationView(try bucket.record(place)) } else { nil }
+            }
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// Prefetches some lines of `bytes`; an offset outside is no more than a wasted hint.
+    private func prefetch(_ bytes: UnsafeRawBufferPointer, from offset: Int, lines: Int) {
+        guard let start = bytes.baseAddress, offset < bytes.count else { return }
+        for line in 0..<lines { lmdb_prefetch(start + min(offset + line * CollaborationLookup.line, bytes.count - 1)) }
+    }
+}

@@ -1,0 +1,224 @@
+import Core
+import Foundation
+import Platform
+import TestSupport
+import Testing
+import Transport
+
+enum PollerKind: CaseIterable, Sendable {
+    case portable
+    case systems
+
+    func make() throws -> any Poller {
+        switch self {
+        case .portable: PollPoller()
+        case .systems: try makePoller()
+        }
+    }
+}
+
+/// What an echo does besides echoing.
+struct EchoBehaviour: Sendable {
+    /// After so many frames reading is paused, and resumed from another thread.
+    var pausesAfter = Int.max
+    /// Says that a request is in flight.
+    var isBusy = false
+    /// Sends so many bytes instead of the frame, then closes.
+    var closesAfterSending: Int?
+    /// Keeps the frames and sends nothing.
+    var keepsFrames = false
+    /// Never resumes after a pause.
+    var staysPaused = false
+}
+
+/// Sends every frame back: four bytes of length, little-endian, and as many more.
+///
+/// Sendable without the compiler's proof: its own fields are touched on the loop's thread only.
+final class EchoHandler: ConnectionHandler, @unchecked Sendable {
+    let connection: Connection
+    let isBusy: Bool
+    private let behaviour: EchoBehaviour
+    private let server: EchoServer.Counts
+    private var frames = 0
+
+    init(_ connection: Connection, _ behaviour: EchoBehaviour, _ server: EchoServer.Counts) {
+        self.connection = connection
+        self.behaviour = behaviour
+        self.server = server
+        isBusy = behaviour.isBusy
+    }
+
+    func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
+        var start = range.lowerBound
+        while range.upperBound - start >= 4 {
+            let count = Int(buffer.bytes(start..<start + 4).loadUnaligned(as: UInt32.self).littleEndian)
+            let end = start + 4 + count
+            guard end <= range.upperBound else {
+                if range.upperBound - start == 100_000 { server.halves.increment() }
+                return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 4 + count)
+            }
+            serve(buffer, start..<end)
+            start = end
+            frames += 1
+            if frames % behaviour.pausesAfter == 0 {
+                connection.pauseReading()
+                server.pauses.increment()
+                if !behaviour.staysPaused {
+                    DispatchQueue.global().async { [connection] in connection.resumeReading() }
+                }
+                return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 0)
+            }
+        }
+        return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 4)
+    }
+
+    private func serve(_ buffer: ReceiveBuffer, _ range: Range<Int>) {
+        server.frames.increment()
+        if behaviour.keepsFrames {
+            let frame = FrameBytes(buffer, range)
+            server.kept.with { $0.append(frame) }
+        } else if let count = behaviour.closesAfterSending {
+            for start in stride(from: 0, to: count, by: 100_000) {
+                connection.send(pattern(min(100_000, count - start), from: start))
+            }
+            connection.close()
+        } else {
+            connection.send(Array(buffer.bytes(range)))
+        }
+    }
+
+    func drained() { server.drained.increment() }
+    func closed() { server.closed.increment() }
+}
+
+/// `count` bytes that tell their position.
+func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
+    (start..<start + count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8 ^ $0 >> 16) }
+}
+
+func frame(_ body: [UInt8]) -> [UInt8] {
+    withUnsafeBytes(of: UInt32(body.count).littleEndian) { Array($0) } + body
+}
+
+/// An echo on a free port of the loopback interface.
+final class EchoServer: Sendable {
+    struct Counts: Sendable {
+        let frames = Shared(0)
+        let pauses = Shared(0)
+        /// How often exactly 100,000 bytes of an unfinished frame were there.
+        let halves = Shared(0)
+        let drained = Shared(0)
+        let opened = Shared(0)
+        let closed = Shared(0)
+        let kept = Shared<[FrameBytes]>([])
+    }
+
+    let counts = Counts()
+    let time = Shared<UInt64>(1000)
+    let loop: EventLoop
+    let endpoint: Endpoint
+
+    /// With `idle` or `stall` time stands still until `advance`; else it is the system's.
+    init(
+        _ kind: PollerKind = .systems, _ behaviour: EchoBehaviour = EchoBehaviour(), bufferBytes: Int = 64 << 20,
+        idle: UInt64? = nil, stall: UInt64? = nil
+    ) throws {
+        let (time, counts) = (time, counts)
+        let isManual = idle != nil || stall != nil
+        let clock = isManual ? MonotonicClock { time.value } : .system
+        loop = try EventLoop(
+            buffers: ReceiveBufferPool(bytesMax: bufferBytes),
+            timeouts: EventLoop.Timeouts(idle: idle ?? 1_000_000, stall: stall ?? 1_000_000), clock: clock,
+            poller: try kind.make())
+        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        endpoint = listener.endpoint
+        loop.start(name: "echo")
+        loop.listen(on: listener.descriptor) { [loop] descriptor in
+            Connection.open(descriptor, on: loop) { connection in
+                counts.opened.increment()
+                return EchoHandler(connection, behaviour, counts)
+            }
+        } refuse: { _ in
+        }
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// Returns when the loop has done everything that it could do before this call.
+    func settle() {
+        for _ in 0..<3 {
+            let done = DispatchSemaphore(value: 0)
+            loop.execute { done.signal() }
+            done.wait()
+        }
+    }
+
+    /// Lets time go by and the loop look at it.
+    func advance(_ milliseconds: UInt64) {
+        settle()
+        time.with { $0 += milliseconds }
+        settle()
+    }
+}
+
+/// The other end: a socket that blocks, for up to 30 seconds.
+final class Peer: @unchecked Sendable {
+    let descriptor: CInt
+
+    init(_ server: EchoServer) throws {
+        descriptor = try Socket.connect(to: server.endpoint, milliseconds: 10_000)
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    @discardableResult
+    func send(_ bytes: some Collection<UInt8>) -> Bool {
+        let bytes = Array(bytes)
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, System.sendFlags) }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    /// `count` bytes, or fewer when the connection ends before.
+    func receive(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress?.advanced(by: filled), count - filled, 0) }
+            guard got > 0 else { break }
+            filled += got
+        }
+        return Array(bytes[..<filled])
+    }
+
+    /// Whether the connection has ended, in order or not, waiting for it.
+    func hasEnded() -> Bool {
+        var byte: UInt8 = 0
+        let got = recv(descriptor, &byte, 1, 0)
+        return got == 0 || (got < 0 && errno == ECONNRESET)
+    }
+
+    /// Whether the peer said that nothing more comes, waiting for it.
+    func hasEndedInOrder() -> Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, 0) == 0
+    }
+
+    /// Whether nothing has come and the connection stands.
+    func isQuiet() -> Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, CInt(truncatingIfNeeded: Int(MSG_DONTWAIT))) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+    }
+}

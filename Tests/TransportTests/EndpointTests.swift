@@ -1,0 +1,81 @@
+import Core
+import Foundation
+import Platform
+import TestSupport
+import Testing
+import Transport
+
+@Suite("Endpoints")
+struct EndpointTests {
+    @Test(
+        "An endpoint is read as host and port and written the same way",
+        arguments: [
+            ("localhost:7570", "localhost", 7570), ("127.0.0.1:0", "127.0.0.1", 0), ("[::1]:65535", "::1", 65535),
+            ("example.com:1", "example.com", 1), ("[fe80::1]:80", "fe80::1", 80),
+        ] as [(String, String, UInt16)])
+    func parsing(text: String, host: String, port: UInt16) throws {
+        let endpoint = try #require(Endpoint(text))
+        #expect(endpoint == Endpoint(host: host, port: port))
+        #expect(endpoint.description == text)
+    }
+
+    @Test(
+        "What is no endpoint is refused",
+        arguments: [
+            "", ":", "localhost", "localhost:", ":7570", "localhost:65536", "localhost:-1", "localhost:seven", "::1:7570",
+            "[]:7570", "[::1]", "localhost:75 70", "1:2:3",
+        ])
+    func refused(text: String) {
+        #expect(Endpoint(text) == nil)
+    }
+
+    @Test(
+        "Only names and addresses of this machine's loopback are loopback",
+        arguments: [
+            ("localhost", true), ("LocalHost", true), ("::1", true), ("127.0.0.1", true), ("127.255.0.9", true),
+            ("0.0.0.0", false), ("::", false), ("128.0.0.1", false), ("126.0.0.1", false), ("localhost.example.com", false),
+            ("127.0.0.1.example.com", false), ("192.168.1.1", false), ("", false), ("1.0.0.127", false),
+        ])
+    func loopback(host: String, isLoopback: Bool) {
+        #expect(Endpoint(host: host, port: 1).isLoopback == isLoopback)
+    }
+
+    @Test("A port where nobody listens is connection-refused")
+    func nobodyListens() throws {
+        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        close(listener.descriptor)
+        do throws(ServiceError) {
+            close(try Socket.connect(to: listener.endpoint, milliseconds: 5000))
+            Issue.record("the connection was made")
+        } catch {
+            #expect(error.code == .connectionRefused)
+            #expect(error.detail == UInt32(ECONNREFUSED))
+        }
+    }
+
+    @Test("A host that has no address is connection-refused")
+    func noSuchHost() {
+        do throws(ServiceError) {
+            close(try Socket.connect(to: Endpoint(host: "999.999.999.999", port: 1), milliseconds: 5000))
+            Issue.record("the connection was made")
+        } catch {
+            #expect(error.code == .connectionRefused)
+        }
+    }
+
+    @Test("A port that is taken can't be listened on")
+    func takenPort() throws {
+        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        defer { close(listener.descriptor) }
+        #expect(listener.endpoint.port != 0)
+        #expect(throws: SystemFailure.self) { try Socket.listen(on: listener.endpoint) }
+    }
+
+    @Test("All addresses of a name are listened on at the same port")
+    func samePort() throws {
+        let listeners = try Socket.listen(on: Endpoint(host: "localhost", port: 0))
+        defer { for listener in listeners { close(listener.descriptor) } }
+        #expect(Set(listeners.map(\.endpoint.port)).count == 1)
+        #expect(listeners.allSatisfy { $0.endpoint.isLoopback })
+    }
+}
