@@ -142,12 +142,19 @@ private final class ProofBench {
 }
 
 /// A request's body that stays where it is.
-private final class HeldBody: Sendable {
-    private let storage: [UInt8]
+///
+/// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
+private final class HeldBody: @unchecked Sendable {
+    private let storage: UnsafeMutableRawBufferPointer
 
     init(_ bytes: [UInt8]) {
-        storage = bytes
+        storage = .allocate(byteCount: bytes.count, alignment: 8)
+        storage.copyBytes(from: bytes)
     }
 
-    var bytes: UnsafeRawBufferPointer { storage.withUnsafeBytes { $0 } }
+    deinit {
+        storage.deallocate()
+    }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(storage) }
 }

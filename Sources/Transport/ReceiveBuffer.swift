@@ -29,29 +29,30 @@ package final class ReceiveBuffer: @unchecked Sendable {
 
 /// A received frame's bytes on their own: copied when they are few, so that the
 /// large buffer can be used again at once; otherwise the buffer itself, kept.
-package final class FrameBytes: Sendable {
+///
+/// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
+package final class FrameBytes: @unchecked Sendable {
     /// Frames up to this many bytes are copied.
     package static let copiedBytesMax = 16 << 10
 
-    private enum Storage: Sendable {
-        case copied([UInt8])
-        case shared(ReceiveBuffer, Range<Int>)
-    }
-
-    private let storage: Storage
+    private let buffer: ReceiveBuffer?
+    private let copy: UnsafeMutableRawBufferPointer?
+    /// The bytes, which stay where they are as long as this object lives.
+    package let bytes: UnsafeRawBufferPointer
 
     package init(_ buffer: ReceiveBuffer, _ range: Range<Int>) {
-        storage = range.count <= FrameBytes.copiedBytesMax
-            ? .copied(Array(buffer.bytes(range))) : .shared(buffer, range)
+        let received = buffer.bytes(range)
+        if range.count <= FrameBytes.copiedBytesMax {
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 8)
+            copy.copyMemory(from: received)
+            (self.buffer, self.copy, bytes) = (nil, copy, UnsafeRawBufferPointer(copy))
+        } else {
+            (self.buffer, copy, bytes) = (buffer, nil, received)
+        }
     }
 
-    /// The bytes, which stay where they are as long as this object lives.
-    package var bytes: UnsafeRawBufferPointer {
-        switch storage {
-        // An array that nobody changes keeps its storage; this object owns it.
-        case .copied(let array): array.withUnsafeBytes { $0 }
-        case .shared(let buffer, let range): buffer.bytes(range)
-        }
+    deinit {
+        copy?.deallocate()
     }
 }
 

@@ -51,7 +51,7 @@ PIPELINED = 8
 """Requests in flight."""
 SHOWN = 5
 """Wrong verdicts that a process prints."""
-FIELDS = ("public_key", "index", "inclusion_hashes", "signature", "data")
+FIELDS = ("public_key", "key_index", "inclusion_hashes", "signature", "data")
 INFO_HEADERS = {
     91: bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200"),
     59: bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200"),
@@ -98,7 +98,7 @@ class Outcome:
                 f"wrong: {verdict_name(came)} instead of {verdict_name(expected)}, collaboration {name}, "
                 f"changed: {case.change}\n"
                 f"  public key        {proof.public_key.hex()}\n"
-                f"  index             {proof.index}\n"
+                f"  index             {proof.key_index}\n"
                 f"  inclusion hashes  {' '.join(sibling.hex() for sibling in proof.inclusion_hashes)}\n"
                 f"  signature         {proof.signature.hex()} ({SignatureFormat(proof.signature_format).name})\n"
                 f"  data              {proof.data.hex()}"
@@ -115,13 +115,13 @@ def expected_verdict(proof: Proof, roots: AbstractSet[bytes], unspent: AbstractS
         return Verdict.GRANTED
     if not has_key_form(proof.public_key):
         return Verdict.BAD_KEY
-    if proof.index >= 1 << len(proof.inclusion_hashes):
+    if proof.key_index >= 1 << len(proof.inclusion_hashes):
         return Verdict.BAD_INDEX
     if not has_signature_form(proof):
         return Verdict.BAD_SIGNATURE_ENCODING
     if proof.data not in unspent:
         return Verdict.CHALLENGE_FORGED
-    if root_hash(proof.public_key, proof.index, proof.inclusion_hashes) not in roots:
+    if root_hash(proof.public_key, proof.key_index, proof.inclusion_hashes) not in roots:
         return Verdict.NOT_PARTICIPANT
     return Verdict.BAD_SIGNATURE
 
@@ -169,9 +169,9 @@ def changed(generator: random.Random, proof: Proof) -> tuple[Proof, str]:
     """The proof with one random byte of one random field changed, and which one."""
     name = generator.choice([name for name in FIELDS if name != "inclusion_hashes" or proof.inclusion_hashes])
     value = getattr(proof, name)
-    if name == "index":
+    if name == "key_index":
         data, position = changed_byte(generator, value.to_bytes(8, "little"))
-        return proof._replace(index=int.from_bytes(data, "little")), f"byte {position} of index"
+        return proof._replace(key_index=int.from_bytes(data, "little")), f"byte {position} of index"
     if name == "inclusion_hashes":
         number = generator.randrange(len(value))
         data, position = changed_byte(generator, value[number])
