@@ -58,7 +58,8 @@ let package = Package(
         layer("RootgateClient", ["Core", "Platform", "Wire", "Transport"]),
         layer("LoadHarness", ["COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport"]),
         program("rootgate", [
-            "Core", "Identity", "Signatures", "Verification", "Transport", "Server", "RootgateClient", "LoadHarness",
+            "Core", "Platform", "Identity", "Signatures", "Verification", "Transport", "Server", "RootgateClient",
+            "LoadHarness",
         ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",

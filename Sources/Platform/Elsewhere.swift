@@ -26,6 +26,17 @@ package enum System {
         return fcntl(descriptor, F_PREALLOCATE, &request) == -1 ? errno : 0
     }
 
+    /// Allows this process as many descriptors as the system lets it have without further rights. Returns
+    /// how many that are.
+    @discardableResult
+    package static func raiseDescriptorLimit() -> Int {
+        var limit = rlimit()
+        guard getrlimit(RLIMIT_NOFILE, &limit) == 0 else { return 0 }
+        limit.rlim_cur = min(limit.rlim_max, rlim_t(OPEN_MAX))
+        _ = setrlimit(RLIMIT_NOFILE, &limit)
+        return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
+    }
+
     /// Bytes of this process that are in memory now; 0 when unknown.
     package static var residentBytes: Int {
         var information = mach_task_basic_info()

@@ -60,6 +60,18 @@ package enum System {
         posix_fallocate(descriptor, 0, off_t(bytes))
     }
 
+    /// Allows this process as many descriptors as the system lets it have without further rights. Returns
+    /// how many that are.
+    @discardableResult
+    package static func raiseDescriptorLimit() -> Int {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return 0 }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(resource, &limit)
+        return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
+    }
+
     /// Bytes of this process that are in memory now; 0 when unknown.
     package static var residentBytes: Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import LoadHarness
+import Platform
 import RootgateClient
 import Synchronization
 
@@ -20,6 +21,7 @@ let loadCommand = Command(
     ]
 ) { arguments in
     let plan = try LoadPlan(arguments)
+    System.raiseDescriptorLimit()
     let client = try connect(try arguments.required("server"), arguments)
     defer { client.close() }
     guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }

@@ -1,6 +1,7 @@
 import Core
 import Dispatch
 import Foundation
+import Platform
 import Server
 import Synchronization
 import Transport
@@ -49,6 +50,11 @@ let serveCommand = Command(
     configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
 
+    let descriptors = System.raiseDescriptorLimit()
+    if descriptors < configuration.connectionsMax + 64 {
+        complain(
+            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) connections (ulimit -n)")
+    }
     let signals = TerminationSignals()
     let service = try Service(configuration, log: complain)
     printNow("rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")

@@ -55,4 +55,11 @@ struct SystemTests {
         #expect(failure.description == "open: \(String(cString: strerror(ENOENT)))")
         #expect(failure.number == ENOENT)
     }
+
+    @Test("The descriptor limit is raised to what the system allows, and stays there")
+    func descriptorLimit() {
+        let limit = System.raiseDescriptorLimit()
+        #expect(limit >= 256)
+        #expect(System.raiseDescriptorLimit() == limit)
+    }
 }
