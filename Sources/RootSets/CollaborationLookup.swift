@@ -40,7 +40,7 @@ package final class CollaborationLookup {
                 buckets[index] = UnsafeRawBufferPointer(start: nil, count: 0)
                 guard CollaborationIdentifier.isValid(names[index]) else { continue }
                 hashes[index] = snapshot.hash(of: names[index])
-                guard let bytes = try snapshot.bucketBytes(atOrAfter: hashes[index]) else { continue }
+                guard let (_, bytes) = try snapshot.bucketBytes(atOrAfter: hashes[index]) else { continue }
                 buckets[index] = bytes
                 // The directory of a full bucket takes two or three lines.
                 prefetch(bytes, from: 0, lines: 3)

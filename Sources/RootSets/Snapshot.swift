@@ -64,21 +64,10 @@ package struct Snapshot: ~Copyable {
 
     func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
 
-    /// The bytes of the first packed bucket whose bound is not below `hash`, not touched yet.
-    func bucketBytes(atOrAfter hash: UInt64) throws(StorageFailure) -> UnsafeRawBufferPointer? {
-        var hash = hash
-        var value = MDB_val()
-        let code = withUnsafeMutableBytes(of: &hash) { bytes in
-            var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
-            return mdb_cursor_get(transaction.packed, &key, &value, MDB_SET_RANGE)
-        }
-        if code == MDB_NOTFOUND { return nil }
-        try check(code, "looking up a collaboration")
-        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-    }
-
-    /// The first packed bucket whose bound is not below `hash`.
-    private func bucket(atOrAfter hash: UInt64) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+    /// The first packed bucket whose bound is not below `hash`: its bound, and its bytes, not touched yet.
+    func bucketBytes(
+        atOrAfter hash: UInt64
+    ) throws(StorageFailure) -> (bound: UInt64, bytes: UnsafeRawBufferPointer)? {
         var hash = hash
         var value = MDB_val()
         var key = MDB_val()
@@ -91,7 +80,13 @@ package struct Snapshot: ~Copyable {
         guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
             throw .damaged("a bucket's key is damaged")
         }
-        return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
+        return (bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+    }
+
+    /// The first packed bucket whose bound is not below `hash`.
+    private func bucket(atOrAfter hash: UInt64) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        guard let (bound, bytes) = try bucketBytes(atOrAfter: hash) else { return nil }
+        return (bound, try PackedBucket(bytes))
     }
 
     /// The collaboration of that identifier; `nil` when there is none.

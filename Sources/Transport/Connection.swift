@@ -68,7 +68,6 @@ package final class Connection: @unchecked Sendable {
     private var lingerEnd: UInt64?
     private var lacksMemory = false
     private var isClosed = false
-    private var isWriteWatched = false
     private var lastActivity: UInt64
     private var frameBegan: UInt64?
     private var stalledSince: UInt64?
