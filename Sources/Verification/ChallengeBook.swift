@@ -13,8 +13,8 @@ import Synchronization
 ///
 /// The numbers count up, so that the memory of spent challenges is a bit for
 /// each: 65,536 of them fill a segment of 8 KiB, and a segment goes when its
-/// last spent challenge has expired anyway. At its cap the memory refuses; it
-/// never forgets.
+/// last spent challenge has expired anyway, as soon as another segment begins.
+/// At its cap the memory refuses; it never forgets.
 package final class ChallengeBook: Sendable {
     /// Bytes of a challenge.
     package static let challengeBytes = 48
@@ -131,9 +131,8 @@ package final class ChallengeBook: Sendable {
             guard now <= token.expiry else { return .expired }
             let place = token.number / ChallengeBook.segmentBits
             if spent[place] == nil {
-                if spent.count >= segmentsMax {
-                    spent = spent.filter { $0.value.expiry >= now }
-                }
+                // Once for each 65,536 challenges, so that what is kept follows what is valid, not the cap.
+                for (place, segment) in spent where segment.expiry < now { spent[place] = nil }
                 guard spent.count < segmentsMax else { return .memoryFull }
             }
             let bit = Int(token.number % ChallengeBook.segmentBits)
