@@ -41,6 +41,15 @@ let package = Package(
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(name: "CLinux"),
 
+        // Kernels for wide vector units, in C. They are compiled with optimization in debug builds too, where
+        // they also check the bounds of what they compute.
+        .target(
+            name: "CKernels",
+            cSettings: [
+                .unsafeFlags(["-O2"], .when(configuration: .debug)),
+                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+            ]),
+
         // The gate, bottom-up.
         layer("Core"),
         layer("Platform", ["CLinux"]),

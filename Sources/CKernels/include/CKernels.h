@@ -1,0 +1,5 @@
+// Kernels for wide vector units. They allocate nothing, do no input or output, and keep no state.
+#pragma once
+
+#include "kernels.h"
+#include "p256.h"

@@ -1,0 +1,44 @@
+// The table of kernels: what there is, what processor each needs, and its functions. Dispatch, self-test, tests
+// and benchmarks all read this one.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "p256.h"
+
+/// What a processor (and its operating system) can do.
+enum {
+    /// SHA-NI, with SSSE3 and SSE4.1.
+    RG_CPU_SHA = 1,
+    /// AVX-512 F, BW, DQ and VL, with its registers saved by the operating system.
+    RG_CPU_AVX512 = 2,
+    /// AVX-512 IFMA and VBMI besides, and BMI2.
+    RG_CPU_AVX512IFMA = 4,
+};
+
+/// The features of this processor, as bits; 0 where there is no kernel for the architecture.
+uint32_t rg_cpu_features(void);
+
+/// The functions of one SHA-256 kernel (FIPS 180-4).
+typedef struct {
+    /// Messages in one step; what is left over costs as much as a whole step.
+    size_t width;
+    /// The digests, 32 bytes each, of `count` messages of 64 bytes that stand one after the other.
+    void (*nodes)(const uint8_t *children, uint8_t *digests, size_t count);
+    /// The digests of `count` messages of the same length, each at its own address.
+    void (*messages)(const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count);
+} rg_sha256_functions;
+
+/// One kernel. Exactly one kind of functions is there.
+typedef struct {
+    const char *name;
+    /// Features without which its functions must not be called.
+    uint32_t needs;
+    const rg_sha256_functions *sha256;
+    const rg_p256_functions *p256;
+} rg_kernel;
+
+/// All kernels that were compiled in, best first within each kind.
+extern const rg_kernel *const rg_kernels;
+extern const size_t rg_kernel_count;

@@ -1,0 +1,51 @@
+#include "include/CKernels.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#include "sha256/sha256.h"
+
+/// The extended control register that says which registers the operating system saves.
+__attribute__((target("xsave"))) static uint64_t saved_registers(void) { return __builtin_ia32_xgetbv(0); }
+
+uint32_t rg_cpu_features(void) {
+    uint32_t a, b, c, d, c1;
+    uint32_t features = 0;
+    if (!__get_cpuid(1, &a, &b, &c1, &d)) return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    if ((b & bit_SHA) && (c1 & bit_SSSE3) && (c1 & bit_SSE4_1)) features |= RG_CPU_SHA;
+    if (!(c1 & bit_OSXSAVE)) return features;
+    // SSE, AVX, the mask registers, and both halves of the ZMM registers.
+    const uint64_t needed = 0xe6;
+    if ((saved_registers() & needed) != needed) return features;
+    const uint32_t avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    if ((b & avx512) == avx512) {
+        features |= RG_CPU_AVX512;
+        if ((b & bit_AVX512IFMA) && (b & bit_BMI2) && (c & bit_AVX512VBMI)) features |= RG_CPU_AVX512IFMA;
+    }
+    return features;
+}
+
+extern const rg_p256_functions rg_p256_avx512ifma_one_group, rg_p256_avx512ifma_two_groups;
+
+static const rg_sha256_functions sha256_avx512 = {16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
+static const rg_sha256_functions sha256_shani = {2, rg_sha256_nodes_shani, rg_sha256_messages_shani};
+
+static const rg_kernel kernels[] = {
+    {"sha256-avx512", RG_CPU_AVX512, &sha256_avx512, 0},
+    {"sha256-shani", RG_CPU_SHA, &sha256_shani, 0},
+    {"p256-avx512ifma-x16", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_two_groups},
+    {"p256-avx512ifma-x8", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_one_group},
+};
+
+const rg_kernel *const rg_kernels = kernels;
+const size_t rg_kernel_count = sizeof kernels / sizeof kernels[0];
+
+#else
+
+uint32_t rg_cpu_features(void) { return 0; }
+
+const rg_kernel *const rg_kernels = 0;
+const size_t rg_kernel_count = 0;
+
+#endif

@@ -1,0 +1,16 @@
+// The P-256 kernels for AVX-512 IFMA: field -> scalar and group -> verify, as functions of the file that
+// includes this.
+#pragma once
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma clang attribute push(                                                              \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), \
+    apply_to = function)
+#include "verify.h"
+#pragma clang attribute pop

@@ -1,0 +1,467 @@
+// Verifying batches: from checks to outcomes.
+//
+//     scalars -> keys -> tables -> sums u1 G + u2 Q -> outcomes
+//
+// Valid means that the sum's x is r modulo n (FIPS 186-5, 6.4.2). Every lane for which the formulas might not
+// hold comes out undecided; nothing else does. All data are public, so nothing here is constant-time.
+#pragma once
+
+#include "../include/p256.h"
+#include "group.h"
+#include "scalar.h"
+
+enum { BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK };
+
+/// How a scalar's digits are spread over a table: digit s * columns + c takes row of subtable s, which holds
+/// odd multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
+typedef struct { int width, digits, columns; } Shape;
+
+/// A key seen for the first time: one subtable of 16 points, 255 doublings.
+static const Shape NEW_KEY = {5, 52, 52};
+/// A known key: 13 subtables of 16 points, 15 doublings.
+static const Shape KNOWN_KEY = {5, 52, 4};
+/// The generator: 20 subtables of 4,096 points, no doublings.
+static const Shape GENERATOR = {13, 20, 1};
+
+/// One block of checks on its way.
+typedef struct {
+    /// Scalars made odd, clean.
+    lanes u1[GROUPS][LIMBS], u2[GROUPS][LIMBS];
+    /// Lanes in which u1 and u2 took different signs.
+    __mmask8 opposed[GROUPS];
+    /// r as it came.
+    lanes r[GROUPS][LIMBS];
+    /// Lanes that hold a check whose r and s are from 1 to n - 1.
+    __mmask8 in_range[GROUPS];
+    /// Lanes whose key is none.
+    __mmask8 bad_key[GROUPS];
+    Affine key;
+    Chain chain;
+    /// A new key's rows, lane after lane.
+    uint64_t rows[BLOCK][CHAIN * ROW_WORDS] __attribute__((aligned(64)));
+} Block;
+
+typedef struct {
+    Block block[BLOCKS_MAX];
+    lanes inverse[BLOCKS_MAX * GROUPS][LIMBS], scratch[BLOCKS_MAX * GROUPS][LIMBS];
+} Workspace;
+
+STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
+
+/// The 32 big-endian bytes at every lane's address as clean limbs. Lanes whose address is 0 get zero.
+STEP void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
+    uint64_t words[4][LANES] __attribute__((aligned(64)));
+    for (int lane = 0; lane < LANES; lane++) for (int w = 0; w < 4; w++) {
+        uint64_t word = 0;
+        if (bytes_of_lane[lane]) memcpy(&word, bytes_of_lane[lane] + 24 - 8 * w, 8);
+        words[w][lane] = __builtin_bswap64(word);
+    }
+    lanes word[4];
+    for (int w = 0; w < 4; w++) word[w] = _mm512_load_si512(words[w]);
+    limbs_of_words(limb, word);
+}
+
+// MARK: Scalars
+
+/// u1 = e / s and u2 = r / s for all blocks, with one inversion. An s out of range counts as 1 here.
+UNIT void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
+    const int blocks = blocks_of(count);
+    lanes radix[LIMBS];
+    EACH_LIMB radix[i] = everywhere(N_SQUARED_RADIX[i]);
+    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
+        const uint8_t *r_bytes[LANES], *s_bytes[LANES];
+        for (int lane = 0; lane < LANES; lane++) {
+            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+            r_bytes[lane] = position < count ? checks[position].r : 0;
+            s_bytes[lane] = position < count ? checks[position].s : 0;
+        }
+        lanes s[LIMBS], *r = w->block[b].r[g];
+        load_integers(r, r_bytes);
+        load_integers(s, s_bytes);
+        const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
+        w->block[b].in_range[g] = in_range;
+        EACH_LIMB s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
+        montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
+    }
+    // No s is zero modulo n, so there is an inverse.
+    invert_many(w->inverse, blocks * GROUPS, w->scratch, &GROUP_ORDER);
+    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
+        Block *block = &w->block[b];
+        const uint8_t *digest[LANES];
+        for (int lane = 0; lane < LANES; lane++) {
+            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+            digest[lane] = position < count ? checks[position].digest : 0;
+        }
+        lanes e[LIMBS];
+        load_integers(e, digest);
+        montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
+        montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
+        block->opposed[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
+    }
+}
+
+// MARK: Keys
+
+/// x^3 - 3 x + b, clean, of clean x below 1.1 p.
+UNIT void curve_equation(Digits *r, const Digits *x) {
+    const Digits three = constant(P_THREE), b = constant(CURVE_B);
+    Digits factor = digits(add_p(subtract(square(x), sum_of(&three)), 1));
+    *r = clean_digits(add(product(&factor, x), sum_of(&b)));
+}
+
+/// r = a^(2^times).
+STEP void square_often(Digits *r, const Digits *a, int times) {
+    *r = *a;
+    for (int k = 0; k < times; k++) square_digits(r, r);
+}
+
+/// A square root of a where there is one: a^((p + 1) / 4), (p + 1) / 4 = 2^254 - 2^222 + 2^190 + 2^94.
+UNIT void square_root(Digits *root, const Digits *a) {
+    // a^(2^k - 1) for k = 1, 2, 4, 8, 16, 32; then the exponent is ((2^32 - 1) 2^32 + 1) 2^96 + 1, times 2^94.
+    Digits ones = *a, t;
+    for (int k = 1; k < 32; k *= 2) {
+        square_often(&t, &ones, k);
+        multiply(&ones, &ones, &t);
+    }
+    square_often(&t, &ones, 32);
+    multiply(&t, &t, a);
+    square_often(&t, &t, 96);
+    multiply(&t, &t, a);
+    square_often(root, &t, 94);
+}
+
+/// Loads the keys of a block, notes the bad ones and puts the generator in their place.
+UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
+    const uint8_t *x_bytes[BLOCK], *y_bytes[BLOCK];
+    __mmask8 compressed[GROUPS] = {0}, odd[GROUPS] = {0}, present[GROUPS] = {0}, any = 0;
+    for (int k = 0; k < BLOCK; k++) {
+        const uint8_t *point = points[k];
+        const __mmask8 bit = (__mmask8)(1u << k % LANES);
+        x_bytes[k] = point ? point + 1 : 0;
+        y_bytes[k] = point && point[0] == 4 ? point + 33 : 0;
+        if (!point) continue;
+        present[k / LANES] |= bit;
+        if (point[0] == 4) continue;
+        compressed[k / LANES] |= bit;
+        if (point[0] == 3) odd[k / LANES] |= bit;
+        any = 1;
+    }
+    Digits x, y, rhs, yy;
+    __mmask8 below[GROUPS], equal[GROUPS];
+    for (int g = 0; g < GROUPS; g++) {
+        load_integers(x.limb[g], x_bytes + g * LANES);
+        load_integers(y.limb[g], y_bytes + g * LANES);
+        below[g] = is_below(x.limb[g], P_LIMBS) & is_below(y.limb[g], P_LIMBS);
+    }
+    const Digits radix = constant(P_SQUARED_RADIX);
+    multiply_clean(&x, &x, &radix);
+    multiply_clean(&y, &y, &radix);
+    curve_equation(&rhs, &x);
+    if (any) {
+        // The root with the parity that the key names, where the key is compressed.
+        Digits root, plain;
+        const Digits one = {{{everywhere(1)}}};
+        Digits unit = constant(P_ONE);
+        EACH_GROUP EACH_LIMB unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
+        square_root(&root, &rhs);
+        multiply(&plain, &root, &unit);
+        canonical(&plain, &plain);
+        canonical(&root, &root);
+        EACH_GROUP {
+            const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], everywhere(1)) ^ odd[g];
+            lanes borrow = _mm512_setzero_si512();
+            EACH_LIMB {
+                const lanes d = plus(minus(everywhere(P_LIMBS[i]), root.limb[g][i]), borrow);
+                borrow = carry_of(d);
+                root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
+            }
+            EACH_LIMB y.limb[g][i] = _mm512_mask_mov_epi64(y.limb[g][i], compressed[g], root.limb[g][i]);
+        }
+    }
+    yy = digits(add_p(subtract(square(&y), sum_of(&rhs)), 3));
+    {
+        Digits r;
+        canonical(&r, &yy);
+        EACH_GROUP equal[g] = (__mmask8)~is_nonzero(r.limb[g]);
+    }
+    Sum doubled = sum_of(&y);
+    Digits y2 = clean_digits(add(doubled, doubled));
+    const Digits generator_x = constant(GENERATOR_X), generator_y = constant(GENERATOR_Y);
+    doubled = sum_of(&generator_y);
+    const Digits generator_y2 = clean_digits(add(doubled, doubled));
+    EACH_GROUP {
+        const __mmask8 good = below[g] & equal[g] & present[g];
+        block->bad_key[g] = present[g] & (__mmask8)~good;
+        EACH_LIMB {
+            block->key.x.limb[g][i] = _mm512_mask_mov_epi64(generator_x.limb[g][i], good, x.limb[g][i]);
+            block->key.y2.limb[g][i] = _mm512_mask_mov_epi64(generator_y2.limb[g][i], good, y2.limb[g][i]);
+        }
+    }
+}
+
+// MARK: Sums
+
+/// A point that is being summed, and the lanes in which its sign is flipped.
+typedef struct {
+    Point point;
+    __mmask8 flipped[GROUPS];
+} Accumulator;
+
+STEP void flip(Accumulator *a) { EACH_GROUP a->flipped[g] = (__mmask8)~a->flipped[g]; }
+
+STEP void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
+    __mmask8 mask[GROUPS];
+    EACH_GROUP mask[g] = negative[g] ^ a->flipped[g];
+    add_affine(&a->point, term, mask);
+    flip(a);
+}
+
+STEP void double_often(Accumulator *a, int times) {
+    for (int k = 0; k < times; k++) {
+        double_point(&a->point);
+        flip(a);
+    }
+}
+
+/// The table point for digit `place` of every lane, and its sign.
+STEP void digit_point(
+    Affine *term, __mmask8 negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
+    Shape shape) {
+    lanes address[GROUPS];
+    const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
+    EACH_GROUP {
+        lanes row;
+        negative[g] = odd_digit(&row, u[g], place, shape.width, shape.digits);
+        address[g] = plus(table[g], _mm512_slli_epi64(plus(row, everywhere(subtable)), 6));
+    }
+    load_rows(term, address);
+}
+
+/// Asks for the rows of a block before they are needed.
+STEP void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+    for (int place = 0; place < shape.digits; place++) {
+        const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
+        EACH_GROUP {
+            uint64_t at[LANES];
+            lanes row;
+            odd_digit(&row, u[g], place, shape.width, shape.digits);
+            _mm512_storeu_si512(at, plus(table[g], _mm512_slli_epi64(plus(row, everywhere(subtable)), 6)));
+            UNROLL for (int lane = 0; lane < LANES; lane++) __builtin_prefetch((const void *)at[lane]);
+        }
+    }
+}
+
+/// a += u G.
+UNIT void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
+    lanes table[GROUPS];
+    EACH_GROUP table[g] = everywhere((uint64_t)(uintptr_t)generator);
+    for (int place = 0; place < GENERATOR.digits; place++) {
+        Affine term;
+        __mmask8 negative[GROUPS];
+        digit_point(&term, negative, block->u1, table, place, GENERATOR);
+        EACH_GROUP negative[g] ^= block->opposed[g];
+        accumulate(a, &term, negative);
+    }
+}
+
+/// a = u2 Q of the keys whose tables stand at `table`.
+UNIT void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape) {
+    Affine term;
+    __mmask8 negative[GROUPS];
+    int column = shape.columns - 1, place = column;
+    digit_point(&term, negative, block->u2, table, place, shape);
+    set_affine(&a->point, &term);
+    EACH_GROUP a->flipped[g] = negative[g];
+    for (place += shape.columns;; place += shape.columns) {
+        while (place >= shape.digits) {
+            if (column == 0) return;
+            place = --column;
+            double_often(a, shape.width);
+        }
+        digit_point(&term, negative, block->u2, table, place, shape);
+        accumulate(a, &term, negative);
+    }
+}
+
+// MARK: Outcomes
+
+/// Compares the sums' x with r, and writes the outcomes of a block.
+UNIT void conclude(
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], size_t count, uint8_t *outcomes) {
+    Digits r, zz;
+    const Digits radix = constant(P_SQUARED_RADIX);
+    EACH_GROUP EACH_LIMB r.limb[g][i] = block->r[g][i];
+    multiply(&r, &r, &radix);
+    square_digits(&zz, &a->point.z);
+    const Digits difference = digits(add_p(subtract(a->point.x, product(&r, &zz)), 2));
+    __mmask8 equal[GROUPS], vanished[GROUPS];
+    is_zero(equal, &difference);
+    is_zero(vanished, &a->point.z);
+    EACH_GROUP {
+        const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
+        const __mmask8 undecided = vanished[g] | (ambiguous & (__mmask8)~equal[g]);
+        for (int lane = 0; lane < LANES; lane++) {
+            const size_t position = (size_t)(g * LANES + lane);
+            if (position >= count) return;
+            outcomes[position] = bad_key[g] >> lane & 1              ? RG_P256_BAD_KEY
+                                 : !(block->in_range[g] >> lane & 1) ? RG_P256_INVALID
+                                 : undecided >> lane & 1             ? RG_P256_UNDECIDED
+                                 : equal[g] >> lane & 1              ? RG_P256_VALID
+                                                                     : RG_P256_INVALID;
+        }
+    }
+}
+
+static void verify(
+    const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
+    Workspace *w = workspace;
+    const int blocks = blocks_of(count);
+    compute_scalars(w, checks, count);
+    for (int b = 0; b < blocks; b++) {
+        const uint8_t *points[BLOCK];
+        for (int k = 0; k < BLOCK; k++) {
+            const size_t position = (size_t)(b * BLOCK + k);
+            points[k] = position < count ? checks[position].point : 0;
+        }
+        Block *block = &w->block[b];
+        load_keys(block, points);
+        begin_chain(&block->chain, &block->key);
+        for (int k = 1; k < CHAIN; k++) extend_chain(&block->chain, k - 1, k);
+        Digits z;
+        canonical(&z, &block->chain.z);
+        memcpy(w->inverse[b * GROUPS], &z, sizeof z);
+    }
+    // The points are on the curve, whose order is prime: no small multiple of one vanishes, and no z.
+    invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
+    for (int b = 0; b < blocks; b++) {
+        Block *block = &w->block[b];
+        uint64_t *rows[BLOCK];
+        for (int k = 0; k < BLOCK; k++) rows[k] = block->rows[k];
+        Digits inverse;
+        memcpy(&inverse, w->inverse[b * GROUPS], sizeof inverse);
+        store_chain(&block->chain, &inverse, rows);
+
+        Accumulator sum;
+        lanes table[GROUPS], generators[GROUPS];
+        uint64_t address[BLOCK];
+        for (int k = 0; k < BLOCK; k++) address[k] = (uint64_t)(uintptr_t)block->rows[k];
+        EACH_GROUP {
+            table[g] = _mm512_loadu_si512(address + g * LANES);
+            generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+        }
+        prefetch_rows(block->u1, generators, GENERATOR);
+        multiply_key(&sum, block, table, NEW_KEY);
+        accumulate_generator(&sum, block, generator);
+        const size_t first = (size_t)b * BLOCK;
+        conclude(&sum, block, block->bad_key, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+    }
+}
+
+static void verify_known(
+    const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
+    void *workspace, uint8_t *outcomes) {
+    Workspace *w = workspace;
+    const int blocks = blocks_of(count);
+    static const __mmask8 none[GROUPS];
+    compute_scalars(w, checks, count);
+    lanes table[BLOCKS_MAX][GROUPS], generators[GROUPS];
+    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    for (int b = 0; b <= blocks; b++) {
+        if (b < blocks) {
+            // One block ahead of the arithmetic, so that the rows are there when it comes.
+            uint64_t address[BLOCK];
+            for (int k = 0; k < BLOCK; k++) {
+                const size_t position = (size_t)(b * BLOCK + k);
+                address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
+            }
+            EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
+            prefetch_rows(w->block[b].u2, table[b], KNOWN_KEY);
+            prefetch_rows(w->block[b].u1, generators, GENERATOR);
+        }
+        if (b == 0) continue;
+        Block *block = &w->block[b - 1];
+        Accumulator sum;
+        multiply_key(&sum, block, table[b - 1], KNOWN_KEY);
+        accumulate_generator(&sum, block, generator);
+        const size_t first = (size_t)(b - 1) * BLOCK;
+        conclude(&sum, block, none, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+    }
+}
+
+// MARK: Tables
+
+/// The odd multiples of the affine points, `rows` of them, for every lane that has a table; a multiple of CHAIN.
+/// False when an inversion was impossible.
+static int build_subtable(Chain *chain, const Affine *p, int rows, uint64_t *const table_of_lane[BLOCK]) {
+    begin_chain(chain, p);
+    for (int row = 0; row < rows; row += CHAIN) {
+        uint64_t *table[BLOCK];
+        for (int k = 0; k < BLOCK; k++) table[k] = table_of_lane[k] ? table_of_lane[k] + ROW_WORDS * row : 0;
+        if (row > 0) extend_chain(chain, CHAIN - 1, 0);
+        for (int k = 1; k < CHAIN; k++) extend_chain(chain, k - 1, k);
+        Digits inverse;
+        if (!invert_digits(&inverse, &chain->z)) return 0;
+        store_chain(chain, &inverse, table);
+    }
+    return 1;
+}
+
+/// Tables of the given shape for the affine points.
+static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const table_of_lane[BLOCK]) {
+    const int subtables = (shape.digits + shape.columns - 1) / shape.columns, rows = 1 << (shape.width - 1);
+    for (int s = 0; s < subtables; s++) {
+        uint64_t *table[BLOCK];
+        for (int k = 0; k < BLOCK; k++)
+            table[k] = table_of_lane[k] ? table_of_lane[k] + (size_t)ROW_WORDS * rows * s : 0;
+        if (!build_subtable(chain, p, rows, table)) return 0;
+        if (s == subtables - 1) break;
+        Accumulator a;
+        set_affine(&a.point, p);
+        EACH_GROUP a.flipped[g] = 0;
+        double_often(&a, shape.width * shape.columns);
+        Digits inverse, zz, zzz;
+        if (!invert_digits(&inverse, &a.point.z)) return 0;
+        square_digits(&zz, &inverse);
+        multiply(&zzz, &zz, &inverse);
+        multiply(&p->x, &a.point.x_digits, &zz);
+        multiply(&p->y2, &a.point.v_digits, &zzz);
+        canonical(&p->x, &p->x);
+        canonical(&p->y2, &p->y2);
+        // An odd number of doublings left the sign flipped.
+        if (a.flipped[0]) {
+            const Digits zero = {0};
+            p->y2 = difference(&zero, &p->y2, 0);
+            canonical(&p->y2, &p->y2);
+        }
+    }
+    return 1;
+}
+
+static void build_generator(uint64_t *generator, void *workspace) {
+    Workspace *w = workspace;
+    Affine p;
+    p.x = constant(GENERATOR_X);
+    const Digits y = constant(GENERATOR_Y);
+    p.y2 = clean_digits(add(sum_of(&y), sum_of(&y)));
+    canonical(&p.y2, &p.y2);
+    uint64_t *table_of_lane[BLOCK] = {generator};
+    build_tables(&w->block[0].chain, &p, GENERATOR, table_of_lane);
+}
+
+static int build_known(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace) {
+    Workspace *w = workspace;
+    for (size_t first = 0; first < count; first += BLOCK) {
+        const uint8_t *own[BLOCK];
+        uint64_t *table_of_lane[BLOCK];
+        for (int k = 0; k < BLOCK; k++) {
+            const size_t position = first + (size_t)k;
+            own[k] = position < count ? points[position] : 0;
+            table_of_lane[k] = position < count ? tables[position] : 0;
+        }
+        Block *block = &w->block[0];
+        load_keys(block, own);
+        EACH_GROUP if (block->bad_key[g]) return 0;
+        if (!build_tables(&block->chain, &block->key, KNOWN_KEY, table_of_lane)) return 0;
+    }
+    return 1;
+}
