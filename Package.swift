@@ -53,22 +53,23 @@ let package = Package(
         // The gate, bottom-up.
         layer("Core"),
         layer("Platform", ["CLinux"]),
-        layer("Hashing", ["COpenSSL", "Core"]),
+        layer("Kernels", ["CKernels"]),
+        layer("Hashing", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Merkle", ["Core", "Hashing"]),
-        layer("Signatures", ["COpenSSL", "Core"]),
+        layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         layer("RootSets", ["CLMDB", "Core", "Platform"]),
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
-        layer("Server", ["Core", "Platform", "RootSets", "Verification", "Wire", "Transport"]),
+        layer("Server", ["Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport"]),
 
         // What talks to it.
         layer("RootgateClient", ["Core", "Platform", "Wire", "Transport"]),
         layer("LoadHarness", ["COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport"]),
         program("rootgate", [
-            "Core", "Platform", "Identity", "Signatures", "Verification", "Transport", "Server", "RootgateClient",
-            "LoadHarness",
+            "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport", "Server",
+            "RootgateClient", "LoadHarness",
         ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",

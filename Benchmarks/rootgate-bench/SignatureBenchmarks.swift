@@ -12,7 +12,7 @@ let signatureBenchmarks = [
             return (point: key.uncompressedPoint, scalars: try key.sign(digest), digest: digest)
         }
         let points = signed.flatMap(\.point)
-        let verifier = try SignatureVerifier()
+        let verifier = try SignatureVerifier(SignatureEngine(SignatureEngine.Configuration()))
         var outcomes = [SignatureOutcome](repeating: .invalid, count: 256)
         let material = try BareVerification.Material()
         let rounds = try points.withUnsafeBytes { points in

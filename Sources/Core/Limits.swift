@@ -79,6 +79,11 @@ public enum Limits {
     /// Proofs that a worker takes from one connection before it looks at the next one.
     public static let proofsPerTurn = 32
 
+    /// Outcomes that may wait to be verified again by libcrypto; then a sample is left out.
+    public static let crossChecksQueuedMax = 1024
+    /// Keys that may wait for their tables; then an offer is passed over.
+    public static let knownKeysQueuedMax = 1024
+
     // MARK: Storage
 
     /// Mutations, and bytes of mutations, that one commit may carry.

@@ -1,5 +1,5 @@
 package import Core
-import Hashing
+package import Hashing
 
 /// From proofs to root hashes. Apple, "Adding custom collaboration to your app",
 /// section "Verify participant access".
@@ -10,23 +10,6 @@ package enum RootHash {
         levels >= 64 || index >> UInt64(levels) == 0
     }
 
-    /// The root hash that each selected proof leads to.
-    ///
-    /// - `proofs`: shapes checked (at most 32 siblings, the index fits).
-    /// - `selection`: positions in `proofs`; only these are read.
-    /// - `roots`: as long as `proofs`; only the selected positions are written.
-    package static func compute(
-        of proofs: UnsafeBufferPointer<BorrowedProof>, selection: UnsafeBufferPointer<Int>,
-        into roots: UnsafeMutableBufferPointer<Digest>
-    ) {
-        for position in selection {
-            let proof = proofs[position]
-            roots[position] = climb(
-                from: SHA256.hash(proof.publicKey), index: proof.publicKeyIndex,
-                siblings: proof.inclusionHashes, count: proof.inclusionHashCount)
-        }
-    }
-
     /// The root above `leaf`: at an even position the local digest is on the left, at an odd one on the
     /// right, and the position halves with every level.
     ///
@@ -35,19 +18,123 @@ package enum RootHash {
         from leaf: Digest, index: UInt64, siblings: UnsafeRawPointer?, count: Int
     ) -> Digest {
         withUnsafeTemporaryAllocation(byteCount: 2 * Digest.byteCount, alignment: 16) { children in
-            guard count > 0, let siblings, let left = children.baseAddress else { return leaf }
-            let right = left + Digest.byteCount
+            guard count > 0, let siblings, let pair = children.baseAddress else { return leaf }
             var local = leaf
-            var index = index
             for level in 0..<count {
-                let sibling = siblings + level * Digest.byteCount
-                let isRight = index & 1 == 1
-                (isRight ? left : right).copyMemory(from: sibling, byteCount: Digest.byteCount)
-                local.store(to: isRight ? right : left)
-                local = SHA256.node(at: left)
-                index >>= 1
+                pairUp(local, siblings + level * Digest.byteCount, isRight: index >> UInt64(level) & 1 == 1, at: pair)
+                local = SHA256.node(at: pair)
             }
             return local
         }
+    }
+
+    /// Writes the 64 bytes below the next node to `pair`.
+    @inline(__always)
+    fileprivate static func pairUp(
+        _ local: Digest, _ sibling: UnsafeRawPointer, isRight: Bool, at pair: UnsafeMutableRawPointer
+    ) {
+        local.store(to: pair + (isRight ? Digest.byteCount : 0))
+        Digest(at: sibling).store(to: pair + (isRight ? 0 : Digest.byteCount))
+    }
+}
+
+/// Computes the roots of whole batches: the leaves of all proofs first, then level after level, so that the
+/// hashes of many proofs share the lanes of a kernel. Proofs of different depths mix.
+///
+/// Works in memory of its own, so one serves one thread at a time.
+package final class RootHasher {
+    private let hashing: BatchHashing
+    private let capacity: Int
+    private let positions: UnsafeMutablePointer<Int>
+    /// Whose message or node stands at each place of the buffers below.
+    private let owners: UnsafeMutablePointer<Int>
+    private let messages: UnsafeMutablePointer<UnsafePointer<UInt8>?>
+    private let children: UnsafeMutableRawPointer
+    private let digests: UnsafeMutablePointer<Digest>
+
+    /// `capacity`: proofs in a batch, at most.
+    package init(capacity: Int, hashing: BatchHashing = .standard) {
+        self.hashing = hashing
+        self.capacity = capacity
+        positions = .allocate(capacity: capacity)
+        owners = .allocate(capacity: capacity)
+        messages = .allocate(capacity: capacity)
+        children = .allocate(byteCount: capacity * 2 * Digest.byteCount, alignment: 64)
+        digests = .allocate(capacity: capacity)
+        digests.initialize(repeating: .zero, count: capacity)
+    }
+
+    deinit {
+        positions.deallocate()
+        owners.deallocate()
+        messages.deallocate()
+        children.deallocate()
+        digests.deallocate()
+    }
+
+    /// The root hash that each selected proof leads to.
+    ///
+    /// - `proofs`: shapes checked (at most 32 siblings, the index fits).
+    /// - `selection`: positions in `proofs`, at most `capacity`; only these are read.
+    /// - `roots`: as long as `proofs`; only the selected positions are written.
+    package func compute(
+        of proofs: UnsafeBufferPointer<BorrowedProof>, selection: UnsafeBufferPointer<Int>,
+        into roots: UnsafeMutableBufferPointer<Digest>
+    ) {
+        precondition(selection.count <= capacity)
+        hash(selection, into: roots) { proofs[$0].publicKey }
+        var level = 0
+        while climb(proofs, selection, roots, level) { level += 1 }
+    }
+
+    /// The SHA-256 of a message for each selected position, those of equal length together.
+    package func hash(
+        _ selection: UnsafeBufferPointer<Int>, into results: UnsafeMutableBufferPointer<Digest>,
+        of message: (Int) -> UnsafeRawBufferPointer
+    ) {
+        precondition(selection.count <= capacity)
+        // Those that are still to do stand at the front of `positions`.
+        var left = selection.count
+        for index in 0..<left { positions[index] = selection[index] }
+        while left > 0 {
+            let length = message(positions[0]).count
+            var taken = 0
+            var kept = 0
+            for index in 0..<left {
+                let position = positions[index]
+                let bytes = message(position)
+                if bytes.count == length {
+                    messages[taken] = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                    owners[taken] = position
+                    taken += 1
+                } else {
+                    positions[kept] = position
+                    kept += 1
+                }
+            }
+            hashing.hash(UnsafeBufferPointer(start: messages, count: taken), length: length, into: digests)
+            for index in 0..<taken { results[owners[index]] = digests[index] }
+            left = kept
+        }
+    }
+
+    /// One level up for every proof that goes on; false when none does.
+    private func climb(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, _ selection: UnsafeBufferPointer<Int>,
+        _ roots: UnsafeMutableBufferPointer<Digest>, _ level: Int
+    ) -> Bool {
+        var count = 0
+        for position in selection where proofs[position].inclusionHashCount > level {
+            let proof = proofs[position]
+            RootHash.pairUp(
+                roots[position], proof.inclusionHashes + level * Digest.byteCount,
+                isRight: proof.publicKeyIndex >> UInt64(level) & 1 == 1, at: children + count * 2 * Digest.byteCount)
+            owners[count] = position
+            count += 1
+        }
+        guard count > 0 else { return false }
+        hashing.nodes(at: children, count: count, into: digests)
+        for index in 0..<count { roots[owners[index]] = digests[index] }
+        return true
     }
 }

@@ -21,6 +21,12 @@ package struct Configuration: Sendable {
     package var replayBytesMax = 64 << 20
     /// Device nonces remembered at once.
     package var noncesMax = 1 << 20
+    /// Whether vector kernels verify signatures, where the processor has what they need; else libcrypto does.
+    package var usesSignatureKernels = true
+    /// Bytes of memory for tables of known keys; 0 for none.
+    package var knownKeyBytesMax = 256 << 20
+    /// One outcome of a kernel in so many is verified again by libcrypto; 0 for none but the first batch.
+    package var crossCheckInterval = 4096
     package var idleSeconds: UInt64 = 300
     /// How long a peer may take for one frame, or leave answers unread.
     package var stallSeconds: UInt64 = 30

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import Platform
 import RootSets
+import Signatures
 import Synchronization
 package import Transport
 package import Verification
@@ -49,7 +50,8 @@ package final class Service: Sendable {
             challenges: ChallengeBook(
                 validMilliseconds: configuration.challengeSeconds * 1000,
                 replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
-            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock))
+            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
+            signatures: SignatureEngine(configuration.signatures, log: log))
         // Its workers live on the event loops.
         pool = try WorkerPool(gate, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         let sockets: Sockets
@@ -98,5 +100,15 @@ package final class Service: Sendable {
             gate.rootSets.close()
         }
         return isDrained ? .drained : .forced
+    }
+}
+
+extension Configuration {
+    fileprivate var signatures: SignatureEngine.Configuration {
+        var signatures = SignatureEngine.Configuration()
+        signatures.usesKernels = usesSignatureKernels
+        signatures.knownKeyBytesMax = knownKeyBytesMax
+        signatures.sampleInterval = crossCheckInterval
+        return signatures
     }
 }

@@ -1,6 +1,9 @@
 import Core
+import Hashing
+import Kernels
 import Platform
 import RootSets
+import Signatures
 import Synchronization
 import Verification
 
@@ -26,6 +29,7 @@ final class StatisticsSource: Sendable {
     func figures(storage: StorageStatistics) -> [(name: String, value: UInt64)] {
         let challenges = gate.challenges.statistics
         let commits = gate.rootSets.commitCounts
+        let signatures = gate.signatures.statistics
         var figures: [(name: String, value: UInt64)] = [
             ("uptime-milliseconds", clock.milliseconds - started),
             ("resident-bytes", UInt64(System.residentBytes)),
@@ -47,7 +51,17 @@ final class StatisticsSource: Sendable {
             ("challenges-issued", challenges.issued),
             ("replay-memory-bytes", UInt64(challenges.replayBytes)),
             ("nonces-remembered", UInt64(gate.nonces.count)),
+            ("known-keys", UInt64(signatures.knownKeys)),
+            ("known-key-bytes", UInt64(signatures.knownKeyBytes)),
+            ("known-key-hits", signatures.knownKeyHits),
+            ("cross-checks", signatures.crossChecks),
+            ("cross-checks-skipped", signatures.skippedChecks),
+            ("cross-check-disagreements", signatures.disagreements),
         ]
+        let inUse = Set(gate.signatures.kernelNames + BatchHashing.standard.kernelNames)
+        for kernel in Kernel.all {
+            figures.append(("kernel-" + kernel.name, inUse.contains(kernel.name) ? 1 : 0))
+        }
         for (verdict, count) in pool.verdictCounts {
             figures.append(("verdict-" + verdict.name, count))
         }

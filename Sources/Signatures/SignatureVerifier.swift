@@ -1,62 +1,40 @@
-import COpenSSL
+import CKernels
 package import Core
 
-/// One signature to verify.
-package struct SignatureCheck {
-    /// An X9.63 point of 33 or 65 bytes, as `PublicKeyEncoding.point` returns it; borrowed.
-    package var point: UnsafeRawBufferPointer
-    package var scalars: ScalarPair
-    /// SHA-256 of the signed data.
-    package var digest: Digest
-
-    package init(point: UnsafeRawBufferPointer, scalars: ScalarPair, digest: Digest) {
-        self.point = point
-        self.scalars = scalars
-        self.digest = digest
-    }
-}
-
-package enum SignatureOutcome: UInt8, Sendable {
-    case valid
-    case invalid
-    /// The point is not on the curve.
-    case badKey
-}
-
-/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) through
-/// libcrypto. High s is valid.
+/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) with what its engine has: kernels and the
+/// tables of known keys, or libcrypto. The outcomes are the same. High s is valid.
 ///
-/// Everything libcrypto needs is made once and used again for every signature,
-/// so one verifier serves one thread at a time: each worker has its own.
+/// Works in memory of its own, made once, so one verifier serves one thread at a time: each worker has its own.
 package final class SignatureVerifier {
-    private let key: OpaquePointer
-    private let signature: OpaquePointer
-    /// Owned by `signature`.
-    private let r: OpaquePointer
-    /// Owned by `signature`.
-    private let s: OpaquePointer
-    private let context: OpaquePointer
+    private let engine: SignatureEngine
+    private let libcrypto: LibcryptoVerifier
+    private let reader: KnownKeys.Reader?
+    private let workspace: UnsafeMutableRawPointer?
+    private let new: KernelBatch
+    private let known: KernelBatch
+    /// Of each check of the last batch, whether its key had a table.
+    private var usedTable: [Bool] = []
+    /// Checks until the next one that is sampled for the cross-check.
+    private var untilSample: Int
 
+    /// `engine`: shared by all verifiers of a service.
+    ///
     /// Throws `internalFault` when libcrypto can't allocate.
-    package init() throws(ServiceError) {
-        guard let key = EC_KEY_new_by_curve_name(NID_X9_62_prime256v1) else { throw libcryptoFault("make a key") }
-        guard let signature = ECDSA_SIG_new(), let r = BN_new(), let s = BN_new(), let context = BN_CTX_new(),
-            ECDSA_SIG_set0(signature, r, s) == 1
-        else {
-            EC_KEY_free(key)
-            throw libcryptoFault("make a signature")
+    package init(_ engine: SignatureEngine = .libcrypto) throws(ServiceError) {
+        self.engine = engine
+        libcrypto = try LibcryptoVerifier()
+        reader = engine.knownKeys?.makeReader()
+        workspace = engine.kernel.map {
+            UnsafeMutableRawPointer.allocate(
+                byteCount: $0.workspaceBytes, alignment: RG_P256_ALIGNMENT)
         }
-        self.key = key
-        self.signature = signature
-        self.r = r
-        self.s = s
-        self.context = context
+        new = KernelBatch()
+        known = KernelBatch()
+        untilSample = engine.sampleInterval
     }
 
     deinit {
-        BN_CTX_free(context)
-        ECDSA_SIG_free(signature)
-        EC_KEY_free(key)
+        workspace?.deallocate()
     }
 
     /// Writes the outcome of every check; `outcomes` is at least as long as `checks`.
@@ -66,49 +44,135 @@ package final class SignatureVerifier {
         _ checks: UnsafeBufferPointer<SignatureCheck>, into outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
         precondition(outcomes.count >= checks.count)
-        for index in checks.indices {
-            outcomes[index] = try verify(checks[index])
+        guard let kernel = engine.kernelInUse, let workspace else {
+            for index in checks.indices { outcomes[index] = try libcrypto.verify(checks[index]) }
+            return
         }
+        reader?.begin()
+        defer { reader?.end() }
+        if usedTable.count < checks.count { usedTable = [Bool](repeating: false, count: checks.count) }
+        let hasKnown = engine.knownKeys.map { !$0.isEmpty } ?? false
+        for index in checks.indices {
+            if hasKnown, let table = engine.knownKeys?.table(of: checks[index].point) {
+                known.append(checks[index], at: index, table: table)
+                usedTable[index] = true
+                if known.isFull { try run(known, kernel, workspace, checks, outcomes) }
+            } else {
+                new.append(checks[index], at: index)
+                usedTable[index] = false
+                if new.isFull { try run(new, kernel, workspace, checks, outcomes) }
+            }
+        }
+        if !known.isEmpty { try run(known, kernel, workspace, checks, outcomes) }
+        if !new.isEmpty { try run(new, kernel, workspace, checks, outcomes) }
+        sample(checks, outcomes)
     }
 
     /// The outcome of one check. Throws as the batch does.
     package func verify(_ check: SignatureCheck) throws(ServiceError) -> SignatureOutcome {
-        let point = check.point
-        // Reuses the point that the key already has. Rejects coordinates not below p and points off the
-        // curve; hybrid encodings and infinity never get here.
-        guard EC_KEY_oct2key(key, point.baseAddress?.assumingMemoryBound(to: UInt8.self), point.count, context) == 1
-        else {
-            try drainErrors()
-            return .badKey
-        }
-        let answer = withUnsafeBytes(of: check.digest) { digest in
-            withUnsafeBytes(of: check.scalars) { scalars in
-                let bytes = scalars.bindMemory(to: UInt8.self)
-                BN_bin2bn(bytes.baseAddress, 32, r)
-                BN_bin2bn(bytes.baseAddress?.advanced(by: 32), 32, s)
-                return ECDSA_do_verify(
-                    digest.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(digest.count), signature, key)
+        var outcome = SignatureOutcome.invalid
+        try withUnsafePointer(to: check) { check throws(ServiceError) in
+            try withUnsafeMutablePointer(to: &outcome) { outcome throws(ServiceError) in
+                try verify(
+                    UnsafeBufferPointer(start: check, count: 1),
+                    into: UnsafeMutableBufferPointer(start: outcome, count: 1))
             }
         }
-        if answer == 1 { return .valid }
-        // 0 is a signature that does not verify; -1 also stands for a sum at infinity, which a forger can
-        // bring about, so only an allocation failure is the service's own fault.
-        try drainErrors()
-        return .invalid
+        return outcome
     }
 
-    /// Empties this thread's error queue, so that no later call reads what is not its own.
-    private func drainErrors() throws(ServiceError) {
-        var outOfMemory = false
-        while case let error = ERR_get_error(), error != 0 {
-            outOfMemory = outOfMemory || error & 0x7f_ffff == UInt(ERR_R_MALLOC_FAILURE)
+    /// Whether the key of a check of the last batch was known. (Without kernels none is, and none can become so.)
+    package func wasKnown(_ index: Int) -> Bool {
+        engine.knownKeys == nil || usedTable.indices.contains(index) && usedTable[index]
+    }
+
+    /// Says that a proof by a key that was not known was granted: keys that come again get a table.
+    package func granted(_ point: UnsafeRawBufferPointer) {
+        engine.knownKeys?.offer(point)
+    }
+
+    /// Runs a batch through a kernel and empties it. What the kernel leaves undecided goes to libcrypto.
+    private func run(
+        _ batch: KernelBatch, _ kernel: SignatureKernel, _ workspace: UnsafeMutableRawPointer,
+        _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
+    ) throws(ServiceError) {
+        defer { batch.count = 0 }
+        kernel.verify(batch, workspace: workspace)
+        for place in 0..<batch.count {
+            let position = batch.positions[place]
+            switch batch.outcomes[place] {
+            case UInt8(RG_P256_VALID.rawValue): outcomes[position] = .valid
+            case UInt8(RG_P256_INVALID.rawValue): outcomes[position] = .invalid
+            case UInt8(RG_P256_BAD_KEY.rawValue): outcomes[position] = .badKey
+            default: outcomes[position] = try libcrypto.verify(checks[position])
+            }
         }
-        if outOfMemory { throw ServiceError(.internalFault, "libcrypto is out of memory") }
+    }
+
+    /// Sends the service's first outcomes, and one in so many of the later ones, to be checked again.
+    private func sample(
+        _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
+    ) {
+        if engine.takesFirstBatch() {
+            for index in checks.indices { engine.crossCheck(checks[index], outcomes[index]) }
+            return
+        }
+        guard engine.sampleInterval > 0 else { return }
+        untilSample -= checks.count
+        while untilSample <= 0 {
+            let index = checks.count - 1 + untilSample
+            if checks.indices.contains(index) { engine.crossCheck(checks[index], outcomes[index]) }
+            untilSample += engine.sampleInterval
+        }
     }
 }
 
-/// An `internalFault` that says what libcrypto could not do; empties the error queue.
-func libcryptoFault(_ action: String) -> ServiceError {
-    ERR_clear_error()
-    return ServiceError(.internalFault, "libcrypto could not \(action)")
+/// Checks on their way into a kernel, and what came out.
+final class KernelBatch {
+    static let capacity = RG_P256_BATCH_MAX
+
+    let checks: UnsafeMutablePointer<rg_p256_check>
+    let tables: UnsafeMutablePointer<UnsafePointer<UInt64>?>
+    let outcomes: UnsafeMutablePointer<UInt8>
+    /// Where in the caller's batch each check stands.
+    let positions: UnsafeMutablePointer<Int>
+    var count = 0
+    /// Whether the keys have tables.
+    private(set) var isKnown = false
+
+    init() {
+        checks = .allocate(capacity: KernelBatch.capacity)
+        checks.initialize(repeating: rg_p256_check(), count: KernelBatch.capacity)
+        tables = .allocate(capacity: KernelBatch.capacity)
+        tables.initialize(repeating: nil, count: KernelBatch.capacity)
+        outcomes = .allocate(capacity: KernelBatch.capacity)
+        outcomes.initialize(repeating: 0, count: KernelBatch.capacity)
+        positions = .allocate(capacity: KernelBatch.capacity)
+    }
+
+    deinit {
+        checks.deallocate()
+        tables.deallocate()
+        outcomes.deallocate()
+        positions.deallocate()
+    }
+
+    var isFull: Bool { count == KernelBatch.capacity }
+    var isEmpty: Bool { count == 0 }
+
+    /// Copies what the kernel needs; the point stays where it is. All or none of a batch have a table.
+    func append(_ check: SignatureCheck, at position: Int, table: UnsafePointer<UInt64>? = nil) {
+        checks[count].point = check.point.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        withUnsafeBytes(of: check.scalars) { scalars in
+            withUnsafeMutableBytes(of: &checks[count].r) { $0.copyBytes(from: scalars[..<32]) }
+            withUnsafeMutableBytes(of: &checks[count].s) { $0.copyBytes(from: scalars[32...]) }
+        }
+        check.digest.withUnsafeBytes { digest in
+            withUnsafeMutableBytes(of: &checks[count].digest) { $0.copyBytes(from: digest) }
+        }
+        tables[count] = table
+        positions[count] = position
+        isKnown = table != nil
+        count += 1
+    }
 }

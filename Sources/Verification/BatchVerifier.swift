@@ -2,18 +2,22 @@ package import Core
 import Hashing
 import Merkle
 package import RootSets
-import Signatures
+package import Signatures
 
 /// What all verifiers of a service share.
 package struct Gate: Sendable {
     package let rootSets: RootSets
     package let challenges: ChallengeBook
     package let nonces: NonceMemory
+    package let signatures: SignatureEngine
 
-    package init(rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory) {
+    package init(
+        rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto
+    ) {
         self.rootSets = rootSets
         self.challenges = challenges
         self.nonces = nonces
+        self.signatures = signatures
     }
 }
 
@@ -40,6 +44,9 @@ package final class BatchVerifier {
     private var survivors: UnsafeMutableBufferPointer<Int>
     private var survivorCount = 0
     private let lookup = CollaborationLookup()
+    private let hasher = RootHasher(capacity: BatchVerifier.capacity)
+    /// SHA-256 of the signed data of each survivor.
+    private let dataDigests: UnsafeMutableBufferPointer<Digest>
     /// The different collaborations of the survivors, in runs, and what was found of each.
     private let names: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
     private let found: UnsafeMutableBufferPointer<CollaborationView?>
@@ -49,6 +56,8 @@ package final class BatchVerifier {
     private let scalars: UnsafeMutableBufferPointer<ScalarPair>
     private let checks: UnsafeMutableBufferPointer<SignatureCheck>
     private let outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
+    /// Whether the survivor's key had a table already.
+    private let isKnown: UnsafeMutableBufferPointer<Bool>
 
     /// Proofs in a batch, at most.
     package static let capacity = Limits.proofsPerPassMax
@@ -56,7 +65,7 @@ package final class BatchVerifier {
     /// Throws `internalFault` when libcrypto can't allocate.
     package init(_ gate: Gate) throws(ServiceError) {
         self.gate = gate
-        signatures = try SignatureVerifier()
+        signatures = try SignatureVerifier(gate.signatures)
         let capacity = BatchVerifier.capacity
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         func scratch<T>(_ initial: T) -> UnsafeMutableBufferPointer<T> {
@@ -71,8 +80,10 @@ package final class BatchVerifier {
         freshness = scratch(.none)
         points = scratch(nothing)
         scalars = scratch(ScalarPair())
+        dataDigests = scratch(.zero)
         checks = scratch(SignatureCheck(point: nothing, scalars: ScalarPair(), digest: .zero))
         outcomes = scratch(.invalid)
+        isKnown = scratch(false)
     }
 
     deinit {
@@ -84,8 +95,10 @@ package final class BatchVerifier {
         freshness.deallocate()
         points.deallocate()
         scalars.deallocate()
+        dataDigests.deallocate()
         checks.deallocate()
         outcomes.deallocate()
+        isKnown.deallocate()
     }
 
     /// The verdict of every signed proof, and its root hash where one was computed (else zero).
@@ -107,6 +120,7 @@ package final class BatchVerifier {
         try filterSigned(proofs, verdicts)
         filter(proofs, verdicts) { verifier, position in verifier.spend(position) }
         settle(as: .granted, verdicts)
+        for position in selection where !isKnown[position] { signatures.granted(points[position]) }
     }
 
     /// The verdict of every proof without looking at a signature: the root hash and its membership only.
@@ -239,8 +253,7 @@ package final class BatchVerifier {
     private func computeRoots(
         of proofs: UnsafeBufferPointer<BorrowedProof>, into roots: UnsafeMutableBufferPointer<Digest>
     ) {
-        RootHash.compute(
-            of: proofs, selection: UnsafeBufferPointer(rebasing: survivors[..<survivorCount]), into: roots)
+        hasher.compute(of: proofs, selection: selection, into: roots)
     }
 
     private func filterMembers(
@@ -260,13 +273,17 @@ package final class BatchVerifier {
         survivorCount = kept
     }
 
+    /// The positions of the survivors.
+    private var selection: UnsafeBufferPointer<Int> { UnsafeBufferPointer(rebasing: survivors[..<survivorCount]) }
+
     private func filterSigned(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) throws(ServiceError) {
+        hasher.hash(selection, into: dataDigests) { proofs[$0].data }
         for index in 0..<survivorCount {
             let position = survivors[index]
             checks[index] = SignatureCheck(
-                point: points[position], scalars: scalars[position], digest: SHA256.hash(proofs[position].data))
+                point: points[position], scalars: scalars[position], digest: dataDigests[position])
         }
         try signatures.verify(
             UnsafeBufferPointer(rebasing: checks[..<survivorCount]),
@@ -276,6 +293,7 @@ package final class BatchVerifier {
             let position = survivors[index]
             switch outcomes[index] {
             case .valid:
+                isKnown[position] = signatures.wasKnown(index)
                 survivors[kept] = position
                 kept += 1
             case .invalid: verdicts[position] = .badSignature

@@ -1,7 +1,10 @@
 import Core
 import Foundation
+import Hashing
+import Kernels
 import RootgateClient
 import Server
+import Signatures
 
 let rootsCommand = Command(
     "roots", operands: "add|remove|test|list|count [HEX ...]", operandsMax: 4096,
@@ -171,9 +174,20 @@ let statsCommand = Command(
 }
 
 let versionCommand = Command("version", "show the version", options: [.json]) { arguments in
-    printNow(
-        arguments.isOn("json")
-            ? try json(["version": Service.version, "protocol": 1, "signatures": "openssl", "hashing": "openssl"])
-            : "rootgate \(Service.version)")
+    let features = ProcessorFeatures.permitted
+    let signatures = SignatureEngine(SignatureEngine.Configuration()).kernelNames
+    let hashing = BatchHashing.standard.kernelNames
+    if arguments.isOn("json") {
+        printNow(
+            try json([
+                "version": Service.version, "protocol": 1,
+                "cpu": ProcessorFeatures.names.filter { !$0.features.isEmpty && features.isSuperset(of: $0.features) }
+                    .map(\.name),
+                "signatures": signatures.isEmpty ? ["openssl"] : signatures,
+                "hashing": hashing.isEmpty ? ["openssl"] : hashing,
+            ]))
+    } else {
+        printNow("rootgate \(Service.version)")
+    }
     return .success
 }

@@ -19,6 +19,9 @@ let serveCommand = Command(
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
         Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
         Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
+        Option("signatures", "auto|openssl", standard: "auto", "what verifies signatures: kernels where they run, or OpenSSL"),
+        Option("known-keys", "MIB", standard: "256", "memory for tables of keys that come again, in MiB; 0 for none"),
+        Option("cross-check", "N", standard: "4096", "one signature in N is verified again by OpenSSL; 0: the first batch only"),
         Option("idle-seconds", "SECONDS", standard: "300", "silence after which a connection is closed"),
         Option("stall-seconds", "SECONDS", standard: "30", "time for one frame, or for reading an answer"),
         Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
@@ -43,6 +46,13 @@ let serveCommand = Command(
     configuration.challengeSeconds = UInt64(try arguments.number("challenge-seconds", in: 1...86_400))
     configuration.replayBytesMax = try arguments.number("replay-memory", in: 1...65_536) << 20
     configuration.noncesMax = try arguments.number("nonces-max", in: 1...1_000_000_000)
+    switch try arguments.required("signatures") {
+    case "auto": configuration.usesSignatureKernels = true
+    case "openssl": configuration.usesSignatureKernels = false
+    case let other: throw UsageError("--signatures takes auto or openssl, not \(other)")
+    }
+    configuration.knownKeyBytesMax = try arguments.number("known-keys", in: 0...1_048_576) << 20
+    configuration.crossCheckInterval = try arguments.number("cross-check", in: 0...1_000_000_000)
     configuration.idleSeconds = UInt64(try arguments.number("idle-seconds", in: 1...86_400))
     configuration.stallSeconds = UInt64(try arguments.number("stall-seconds", in: 1...3600))
     configuration.drainSeconds = UInt64(try arguments.number("drain-seconds", in: 0...3600))

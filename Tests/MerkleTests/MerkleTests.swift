@@ -286,7 +286,7 @@ struct RootHashTests {
                 proofs.withUnsafeBufferPointer { proofs in
                     selection.withUnsafeBufferPointer { selection in
                         roots.withUnsafeMutableBufferPointer { roots in
-                            RootHash.compute(of: proofs, selection: selection, into: roots)
+                            RootHasher(capacity: selection.count).compute(of: proofs, selection: selection, into: roots)
                         }
                     }
                 }

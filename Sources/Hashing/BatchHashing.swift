@@ -1,0 +1,66 @@
+import CKernels
+package import Core
+package import Kernels
+
+/// SHA-256 of many messages at once, through the kernels that this processor runs; without any, one after the
+/// other through libcrypto.
+package struct BatchHashing: Sendable {
+    /// Sixteen messages in a step, and two; either may be missing.
+    private let wide: Kernel?
+    private let narrow: Kernel?
+
+    /// What this process uses: kernels that its processor runs and that passed their self-test.
+    package static let standard = BatchHashing(with: .permitted)
+
+    package init(with features: ProcessorFeatures) {
+        let kernels = Kernel.runnable(with: features).filter { $0.sha256 != nil }
+        wide = kernels.first { ($0.sha256?.pointee.width ?? 0) > 2 }
+        narrow = kernels.first { ($0.sha256?.pointee.width ?? 0) <= 2 }
+    }
+
+    /// The kernels that it uses.
+    package var kernelNames: [String] { [wide, narrow].compactMap { $0?.name } }
+
+    /// The digests of `count` inner nodes, whose 64 bytes of children stand one after the other.
+    package func nodes(at children: UnsafeRawPointer, count: Int, into digests: UnsafeMutablePointer<Digest>) {
+        split(count, perform: { functions, range in
+            functions.pointee.nodes(
+                (children + 64 * range.lowerBound).assumingMemoryBound(to: UInt8.self),
+                UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count)
+        }, otherwise: { digests[$0] = SHA256.node(at: children + 64 * $0) })
+    }
+
+    /// The digests of messages that are all `length` bytes long.
+    package func hash(
+        _ messages: UnsafeBufferPointer<UnsafePointer<UInt8>?>, length: Int,
+        into digests: UnsafeMutablePointer<Digest>
+    ) {
+        split(messages.count, perform: { functions, range in
+            functions.pointee.messages(
+                messages.baseAddress.map { $0 + range.lowerBound }, length,
+                UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count)
+        }, otherwise: {
+            digests[$0] = SHA256.hash(UnsafeRawBufferPointer(start: messages[$0], count: length))
+        })
+    }
+
+    /// Whole steps and long rests for the wide kernel, short rests for the narrow one: a step of the wide one
+    /// costs as much as eight messages of the narrow one.
+    private func split(
+        _ count: Int, perform: (UnsafePointer<rg_sha256_functions>, Range<Int>) -> Void, otherwise: (Int) -> Void
+    ) {
+        var start = 0
+        if let functions = wide?.sha256 {
+            let rest = count % functions.pointee.width
+            let taken = rest > functions.pointee.width / 2 || narrow == nil ? count : count - rest
+            if taken > 0 { perform(functions, 0..<taken) }
+            start = taken
+        }
+        guard start < count else { return }
+        if let functions = narrow?.sha256 {
+            perform(functions, start..<count)
+        } else {
+            for index in start..<count { otherwise(index) }
+        }
+    }
+}

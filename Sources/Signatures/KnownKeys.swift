@@ -1,0 +1,283 @@
+import Core
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Tables of keys that had a proof granted more than once, which make their next signatures three times cheaper
+/// to verify.
+///
+/// A cache of sets with `ways` places each: a key's hash, under a secret of this object, names its set. A key is
+/// offered when a proof of it was granted; the second offer gets it a table, built beside the verifying threads,
+/// in the place that was longest unused. So a key costs memory only after a participant has used it twice, and
+/// nobody who is not one can put anything here.
+///
+/// Each set is guarded by one of a few locks, held for a look at sixteen tags. A table is overwritten only when
+/// no reader that might have got its address is still inside its batch.
+///
+/// Sendable without the compiler's proof: entries are touched under their set's lock only; tables are written by
+/// the builder alone, after the wait for readers.
+final class KnownKeys: @unchecked Sendable {
+    static let ways = 16
+    private static let lockCount = 64
+    /// Memory below which there is no room for a single set.
+    static let bytesMin = ways * SignatureKernel.knownKeyBytes
+
+    /// A key's own bytes: the form byte of its X9.63 point, then x, then y where it is there.
+    struct Key: Equatable {
+        var form: UInt8 = 0
+        var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
+
+        /// Of an X9.63 point of 33 or 65 bytes; `nil` for anything else.
+        init?(_ point: UnsafeRawBufferPointer) {
+            guard point.count == 33 || point.count == 65 else { return nil }
+            form = point[0]
+            withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: point[1...])) }
+        }
+
+        static func == (a: Key, b: Key) -> Bool {
+            a.form == b.form
+                && (a.words.0 ^ b.words.0) | (a.words.1 ^ b.words.1) | (a.words.2 ^ b.words.2) | (a.words.3 ^ b.words.3)
+                    | (a.words.4 ^ b.words.4) | (a.words.5 ^ b.words.5) | (a.words.6 ^ b.words.6)
+                    | (a.words.7 ^ b.words.7) == 0
+        }
+
+        /// The X9.63 point.
+        var point: [UInt8] {
+            withUnsafeBytes(of: words) { [form] + $0.prefix(form == 4 ? 64 : 32) }
+        }
+    }
+
+    private struct Entry {
+        var key: Key
+        /// When it was last used, in look-ups of its set.
+        var lastUse: UInt32
+        var isReady: Bool
+    }
+
+    /// A thread that uses tables: between `begin` and `end` no table that it was given is overwritten.
+    final class Reader: Sendable {
+        /// Odd inside a batch.
+        fileprivate let turns = Atomic<UInt64>(0)
+
+        func begin() { turns.add(1, ordering: .sequentiallyConsistent) }
+        func end() { turns.add(1, ordering: .releasing) }
+    }
+
+    private let kernel: SignatureKernel
+    private let setCount: Int
+    private let tables: UnsafeMutableRawPointer
+    /// Tags of all places, 0 for an empty one.
+    private let tags: UnsafeMutablePointer<UInt32>
+    private let entries: UnsafeMutablePointer<Entry?>
+    private let uses: UnsafeMutablePointer<UInt32>
+    private let locks: [Lock]
+    private let secret: (UInt64, UInt64, UInt64, UInt64)
+    /// Tags of keys that were offered once, by hash: a later one takes the place of an earlier one.
+    private let offered: UnsafeMutablePointer<UInt32>
+    private static let offeredCount = 1 << 16
+    private let readers = Mutex<[Reader]>([])
+    private let pending = Mutex<[Key]>([])
+    private let builder = DispatchQueue(label: "rootgate known keys", qos: .utility)
+    private let readyCount = Atomic<Int>(0)
+    private let hitCount = Atomic<UInt64>(0)
+
+    private final class Lock: Sendable {
+        let mutex = Mutex(())
+    }
+
+    /// `bytesMax`: at least `bytesMin`. The memory is taken as keys come.
+    init(_ kernel: SignatureKernel, bytesMax: Int) {
+        self.kernel = kernel
+        setCount = bytesMax / KnownKeys.bytesMin
+        let places = setCount * KnownKeys.ways
+        tables = .allocate(byteCount: places * SignatureKernel.knownKeyBytes, alignment: 4096)
+        tags = .allocate(capacity: places)
+        tags.initialize(repeating: 0, count: places)
+        entries = .allocate(capacity: places)
+        entries.initialize(repeating: nil, count: places)
+        uses = .allocate(capacity: setCount)
+        uses.initialize(repeating: 0, count: setCount)
+        offered = .allocate(capacity: KnownKeys.offeredCount)
+        offered.initialize(repeating: 0, count: KnownKeys.offeredCount)
+        locks = (0..<KnownKeys.lockCount).map { _ in Lock() }
+        var generator = SystemRandomNumberGenerator()
+        secret = (generator.next(), generator.next(), generator.next() | 1, generator.next() | 1)
+    }
+
+    deinit {
+        // All elements are trivial.
+        tables.deallocate()
+        tags.deallocate()
+        entries.deallocate()
+        uses.deallocate()
+        offered.deallocate()
+    }
+
+    /// Keys with tables.
+    var count: Int { readyCount.load(ordering: .relaxed) }
+    var isEmpty: Bool { count == 0 }
+    /// Look-ups that found a table.
+    var hits: UInt64 { hitCount.load(ordering: .relaxed) }
+
+    func makeReader() -> Reader {
+        let reader = Reader()
+        readers.withLock { $0.append(reader) }
+        return reader
+    }
+
+    // MARK: Looking up
+
+    /// A keyed hash of the x coordinate; y adds nothing, since only two keys share an x.
+    private func hash(of key: Key) -> UInt64 {
+        func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
+            let product = a.multipliedFullWidth(by: b)
+            return product.high ^ product.low
+        }
+        return fold(
+            fold(key.words.0 ^ secret.0, key.words.1 ^ secret.1) ^ secret.2,
+            fold(key.words.2 ^ secret.1, key.words.3 ^ secret.0) ^ secret.3)
+    }
+
+    private func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash) | 1 }
+
+    private func set(_ hash: UInt64) -> Int { Int((hash >> 32).multipliedReportingOverflow(by: UInt64(setCount)).partialValue >> 32) }
+
+    private func lock(of set: Int) -> Lock { locks[set % KnownKeys.lockCount] }
+
+    private func table(_ place: Int) -> UnsafeMutablePointer<UInt64> {
+        (tables + place * SignatureKernel.knownKeyBytes).assumingMemoryBound(to: UInt64.self)
+    }
+
+    /// The table of the key with this X9.63 point, for use until the reader's `end`.
+    func table(of point: UnsafeRawBufferPointer) -> UnsafePointer<UInt64>? {
+        guard let key = Key(point) else { return nil }
+        let hash = hash(of: key)
+        let set = set(hash)
+        let place = lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set, isUse: true) }
+        guard let place else { return nil }
+        hitCount.add(1, ordering: .relaxed)
+        return UnsafePointer(table(place))
+    }
+
+    /// The place of a key that is ready, under its set's lock.
+    private func find(_ key: Key, _ tag: UInt32, in set: Int, isUse: Bool) -> Int? {
+        let first = set * KnownKeys.ways
+        for place in first..<first + KnownKeys.ways where tags[place] == tag {
+            guard let entry = entries[place], entry.key == key, entry.isReady else { continue }
+            if isUse {
+                uses[set] &+= 1
+                entries[place]?.lastUse = uses[set]
+            }
+            return place
+        }
+        return nil
+    }
+
+    // MARK: Admitting
+
+    /// A proof by this key was granted.
+    func offer(_ point: UnsafeRawBufferPointer) {
+        guard let key = Key(point) else { return }
+        let hash = hash(of: key)
+        let set = set(hash)
+        let tag = tag(hash)
+        let isRepeated = lock(of: set).mutex.withLock { _ -> Bool in
+            guard find(key, tag, in: set, isUse: false) == nil else { return false }
+            return isOfferedAgain(tag, lock: set % KnownKeys.lockCount)
+        }
+        guard isRepeated else { return }
+        let begins = pending.withLock { pending -> Bool in
+            guard pending.count < Limits.knownKeysQueuedMax, !pending.contains(key) else { return false }
+            pending.append(key)
+            return pending.count == 1
+        }
+        // The first of a group waits a little for others: a build serves many keys for the price of one.
+        if begins {
+            builder.asyncAfter(deadline: .now() + .milliseconds(5)) { [weak self] in self?.buildPending() }
+        }
+    }
+    /// Whether the tag was offered before; remembers it if not. Under the lock, whose share of the memory it uses.
+    private func isOfferedAgain(_ tag: UInt32, lock: Int) -> Bool {
+        let share = KnownKeys.offeredCount / KnownKeys.lockCount
+        let place = offered + lock * share + Int(tag >> 1) % share
+        guard place.pointee != tag else { return true }
+        place.pointee = tag
+        return false
+    }
+
+    /// Builds tables until no key waits.
+    private func buildPending() {
+        let workspace = UnsafeMutableRawPointer.allocate(byteCount: kernel.workspaceBytes, alignment: 64)
+        defer { workspace.deallocate() }
+        while true {
+            let keys = pending.withLock { pending -> [Key] in
+                // The group stays in `pending` while it is built, so that nobody begins another one.
+                Array(pending.prefix(SignatureKernel.buildMax))
+            }
+            guard !keys.isEmpty else { return }
+            build(keys, workspace)
+            let isDone = pending.withLock { pending -> Bool in
+                pending.removeFirst(keys.count)
+                return pending.isEmpty
+            }
+            if isDone { return }
+        }
+    }
+
+    private func build(_ keys: [Key], _ workspace: UnsafeMutableRawPointer) {
+        let places = keys.map { reserve($0) }
+        waitForReaders()
+        let points = keys.map(\.point)
+        let isBuilt = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 65 * keys.count) { bytes in
+            var addresses: [UnsafePointer<UInt8>?] = []
+            for (index, point) in points.enumerated() {
+                _ = UnsafeMutableBufferPointer(rebasing: bytes[(65 * index)...]).initialize(from: point)
+                addresses.append(bytes.baseAddress.map { UnsafePointer($0) + 65 * index })
+            }
+            let targets = places.map { Optional(table($0)) }
+            return kernel.build(addresses, targets, count: keys.count, workspace: workspace)
+        }
+        for place in places {
+            let set = place / KnownKeys.ways
+            lock(of: set).mutex.withLock { _ in
+                entries[place]?.isReady = isBuilt
+                if !isBuilt { (tags[place], entries[place]) = (0, nil) }
+            }
+        }
+        if isBuilt { readyCount.add(keys.count, ordering: .relaxed) }
+    }
+
+    /// Takes the place that was longest unused for a key, away from whoever had it.
+    private func reserve(_ key: Key) -> Int {
+        let hash = hash(of: key)
+        let set = set(hash)
+        return lock(of: set).mutex.withLock { _ in
+            let first = set * KnownKeys.ways
+            var chosen = first
+            var longest: UInt32 = 0
+            for place in first..<first + KnownKeys.ways {
+                guard let entry = entries[place] else {
+                    chosen = place
+                    break
+                }
+                // A place that was reserved a moment ago is not given away again.
+                let age = entry.isReady ? uses[set] &- entry.lastUse &+ 1 : 0
+                if age > longest { (chosen, longest) = (place, age) }
+            }
+            if let old = entries[chosen], old.isReady { readyCount.subtract(1, ordering: .relaxed) }
+            entries[chosen] = Entry(key: key, lastUse: uses[set], isReady: false)
+            tags[chosen] = tag(hash)
+            return chosen
+        }
+    }
+
+    /// Returns when every reader that may have got an address before has left its batch.
+    private func waitForReaders() {
+        let readers = readers.withLock { $0 }
+        for reader in readers {
+            let turn = reader.turns.load(ordering: .sequentiallyConsistent)
+            guard turn % 2 == 1 else { continue }
+            while reader.turns.load(ordering: .sequentiallyConsistent) == turn { usleep(20) }
+        }
+    }
+}

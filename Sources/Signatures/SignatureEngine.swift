@@ -1,0 +1,120 @@
+import Core
+import Dispatch
+import Kernels
+import Synchronization
+
+/// What all signature verifiers of a service share: the kernel, the tables of known keys, and the cross-check
+/// that watches both.
+package final class SignatureEngine: Sendable {
+    package struct Configuration: Sendable {
+        /// Off: libcrypto verifies everything.
+        package var usesKernels = true
+        /// Memory for tables of known keys; 0 for none.
+        package var knownKeyBytesMax = 256 << 20
+        /// One outcome of so many is verified again by libcrypto; 0 for none but the first batch.
+        package var sampleInterval = 4096
+
+        package init() {}
+    }
+
+    /// What the cross-check has seen, and what the tables hold.
+    package struct Statistics: Sendable {
+        package let crossChecks: UInt64
+        package let disagreements: UInt64
+        /// Samples that were left out because too many waited.
+        package let skippedChecks: UInt64
+        package let knownKeys: Int
+        package let knownKeyBytes: Int
+        package let knownKeyHits: UInt64
+    }
+
+    /// Verifies through libcrypto alone.
+    package static let libcrypto = SignatureEngine()
+
+    let kernel: SignatureKernel?
+    let knownKeys: KnownKeys?
+    let sampleInterval: Int
+    private let isKernelOff = Atomic<Bool>(false)
+    private let isFirstBatchTaken = Atomic<Bool>(false)
+    private let queue = DispatchQueue(label: "rootgate cross-check", qos: .utility)
+    private let waiting = Atomic<Int>(0)
+    private let checked = Atomic<UInt64>(0)
+    private let disagreements = Atomic<UInt64>(0)
+    private let skipped = Atomic<UInt64>(0)
+    private let log: @Sendable (String) -> Void
+
+    private init() {
+        kernel = nil
+        knownKeys = nil
+        sampleInterval = 0
+        log = { _ in }
+    }
+
+    /// `log`: gets a line for people when the cross-check fails.
+    package convenience init(
+        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.init(configuration, kernel: configuration.usesKernels ? SignatureKernel.standard : nil, log: log)
+    }
+
+    init(_ configuration: Configuration, kernel: SignatureKernel?, log: @escaping @Sendable (String) -> Void) {
+        self.kernel = kernel
+        sampleInterval = kernel == nil ? 0 : configuration.sampleInterval
+        knownKeys = kernel.flatMap { kernel in
+            configuration.knownKeyBytesMax >= KnownKeys.bytesMin
+                ? KnownKeys(kernel, bytesMax: configuration.knownKeyBytesMax) : nil
+        }
+        self.log = log
+    }
+
+    /// The kernel, unless there is none or it was switched off.
+    var kernelInUse: SignatureKernel? { isKernelOff.load(ordering: .relaxed) ? nil : kernel }
+
+    /// The kernels that verify at present; empty when libcrypto does.
+    package var kernelNames: [String] { kernelInUse?.names ?? [] }
+
+    package var statistics: Statistics {
+        Statistics(
+            crossChecks: checked.load(ordering: .relaxed), disagreements: disagreements.load(ordering: .relaxed),
+            skippedChecks: skipped.load(ordering: .relaxed), knownKeys: knownKeys?.count ?? 0,
+            knownKeyBytes: (knownKeys?.count ?? 0) * SignatureKernel.knownKeyBytes, knownKeyHits: knownKeys?.hits ?? 0)
+    }
+
+    // MARK: Cross-check
+
+    /// True once: the first batch of a service is checked as a whole.
+    func takesFirstBatch() -> Bool {
+        !isFirstBatchTaken.load(ordering: .relaxed) && !isFirstBatchTaken.exchange(true, ordering: .relaxed)
+    }
+
+    /// Has libcrypto verify a check again, on a thread of its own. When too many wait, this one is left out.
+    func crossCheck(_ check: SignatureCheck, _ outcome: SignatureOutcome) {
+        guard waiting.load(ordering: .relaxed) < Limits.crossChecksQueuedMax else {
+            skipped.add(1, ordering: .relaxed)
+            return
+        }
+        waiting.add(1, ordering: .relaxed)
+        let point = [UInt8](check.point)
+        let (scalars, digest) = (check.scalars, check.digest)
+        queue.async { [self] in
+            defer { waiting.subtract(1, ordering: .relaxed) }
+            let expected = point.withUnsafeBytes { bytes in
+                try? LibcryptoVerifier().verify(SignatureCheck(point: bytes, scalars: scalars, digest: digest))
+            }
+            // Without memory nothing is known.
+            guard let expected else { return }
+            checked.add(1, ordering: .relaxed)
+            guard expected != outcome else { return }
+            disagreements.add(1, ordering: .relaxed)
+            let wasOff = isKernelOff.exchange(true, ordering: .relaxed)
+            log(
+                "CRITICAL: the signature kernel \(kernel?.names.first ?? "") said \(outcome) where libcrypto says \(expected)"
+                    + (wasOff ? "" : "; it is switched off until the next start"))
+        }
+    }
+
+    /// Waits until every check that was sent so far is done. For tests and orderly shutdown.
+    package func finishCrossChecks() {
+        queue.sync {}
+    }
+}

@@ -1,0 +1,77 @@
+import CKernels
+import Core
+import Kernels
+
+/// A pair of P-256 kernels with the generator's table that both read: a wide one for batches and a narrow one
+/// for what is left over.
+///
+/// Sendable without the compiler's proof: nothing changes after `init`.
+final class SignatureKernel: @unchecked Sendable {
+    private let wide: UnsafePointer<rg_p256_functions>
+    private let narrow: UnsafePointer<rg_p256_functions>
+    private let generator: UnsafeMutablePointer<UInt64>
+    let names: [String]
+
+    /// The kernels that this process uses, if any: those that its processor runs and that passed their
+    /// self-test. Their table, 5 MiB, is made in about 30 ms when it is first asked for.
+    static let standard = SignatureKernel(with: .permitted)
+
+    init?(with features: ProcessorFeatures) {
+        let kernels = Kernel.runnable(with: features).filter { $0.p256 != nil }
+            .sorted { ($0.p256?.pointee.width ?? 0) > ($1.p256?.pointee.width ?? 0) }
+        guard let wide = kernels.first?.p256, let narrow = kernels.last?.p256 else { return nil }
+        self.wide = wide
+        self.narrow = narrow
+        names = kernels.map(\.name)
+        let alignment = RG_P256_ALIGNMENT
+        let table = UnsafeMutableRawPointer.allocate(
+            byteCount: RG_P256_GENERATOR_BYTES, alignment: 4096)
+        let workspace = UnsafeMutableRawPointer.allocate(byteCount: wide.pointee.workspace_bytes, alignment: alignment)
+        defer { workspace.deallocate() }
+        generator = table.assumingMemoryBound(to: UInt64.self)
+        wide.pointee.build_generator(generator, workspace)
+    }
+
+    deinit {
+        generator.deallocate()
+    }
+
+    /// Bytes of memory that a call works in, aligned as RG_P256_ALIGNMENT says.
+    var workspaceBytes: Int { max(wide.pointee.workspace_bytes, narrow.pointee.workspace_bytes) }
+
+    /// Fills the outcomes of a batch.
+    func verify(_ batch: KernelBatch, workspace: UnsafeMutableRawPointer) {
+        // Whole steps and long rests for the wide kernel, a short rest for the narrow one.
+        let rest = batch.count % wide.pointee.width
+        let first = rest > narrow.pointee.width ? batch.count : batch.count - rest
+        if first > 0 { verify(batch, 0..<first, wide, workspace) }
+        if first < batch.count { verify(batch, first..<batch.count, narrow, workspace) }
+    }
+
+    private func verify(
+        _ batch: KernelBatch, _ range: Range<Int>, _ functions: UnsafePointer<rg_p256_functions>,
+        _ workspace: UnsafeMutableRawPointer
+    ) {
+        let start = range.lowerBound
+        if batch.isKnown {
+            functions.pointee.verify_known(
+                batch.checks + start, batch.tables + start, range.count, generator, workspace, batch.outcomes + start)
+        } else {
+            functions.pointee.verify(batch.checks + start, range.count, generator, workspace, batch.outcomes + start)
+        }
+    }
+
+    /// Bytes of a known key's table.
+    static let knownKeyBytes = RG_P256_KNOWN_BYTES
+    /// Keys whose tables are built at once, at most.
+    static let buildMax = RG_P256_BUILD_MAX
+
+    /// Fills the tables of points on the curve, at most `buildMax`; false when one is not on it.
+    func build(
+        _ points: UnsafePointer<UnsafePointer<UInt8>?>, _ tables: UnsafePointer<UnsafeMutablePointer<UInt64>?>,
+        count: Int, workspace: UnsafeMutableRawPointer
+    ) -> Bool {
+        let functions = count > narrow.pointee.width ? wide : narrow
+        return functions.pointee.build_known(points, tables, count, workspace) != 0
+    }
+}
