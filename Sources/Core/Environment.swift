@@ -1,3 +1,5 @@
+import Foundation
+
 /// Milliseconds that only go forward, injected so that tests replay.
 public struct MonotonicClock: Sendable {
     private let read: @Sendable () -> UInt64
@@ -11,11 +13,13 @@ public struct MonotonicClock: Sendable {
 
     /// The system's clock, counted from the first use in this process.
     public static let system: MonotonicClock = {
-        let start = ContinuousClock.now
-        return MonotonicClock {
-            let elapsed = (ContinuousClock.now - start).components
-            return UInt64(elapsed.seconds) * 1000 + UInt64(elapsed.attoseconds / 1_000_000_000_000_000)
+        @Sendable func now() -> UInt64 {
+            var time = timespec()
+            clock_gettime(CLOCK_MONOTONIC, &time)
+            return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
         }
+        let start = now()
+        return MonotonicClock { now() - start }
     }()
 }
 
@@ -42,16 +46,13 @@ public struct RandomSource: Sendable {
 
     /// The system's cryptographic random source.
     public static let system = RandomSource { buffer in
-        var generator = SystemRandomNumberGenerator()
-        var offset = 0
-        while offset < buffer.count {
-            let word: UInt64 = generator.next()
-            withUnsafeBytes(of: word) { source in
-                let count = min(8, buffer.count - offset)
-                UnsafeMutableRawBufferPointer(rebasing: buffer[offset..<offset + count])
-                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
-                offset += count
-            }
+        // The system gives up to 256 bytes at once.
+        for start in stride(from: 0, to: buffer.count, by: 256) {
+            let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<min(start + 256, buffer.count)])
+            guard getentropy(piece.baseAddress, piece.count) != 0 else { continue }
+            // Only for want of its system call; Swift knows other ways.
+            var generator = SystemRandomNumberGenerator()
+            for index in piece.indices { piece[index] = generator.next() }
         }
     }
 

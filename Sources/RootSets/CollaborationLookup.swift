@@ -12,10 +12,16 @@ package final class CollaborationLookup {
     private static let line = 64
 
     private let hashes: UnsafeMutableBufferPointer<UInt64>
+    private let isPossible: UnsafeMutableBufferPointer<Bool>
+    private let firsts: UnsafeMutableBufferPointer<Int>
     private let buckets: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
 
     package init() {
         hashes = .allocate(capacity: CollaborationLookup.capacity)
+        isPossible = .allocate(capacity: CollaborationLookup.capacity)
+        firsts = .allocate(capacity: CollaborationLookup.capacity)
+        isPossible.initialize(repeating: false)
+        firsts.initialize(repeating: 0)
         buckets = .allocate(capacity: CollaborationLookup.capacity)
         hashes.initialize(repeating: 0)
         buckets.initialize(repeating: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -23,6 +29,8 @@ package final class CollaborationLookup {
 
     deinit {
         hashes.deallocate()
+        isPossible.deallocate()
+        firsts.deallocate()
         buckets.deallocate()
     }
 
@@ -36,11 +44,24 @@ package final class CollaborationLookup {
     ) throws(ServiceError) {
         precondition(names.count <= CollaborationLookup.capacity && views.count >= names.count)
         do throws(StorageFailure) {
+            let directory = snapshot.directory(lookups: names.count)
             for index in names.indices {
                 buckets[index] = UnsafeRawBufferPointer(start: nil, count: 0)
-                guard CollaborationIdentifier.isValid(names[index]) else { continue }
+                isPossible[index] = CollaborationIdentifier.isValid(names[index])
+                guard isPossible[index] else { continue }
                 hashes[index] = snapshot.hash(of: names[index])
-                guard let (_, bytes) = try snapshot.bucketBytes(atOrAfter: hashes[index]) else { continue }
+                directory?.prefetchStart(hashes[index])
+            }
+            if let directory {
+                for index in names.indices where isPossible[index] { firsts[index] = directory.prefetchEntry(hashes[index]) }
+            }
+            for index in names.indices where isPossible[index] {
+                let bytes = if let directory {
+                    directory.bucket(hashes[index], from: firsts[index])
+                } else {
+                    try snapshot.bucketBytes(atOrAfter: hashes[index])?.bytes
+                }
+                guard let bytes else { continue }
                 buckets[index] = bytes
                 // The directory of a full bucket takes two or three lines.
                 prefetch(bytes, from: 0, lines: 3)

@@ -62,6 +62,11 @@ package struct Snapshot: ~Copyable {
         }
     }
 
+    /// The directory of this snapshot's packed buckets, if there is one yet.
+    func directory(lookups: Int) -> BucketDirectory? {
+        environment.directories.directory(for: transaction, in: environment, lookups: lookups)
+    }
+
     func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
 
     /// The first packed bucket whose bound is not below `hash`: its bound, and its bytes, not touched yet.

@@ -15,6 +15,7 @@ final class StorageEnvironment: @unchecked Sendable {
     let mutations: MDB_dbi
     let meta: MDB_dbi
     let nameHash: NameHash
+    let directories = BucketDirectories()
     let pageBytes: Int
     private let lock: DirectoryLock
     private let dataDescriptor: CInt

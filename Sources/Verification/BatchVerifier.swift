@@ -113,12 +113,14 @@ package final class BatchVerifier {
         filter(proofs, verdicts) { verifier, position in verifier.judgeShape(of: proofs[position], at: position) }
         try gate.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
-            filter(proofs, verdicts) { verifier, position in verifier.judgeFreshness(of: proofs[position], at: position) }
+            judgeFreshness(of: proofs, verdicts)
             computeRoots(of: proofs, into: roots)
             try filterMembers(in: snapshot, roots, verdicts)
         }
         try filterSigned(proofs, verdicts)
-        filter(proofs, verdicts) { verifier, position in verifier.spend(position) }
+        gate.challenges.withMemory { memory in
+            filter(proofs, verdicts) { verifier, position in verifier.spend(position, &memory) }
+        }
         settle(as: .granted, verdicts)
         for position in selection where !isKnown[position] { signatures.granted(points[position]) }
     }
@@ -226,11 +228,27 @@ package final class BatchVerifier {
         a.baseAddress == b.baseAddress && a.count == b.count
     }
 
-    /// What the collaboration's policy asks of the signed data.
-    private func judgeFreshness(of proof: BorrowedProof, at position: Int) -> Verdict? {
+    /// What the collaborations' policies ask of the signed data.
+    private func judgeFreshness(
+        of proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
+    ) {
+        let now = gate.challenges.now
+        filter(proofs, verdicts) { verifier, position in
+            verifier.judgeFreshness(of: proofs[position], at: position, now: now)
+        }
+        // One visit to the memory for the whole batch.
+        gate.challenges.withMemory { memory in
+            filter(proofs, verdicts) { verifier, position in
+                guard case .challenge(let token) = verifier.freshness[position] else { return nil }
+                return memory.isSpent(token) ? .challengeReplayed : nil
+            }
+        }
+    }
+
+    private func judgeFreshness(of proof: BorrowedProof, at position: Int, now: UInt64) -> Verdict? {
         switch views[position]?.policy {
         case .challenge:
-            switch gate.challenges.standing(of: proof.data) {
+            switch gate.challenges.genuineness(of: proof.data, now: now) {
             case .open(let token):
                 freshness[position] = .challenge(token)
                 return nil
@@ -304,11 +322,11 @@ package final class BatchVerifier {
     }
 
     /// Only what would be granted spends its challenge or nonce, so nobody can burn another's.
-    private func spend(_ position: Int) -> Verdict? {
+    private func spend(_ position: Int, _ memory: inout ChallengeBook.Memory) -> Verdict? {
         switch freshness[position] {
         case .none: return .challengeForged
         case .challenge(let token):
-            switch gate.challenges.spend(token) {
+            switch memory.spend(token) {
             case .spent: return nil
             case .replayed: return .challengeReplayed
             case .expired: return .challengeExpired

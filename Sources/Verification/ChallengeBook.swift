@@ -19,7 +19,7 @@ package final class ChallengeBook: Sendable {
     /// Bytes of a challenge.
     package static let challengeBytes = 48
     private static let signedBytes = 24
-    private static let segmentBits: UInt64 = 1 << 16
+    fileprivate static let segmentBits: UInt64 = 1 << 16
 
     /// What a challenge is worth right now.
     package enum Standing: Equatable, Sendable {
@@ -44,17 +44,23 @@ package final class ChallengeBook: Sendable {
         case memoryFull
     }
 
-    private struct Segment {
+    fileprivate struct Segment {
         var bits = [UInt64](repeating: 0, count: Int(ChallengeBook.segmentBits / 64))
         var expiry: UInt64 = 0
+
+        mutating func mark(word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
+            guard bits[word] & mask == 0 else { return .replayed }
+            bits[word] |= mask
+            self.expiry = max(self.expiry, expiry)
+            return .spent
+        }
     }
 
     private let authenticator: MessageAuthenticator
     private let clock: MonotonicClock
     private let random: RandomSource
-    private let segmentsMax: Int
     private let nextNumber = Atomic<UInt64>(0)
-    private let spent = Mutex<[UInt64: Segment]>([:])
+    private let memory = Mutex(Memory())
     /// How long a challenge is valid.
     package let validMilliseconds: UInt64
 
@@ -67,7 +73,7 @@ package final class ChallengeBook: Sendable {
         self.clock = clock
         self.random = random
         self.validMilliseconds = validMilliseconds
-        segmentsMax = max(1, replayBytesMax / Int(ChallengeBook.segmentBits / 8))
+        memory.withLock { $0.segmentsMax = max(1, replayBytesMax / Int(ChallengeBook.segmentBits / 8)) }
     }
 
     /// Appends `count` new challenges, 48 bytes each.
@@ -88,8 +94,8 @@ package final class ChallengeBook: Sendable {
         }
     }
 
-    /// `standing` without the memory of spent challenges.
-    private func judge(_ data: UnsafeRawBufferPointer) -> Standing {
+    /// What `data` is worth as a challenge of this book, at the time `now`, but for the memory of spent ones.
+    package func genuineness(of data: UnsafeRawBufferPointer, now: UInt64) -> Standing {
         guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
         let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
         let isGenuine = tag.withUnsafeBytes { tag in
@@ -102,32 +108,46 @@ package final class ChallengeBook: Sendable {
         let issued = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
         let number = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         let expiry = issued + validMilliseconds
-        guard clock.milliseconds <= expiry else { return .expired }
+        guard now <= expiry else { return .expired }
         return .open(Token(number: number, expiry: expiry))
     }
 
     /// What `data` is worth as a challenge of this book. Says nothing about copies of it that are on their
     /// way: `spend` decides between those.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
-        let standing = judge(data)
+        let standing = genuineness(of: data, now: clock.milliseconds)
         guard case .open(let token) = standing else { return standing }
         return isSpent(token) ? .replayed : standing
     }
 
+    /// The time that challenges are judged by.
+    package var now: UInt64 { clock.milliseconds }
+
     /// Whether the challenge was spent by now.
     package func isSpent(_ token: Token) -> Bool {
-        spent.withLock { spent in
-            guard let segment = spent[token.number / ChallengeBook.segmentBits] else { return false }
-            let bit = Int(token.number % ChallengeBook.segmentBits)
-            return segment.bits[bit / 64] >> UInt64(bit % 64) & 1 == 1
-        }
+        withMemory { $0.isSpent(token) }
     }
 
     /// Spends the challenge: of all callers with the same one, exactly one gets `spent`.
     package func spend(_ token: Token) -> Spending {
-        spent.withLock { spent in
-            // Under the lock that forgetting takes: whoever passes finds what was spent before.
-            let now = clock.milliseconds
+        withMemory { $0.spend(token) }
+    }
+
+    /// The memory of spent challenges, held for a batch of questions.
+    package struct Memory {
+        fileprivate var spent: [UInt64: Segment] = [:]
+        fileprivate var segmentsMax = 1
+        /// The time of this batch. Under the lock that forgetting takes: whoever passes finds what was spent
+        /// before.
+        fileprivate var now: UInt64 = 0
+
+        package func isSpent(_ token: Token) -> Bool {
+            guard let segment = spent[token.number / ChallengeBook.segmentBits] else { return false }
+            let bit = Int(token.number % ChallengeBook.segmentBits)
+            return segment.bits[bit / 64] >> UInt64(bit % 64) & 1 == 1
+        }
+
+        package mutating func spend(_ token: Token) -> Spending {
             guard now <= token.expiry else { return .expired }
             let place = token.number / ChallengeBook.segmentBits
             if spent[place] == nil {
@@ -137,22 +157,23 @@ package final class ChallengeBook: Sendable {
             }
             let bit = Int(token.number % ChallengeBook.segmentBits)
             let mask: UInt64 = 1 << UInt64(bit % 64)
-            return markSpent(&spent[place, default: Segment()], word: bit / 64, mask: mask, token.expiry)
+            return spent[place, default: Segment()].mark(word: bit / 64, mask: mask, token.expiry)
         }
     }
 
-    private func markSpent(_ segment: inout Segment, word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
-        guard segment.bits[word] & mask == 0 else { return .replayed }
-        segment.bits[word] |= mask
-        segment.expiry = max(segment.expiry, expiry)
-        return .spent
+    /// Lends the memory of spent challenges; nobody else gets it meanwhile.
+    package func withMemory<R>(_ body: (inout Memory) -> R) -> R {
+        memory.withLock { memory in
+            memory.now = clock.milliseconds
+            return body(&memory)
+        }
     }
 
     /// Challenges issued since the start, and bytes of memory for spent ones.
     package var statistics: (issued: UInt64, replayBytes: Int) {
         (
             nextNumber.load(ordering: .relaxed),
-            spent.withLock { $0.count } * Int(ChallengeBook.segmentBits / 8)
+            memory.withLock { $0.spent.count } * Int(ChallengeBook.segmentBits / 8)
         )
     }
 }
