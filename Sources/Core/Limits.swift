@@ -73,7 +73,7 @@ public enum Limits {
     /// Proofs that a worker verifies in one pass over the stages.
     public static let proofsPerPassMax = 256
     /// Proofs that a worker takes in one go: few enough that a thread is soon back at its sockets.
-    public static let proofsPerPortionMax = 64
+    public static let proofsPerPortionMax = 256
     /// Proofs for which waking another worker pays.
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it looks at the next one.

@@ -20,10 +20,8 @@ package enum SignatureEncoding {
         switch format {
         case .raw:
             guard bytes.count == 64 else { return nil }
-            for index in 0..<32 {
-                scalars.r[index] = bytes[index]
-                scalars.s[index] = bytes[32 + index]
-            }
+            copy(bytes[..<32], into: &scalars.r)
+            copy(bytes[32...], into: &scalars.s)
         case .der:
             // ECDSA-Sig-Value ::= SEQUENCE { r INTEGER, s INTEGER }, at most 72 bytes: the short form of
             // the length is the only one that DER allows here.
@@ -54,10 +52,17 @@ package enum SignatureEncoding {
             length -= 1
         }
         guard length <= 32 else { return false }
-        for index in 0..<length {
-            value[32 - length + index] = bytes[start + index]
-        }
+        copy(bytes[start..<start + length], into: &value)
         return true
+    }
+
+    /// Copies at most 32 bytes to the end of a value that is zero so far.
+    @inline(__always)
+    private static func copy(_ bytes: Slice<UnsafeRawBufferPointer>, into value: inout InlineArray<32, UInt8>) {
+        withUnsafeMutableBytes(of: &value) { value in
+            UnsafeMutableRawBufferPointer(rebasing: value[(32 - bytes.count)...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
+        }
     }
 
     /// `scalars` in strict DER.

@@ -52,6 +52,9 @@ package final class BatchVerifier {
     private let found: UnsafeMutableBufferPointer<CollaborationView?>
     private let views: UnsafeMutableBufferPointer<CollaborationView?>
     private let freshness: UnsafeMutableBufferPointer<Freshness>
+    private let authenticator: BatchAuthenticator
+    private let candidates: UnsafeMutableBufferPointer<(position: Int, data: UnsafeRawPointer)>
+    private let standings: UnsafeMutableBufferPointer<ChallengeBook.Standing>
     private let points: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
     private let scalars: UnsafeMutableBufferPointer<ScalarPair>
     private let checks: UnsafeMutableBufferPointer<SignatureCheck>
@@ -78,6 +81,9 @@ package final class BatchVerifier {
         found = scratch(nil)
         views = scratch(nil)
         freshness = scratch(.none)
+        authenticator = gate.challenges.makeAuthenticator()
+        candidates = .allocate(capacity: BatchAuthenticator.capacity)
+        standings = scratch(.forged)
         points = scratch(nothing)
         scalars = scratch(ScalarPair())
         dataDigests = scratch(.zero)
@@ -93,6 +99,8 @@ package final class BatchVerifier {
         found.deallocate()
         views.deallocate()
         freshness.deallocate()
+        candidates.deallocate()
+        standings.deallocate()
         points.deallocate()
         scalars.deallocate()
         dataDigests.deallocate()
@@ -233,9 +241,12 @@ package final class BatchVerifier {
         of proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) {
         let now = gate.challenges.now
-        filter(proofs, verdicts) { verifier, position in
-            verifier.judgeFreshness(of: proofs[position], at: position, now: now)
+        var start = 0
+        while start < survivorCount {
+            judgeChallenges(of: proofs, start..<min(start + BatchAuthenticator.capacity, survivorCount), now)
+            start += BatchAuthenticator.capacity
         }
+        filter(proofs, verdicts) { verifier, position in verifier.freshnessVerdict(of: proofs[position], at: position) }
         // One visit to the memory for the whole batch.
         gate.challenges.withMemory { memory in
             filter(proofs, verdicts) { verifier, position in
@@ -245,10 +256,28 @@ package final class BatchVerifier {
         }
     }
 
-    private func judgeFreshness(of proof: BorrowedProof, at position: Int, now: UInt64) -> Verdict? {
+    /// Judges those of some survivors that need a challenge and have data of its size.
+    private func judgeChallenges(of proofs: UnsafeBufferPointer<BorrowedProof>, _ range: Range<Int>, _ now: UInt64) {
+        var count = 0
+        for index in range {
+            let position = survivors[index]
+            standings[position] = .forged
+            guard case .challenge = views[position]?.policy, let data = proofs[position].data.baseAddress,
+                proofs[position].data.count == ChallengeBook.challengeBytes
+            else { continue }
+            candidates[count] = (position, data)
+            count += 1
+        }
+        guard count > 0 else { return }
+        gate.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) { place, standing in
+            standings[candidates[place].position] = standing
+        }
+    }
+
+    private func freshnessVerdict(of proof: BorrowedProof, at position: Int) -> Verdict? {
         switch views[position]?.policy {
         case .challenge:
-            switch gate.challenges.genuineness(of: proof.data, now: now) {
+            switch standings[position] {
             case .open(let token):
                 freshness[position] = .challenge(token)
                 return nil

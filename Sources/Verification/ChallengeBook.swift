@@ -1,5 +1,5 @@
 package import Core
-import Hashing
+package import Hashing
 import Synchronization
 
 /// Issues challenges, tells genuine ones, and remembers which were spent.
@@ -94,28 +94,44 @@ package final class ChallengeBook: Sendable {
         }
     }
 
-    /// What `data` is worth as a challenge of this book, at the time `now`, but for the memory of spent ones.
-    package func genuineness(of data: UnsafeRawBufferPointer, now: UInt64) -> Standing {
-        guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
-        let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
+    /// What data of a challenge's size is worth at the time `now`, but for the memory of spent ones, when `tag` is
+    /// what its first part should have been given.
+    private func judge(_ data: UnsafeRawPointer, tag: Digest, now: UInt64) -> Standing {
         let isGenuine = tag.withUnsafeBytes { tag in
             guard let expected = tag.baseAddress else { return false }
             return equalInConstantTime(
-                start + ChallengeBook.signedBytes, expected,
+                data + ChallengeBook.signedBytes, expected,
                 count: ChallengeBook.challengeBytes - ChallengeBook.signedBytes)
         }
         guard isGenuine else { return .forged }
-        let issued = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
-        let number = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        let issued = UInt64(littleEndian: data.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        let number = UInt64(littleEndian: data.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         let expiry = issued + validMilliseconds
         guard now <= expiry else { return .expired }
         return .open(Token(number: number, expiry: expiry))
     }
 
+    /// For `judge`ing batches; one for each thread.
+    package func makeAuthenticator() -> BatchAuthenticator {
+        BatchAuthenticator(authenticator, length: ChallengeBook.signedBytes)
+    }
+
+    /// What each of `count` candidates, at most the authenticator's capacity, is worth at the time `now`, but for
+    /// the memory of spent ones. `candidate` lends its bytes, as many as a challenge has.
+    package func judge(
+        _ count: Int, with authenticator: BatchAuthenticator, now: UInt64, candidate: (Int) -> UnsafeRawPointer,
+        report: (Int, Standing) -> Void
+    ) {
+        let tags = authenticator.tags(of: count, message: candidate)
+        for place in 0..<count { report(place, judge(candidate(place), tag: tags[place], now: now)) }
+    }
+
     /// What `data` is worth as a challenge of this book. Says nothing about copies of it that are on their
     /// way: `spend` decides between those.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
-        let standing = genuineness(of: data, now: clock.milliseconds)
+        guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
+        let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
+        let standing = judge(start, tag: tag, now: clock.milliseconds)
         guard case .open(let token) = standing else { return standing }
         return isSpent(token) ? .replayed : standing
     }

@@ -23,7 +23,7 @@ typedef enum {
 
 enum {
     /// Signatures in one call, at most.
-    RG_P256_BATCH_MAX = 128,
+    RG_P256_BATCH_MAX = 256,
     /// Keys that `build_known` takes at once, at most.
     RG_P256_BUILD_MAX = 16,
     /// Bytes of the generator's table: 20 x 4,096 points.

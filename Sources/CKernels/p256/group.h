@@ -20,7 +20,7 @@ typedef struct {
     Digits z;
 } Point;
 
-/// An affine point (x, 2 y), clean, each below p.
+/// An affine point (x, 2 y), clean, each below 1.1 p.
 typedef struct {
     Digits x, y2;
 } Affine;
@@ -158,7 +158,13 @@ typedef struct {
     Digits step_x, step_v;
 } Chain;
 
-/// a - b + k p, or twice that, clean. a and b clean.
+/// a - b + 2 p, or twice that; at most 6.2 p. a and b clean and at most 1.1 p.
+STEP Digits factor_difference(const Digits *a, const Digits *b, int twice) {
+    Sum r = add_p(subtract(sum_of(a), sum_of(b)), 2);
+    return digits(twice ? add(r, r) : r);
+}
+
+/// The same, clean.
 STEP Digits difference(const Digits *a, const Digits *b, int twice) {
     Sum r = add_p(subtract(sum_of(a), sum_of(b)), 2);
     return clean_digits(twice ? add(r, r) : r);
@@ -179,7 +185,7 @@ UNIT void begin_chain(Chain *chain, const Affine *p) {
     multiply_clean(&chain->v[0], &g, &g);
     const Sum s_sum = sum_of(&s);
     chain->step_x = clean_digits(add_p(subtract(subtract(square(&alpha), s_sum), s_sum), 3));
-    u = difference(&s, &chain->step_x, 1);
+    u = factor_difference(&s, &chain->step_x, 1);
     multiply_clean(&u, &alpha, &u);
     chain->step_v = difference(&u, &chain->v[0], 0);
     chain->z = p->y2;
@@ -189,16 +195,16 @@ UNIT void begin_chain(Chain *chain, const Affine *p) {
 UNIT void extend_chain(Chain *chain, int from, int k) {
     Digits a, b, c, e, u, rise;
     const Digits *x = &chain->x[from], *v = &chain->v[from];
-    chain->height[k] = difference(x, &chain->step_x, 1);
-    rise = difference(v, &chain->step_v, 0);
+    chain->height[k] = factor_difference(x, &chain->step_x, 1);
+    rise = factor_difference(v, &chain->step_v, 0);
     multiply(&chain->z, &chain->z, &chain->height[k]);
     square_digits(&a, &chain->height[k]);
     multiply_clean(&b, &chain->step_x, &a);
     multiply_clean(&c, x, &a);
     const Digits x_new = clean_digits(add_p(subtract(subtract(square(&rise), sum_of(&b)), sum_of(&c)), 3));
-    u = difference(&c, &b, 0);
+    u = factor_difference(&c, &b, 0);
     multiply_clean(&e, &chain->step_v, &u);
-    u = difference(&b, &x_new, 0);
+    u = factor_difference(&b, &x_new, 0);
     multiply_clean(&u, &rise, &u);
     chain->x[k] = x_new;
     chain->v[k] = difference(&u, &e, 1);
@@ -209,7 +215,8 @@ UNIT void extend_chain(Chain *chain, int from, int k) {
 
 // MARK: Packed points
 //
-// A row of a table is one cache line: x and 2 y in Montgomery form and below p, as four words each.
+// A row of a table is one cache line: x and 2 y in Montgomery form as four words each. They are clean products,
+// so below 2^256, and below p but for one in 2^32.
 
 enum { ROW_WORDS = 8 };
 
@@ -226,7 +233,7 @@ STEP void load_rows(Affine *a, const lanes address[GROUPS]) {
     }
 }
 
-/// The reverse, of canonical coordinates. Lanes whose address is 0 are left out.
+/// The reverse, of clean coordinates below 2^256. Lanes whose address is 0 are left out.
 STEP void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
     EACH_GROUP {
         lanes row[8];
@@ -245,10 +252,8 @@ UNIT void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_la
         Affine a;
         square_digits(&zz, inverse);
         multiply(&zzz, &zz, inverse);
-        multiply(&a.x, &chain->x[k], &zz);
-        multiply(&a.y2, &chain->v[k], &zzz);
-        canonical(&a.x, &a.x);
-        canonical(&a.y2, &a.y2);
+        multiply_clean(&a.x, &chain->x[k], &zz);
+        multiply_clean(&a.y2, &chain->v[k], &zzz);
         uint64_t *row[BLOCK];
         for (int lane = 0; lane < BLOCK; lane++)
             row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;

@@ -9,8 +9,13 @@
 #include "../include/p256.h"
 #include "group.h"
 #include "scalar.h"
+#include "tree.h"
 
-enum { BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK };
+enum {
+    BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK,
+    /// Blocks from which on a tree's shared divisions pay.
+    TREE_BLOCKS_MIN = 3,
+};
 
 /// How a scalar's digits are spread over a table: digit s * columns + c takes row of subtable s, which holds
 /// odd multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
@@ -22,6 +27,9 @@ static const Shape NEW_KEY = {5, 52, 52};
 static const Shape KNOWN_KEY = {5, 52, 4};
 /// The generator: 20 subtables of 4,096 points, no doublings.
 static const Shape GENERATOR = {13, 20, 1};
+
+/// No lane.
+static const __mmask8 NONE[GROUPS];
 
 /// One block of checks on its way.
 typedef struct {
@@ -44,6 +52,7 @@ typedef struct {
 typedef struct {
     Block block[BLOCKS_MAX];
     lanes inverse[BLOCKS_MAX * GROUPS][LIMBS], scratch[BLOCKS_MAX * GROUPS][LIMBS];
+    Tree tree;
 } Workspace;
 
 STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
@@ -251,6 +260,23 @@ STEP void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape
     }
 }
 
+/// The table points for all digits of `u`, with their signs, from leaf `first` on: the
+/// columns one after the other, the last column first.
+UNIT void load_leaves(
+    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposed[GROUPS], const lanes table[GROUPS],
+    Shape shape) {
+    const Digits zero = constant((const uint64_t[LIMBS]){0});
+    for (int column = shape.columns - 1; column >= 0; column--)
+        for (int place = column; place < shape.digits; place += shape.columns) {
+            Affine *leaf = &leaves->point[first++];
+            __mmask8 negative[GROUPS];
+            digit_point(leaf, negative, u, table, place, shape);
+            const Sum negated = add_p(subtract(sum_of(&zero), sum_of(&leaf->y2)), 1);
+            EACH_GROUP EACH_LIMB leaf->y2.limb[g][i] = _mm512_mask_mov_epi64(
+                leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
+        }
+}
+
 /// a += u G.
 UNIT void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
     lanes table[GROUPS];
@@ -287,7 +313,8 @@ UNIT void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], 
 
 /// Compares the sums' x with r, and writes the outcomes of a block.
 UNIT void conclude(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], size_t count, uint8_t *outcomes) {
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+    size_t count, uint8_t *outcomes) {
     Digits r, zz;
     const Digits radix = constant(P_SQUARED_RADIX);
     EACH_GROUP EACH_LIMB r.limb[g][i] = block->r[g][i];
@@ -299,7 +326,7 @@ UNIT void conclude(
     is_zero(vanished, &a->point.z);
     EACH_GROUP {
         const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
-        const __mmask8 undecided = vanished[g] | (ambiguous & (__mmask8)~equal[g]);
+        const __mmask8 undecided = vanished[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
@@ -310,6 +337,13 @@ UNIT void conclude(
                                                                      : RG_P256_INVALID;
         }
     }
+}
+
+STEP void conclude_block(
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+    int number, size_t count, uint8_t *outcomes) {
+    const size_t first = (size_t)number * BLOCK;
+    conclude(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
 }
 
 static void verify(
@@ -333,27 +367,42 @@ static void verify(
     }
     // The points are on the curve, whose order is prime: no small multiple of one vanishes, and no z.
     invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
-    for (int b = 0; b < blocks; b++) {
-        Block *block = &w->block[b];
-        uint64_t *rows[BLOCK];
-        for (int k = 0; k < BLOCK; k++) rows[k] = block->rows[k];
-        Digits inverse;
-        memcpy(&inverse, w->inverse[b * GROUPS], sizeof inverse);
-        store_chain(&block->chain, &inverse, rows);
-
-        Accumulator sum;
-        lanes table[GROUPS], generators[GROUPS];
-        uint64_t address[BLOCK];
-        for (int k = 0; k < BLOCK; k++) address[k] = (uint64_t)(uintptr_t)block->rows[k];
-        EACH_GROUP {
-            table[g] = _mm512_loadu_si512(address + g * LANES);
-            generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    lanes generators[GROUPS];
+    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    for (int first = 0; first < blocks; first += TREE_BLOCKS) {
+        const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
+        __mmask8 undecided[TREE_BLOCKS][GROUPS];
+        memset(undecided, 0, sizeof undecided);
+        const int by_tree = some >= TREE_BLOCKS_MIN;
+        for (int b = first; b < first + some; b++) prefetch_rows(w->block[b].u1, generators, GENERATOR);
+        if (by_tree) {
+            static const Run generator_run = {0, 20};
+            for (int b = 0; b < some; b++)
+                load_leaves(
+                    &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
+            sum_runs(&w->tree, some, &generator_run, 1, undecided);
         }
-        prefetch_rows(block->u1, generators, GENERATOR);
-        multiply_key(&sum, block, table, NEW_KEY);
-        accumulate_generator(&sum, block, generator);
-        const size_t first = (size_t)b * BLOCK;
-        conclude(&sum, block, block->bad_key, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+        for (int b = 0; b < some; b++) {
+            Block *block = &w->block[first + b];
+            uint64_t *rows[BLOCK], address[BLOCK];
+            for (int k = 0; k < BLOCK; k++) {
+                rows[k] = block->rows[k];
+                address[k] = (uint64_t)(uintptr_t)rows[k];
+            }
+            Digits inverse;
+            memcpy(&inverse, w->inverse[(first + b) * GROUPS], sizeof inverse);
+            store_chain(&block->chain, &inverse, rows);
+            Accumulator sum;
+            lanes table[GROUPS];
+            EACH_GROUP table[g] = _mm512_loadu_si512(address + g * LANES);
+            multiply_key(&sum, block, table, NEW_KEY);
+            if (by_tree) {
+                accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
+            } else {
+                accumulate_generator(&sum, block, generator);
+            }
+            conclude_block(&sum, block, block->bad_key, undecided[b], first + b, count, outcomes);
+        }
     }
 }
 
@@ -362,29 +411,55 @@ static void verify_known(
     void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
     const int blocks = blocks_of(count);
-    static const __mmask8 none[GROUPS];
     compute_scalars(w, checks, count);
-    lanes table[BLOCKS_MAX][GROUPS], generators[GROUPS];
+    lanes generators[GROUPS];
     EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
-    for (int b = 0; b <= blocks; b++) {
-        if (b < blocks) {
-            // One block ahead of the arithmetic, so that the rows are there when it comes.
-            uint64_t address[BLOCK];
-            for (int k = 0; k < BLOCK; k++) {
-                const size_t position = (size_t)(b * BLOCK + k);
-                address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
+    for (int first = 0; first < blocks; first += TREE_BLOCKS) {
+        const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
+        lanes table[TREE_BLOCKS][GROUPS];
+        __mmask8 undecided[TREE_BLOCKS][GROUPS];
+        memset(undecided, 0, sizeof undecided);
+        const int by_tree = some >= TREE_BLOCKS_MIN;
+        for (int b = 0; b <= some; b++) {
+            // One block ahead of the rest, so that its rows are there when they are needed.
+            if (b < some) {
+                Block *block = &w->block[first + b];
+                uint64_t address[BLOCK];
+                for (int k = 0; k < BLOCK; k++) {
+                    const size_t position = (size_t)((first + b) * BLOCK + k);
+                    address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
+                }
+                EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
+                prefetch_rows(block->u2, table[b], KNOWN_KEY);
+                prefetch_rows(block->u1, generators, GENERATOR);
             }
-            EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
-            prefetch_rows(w->block[b].u2, table[b], KNOWN_KEY);
-            prefetch_rows(w->block[b].u1, generators, GENERATOR);
+            if (b == 0) continue;
+            Block *block = &w->block[first + b - 1];
+            if (by_tree) {
+                // The key's column 0 comes last, and the generator's points continue it.
+                load_leaves(&w->tree.leaves[b - 1], 0, block->u2, NONE, table[b - 1], KNOWN_KEY);
+                load_leaves(&w->tree.leaves[b - 1], 52, block->u1, block->opposed, generators, GENERATOR);
+                continue;
+            }
+            Accumulator sum;
+            multiply_key(&sum, block, table[b - 1], KNOWN_KEY);
+            accumulate_generator(&sum, block, generator);
+            conclude_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
-        if (b == 0) continue;
-        Block *block = &w->block[b - 1];
-        Accumulator sum;
-        multiply_key(&sum, block, table[b - 1], KNOWN_KEY);
-        accumulate_generator(&sum, block, generator);
-        const size_t first = (size_t)(b - 1) * BLOCK;
-        conclude(&sum, block, none, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+        if (!by_tree) continue;
+        static const Run columns[] = {{0, 13}, {13, 13}, {26, 13}, {39, 33}};
+        sum_runs(&w->tree, some, columns, 4, undecided);
+        for (int b = 0; b < some; b++) {
+            Accumulator sum;
+            const Affine *point = w->tree.leaves[b].point;
+            set_affine(&sum.point, &point[columns[0].first]);
+            EACH_GROUP sum.flipped[g] = 0;
+            for (int column = 1; column < 4; column++) {
+                double_often(&sum, KNOWN_KEY.width);
+                accumulate(&sum, &point[columns[column].first], NONE);
+            }
+            conclude_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
+        }
     }
 }
 
