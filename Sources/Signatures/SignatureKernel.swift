@@ -16,13 +16,18 @@ final class SignatureKernel: @unchecked Sendable {
     /// self-test. Their table, 5 MiB, is made in about 30 ms when it is first asked for.
     static let standard = SignatureKernel(with: .permitted)
 
-    init?(with features: ProcessorFeatures) {
+    convenience init?(with features: ProcessorFeatures) {
         let kernels = Kernel.runnable(with: features).filter { $0.p256 != nil }
             .sorted { ($0.p256?.pointee.width ?? 0) > ($1.p256?.pointee.width ?? 0) }
         guard let wide = kernels.first?.p256, let narrow = kernels.last?.p256 else { return nil }
+        self.init(wide: wide, narrow: narrow, names: kernels.map(\.name))
+    }
+
+    /// `wide` and `narrow`: functions that live forever; they may be the same.
+    init(wide: UnsafePointer<rg_p256_functions>, narrow: UnsafePointer<rg_p256_functions>, names: [String]) {
         self.wide = wide
         self.narrow = narrow
-        names = kernels.map(\.name)
+        self.names = names
         let alignment = RG_P256_ALIGNMENT
         let table = UnsafeMutableRawPointer.allocate(
             byteCount: RG_P256_GENERATOR_BYTES, alignment: 4096)

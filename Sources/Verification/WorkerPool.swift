@@ -83,12 +83,20 @@ package final class WorkerPool: Sendable {
         var workerCount = 0
         /// Workers that found nothing to do and want to be woken.
         var sleepers: [PoolWorker] = []
+        /// Workers in the middle of a portion.
+        var busyCount = 0
         var isClosed = false
+    }
+
+    /// Some of a request's proofs.
+    private struct Slice {
+        let request: VerificationRequest
+        let range: Range<Int>
     }
 
     /// What a worker took to do in one go.
     private enum Portion {
-        case pass([(request: VerificationRequest, range: Range<Int>)], isSigned: Bool)
+        case pass([Slice], isSigned: Bool)
         case task(@Sendable () -> Void)
     }
 
@@ -153,8 +161,9 @@ package final class WorkerPool: Sendable {
             state.waitingItems += items
             if source.waiting.isEmpty { state.turns.append(source) }
             source.waiting.append(work)
-            // When no worker is up, one has to be; when one is, it wakes others if there is enough to share.
-            guard state.sleepers.count == state.workerCount else { return (true, nil) }
+            // When no worker will look for work by itself, one has to be woken; one that looks wakes others if
+            // there is enough to share.
+            guard state.sleepers.count + state.busyCount == state.workerCount else { return (true, nil) }
             return (true, state.sleepers.popLast())
         }
         sleeper?.wake()
@@ -190,6 +199,7 @@ package final class WorkerPool: Sendable {
                 if !state.isClosed { state.sleepers.append(worker) }
                 return (nil, nil)
             }
+            state.busyCount += 1
             return (portion, state.waitingItems > 0 ? state.sleepers.popLast() : nil)
         }
         sleeper?.wake()
@@ -198,6 +208,7 @@ package final class WorkerPool: Sendable {
         case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
         case nil: return false
         }
+        state.withLock { $0.busyCount -= 1 }
         return true
     }
 
@@ -210,7 +221,7 @@ package final class WorkerPool: Sendable {
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
         var room = min(Limits.proofsPerPortionMax, max(Limits.proofsPerPortionMin, share))
-        var slices: [(request: VerificationRequest, range: Range<Int>)] = []
+        var slices: [Slice] = []
         var isSigned = true
         while room > 0, let source = state.turns.first, let work = source.waiting.first {
             switch work {
@@ -223,7 +234,7 @@ package final class WorkerPool: Sendable {
                 if slices.isEmpty { isSigned = request.isSigned }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }
                 let count = min(request.count - request.next, Limits.proofsPerTurn, room)
-                slices.append((request, request.next..<request.next + count))
+                slices.append(Slice(request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
                 state.waitingItems -= count
@@ -240,12 +251,12 @@ package final class WorkerPool: Sendable {
     }
 
     private func run(
-        _ slices: [(request: VerificationRequest, range: Range<Int>)], isSigned: Bool, on worker: PoolWorker
+        _ slices: [Slice], isSigned: Bool, on worker: PoolWorker
     ) {
         var count = 0
-        for (request, range) in slices {
-            for position in range {
-                worker.proofs.initializeElement(at: count, to: request.proof(position))
+        for slice in slices {
+            for position in slice.range {
+                worker.proofs.initializeElement(at: count, to: slice.request.proof(position))
                 count += 1
             }
         }
@@ -266,13 +277,13 @@ package final class WorkerPool: Sendable {
             failure = error
         }
         var start = 0
-        for (request, range) in slices {
-            for position in range {
-                request.verdicts[position] = verdicts[start]
-                request.roots?[position] = roots[start]
+        for slice in slices {
+            for position in slice.range {
+                slice.request.verdicts[position] = verdicts[start]
+                slice.request.roots?[position] = roots[start]
                 start += 1
             }
-            request.finish(range.count, failure: failure)
+            slice.request.finish(slice.range.count, failure: failure)
         }
     }
 }

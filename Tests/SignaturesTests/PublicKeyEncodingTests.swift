@@ -12,7 +12,7 @@ struct PublicKeyEncodingTests {
 
     init() throws {
         key = try PrivateKey(random: .seeded(runSeed))
-        verifier = try SignatureVerifier()
+        verifier = try SignatureVerifier(SignatureEngine(SignatureEngine.Configuration()))
         signature = SignatureEncoding.der(try key.sign(SHA256.hash(message)))
     }
 

@@ -187,7 +187,7 @@ struct SignatureEncodingTests {
         let asRaw = try #require(scalars(in: signature, .raw))
         #expect(SignatureEncoding.raw(asRaw) == signature)
 
-        let verifier = try SignatureVerifier()
+        let verifier = try SignatureVerifier(SignatureEngine(SignatureEngine.Configuration()))
         #expect(try verify(key: key, signature: signature, format: .der, message: message, by: verifier) == .valid)
         #expect(try verify(key: key, signature: signature, format: .raw, message: message, by: verifier) == .invalid)
         let raw = SignatureEncoding.raw(asDER)

@@ -12,7 +12,7 @@ struct SignatureVerifierTests {
 
     init() throws {
         key = try PrivateKey(random: .seeded(runSeed))
-        verifier = try SignatureVerifier()
+        verifier = try SignatureVerifier(SignatureEngine(SignatureEngine.Configuration()))
     }
 
     private func outcome(_ scalars: ScalarPair) throws -> SignatureOutcome {
@@ -203,7 +203,7 @@ struct OpenSSLProgramTests {
     func agreement() throws {
         let openssl = try #require(opensslProgram)
         let directory = ScratchDirectory()
-        let verifier = try SignatureVerifier()
+        let verifier = try SignatureVerifier(SignatureEngine(SignatureEngine.Configuration()))
         var generator = SeededGenerator(seed: runSeed &+ 3)
         var accepted = 0
         for iteration in 0..<20 {

@@ -29,11 +29,13 @@ struct WycheproofTests {
     // ROOTGATE_TEST_VECTORS names the folder with ecdsa_secp256r1_sha256_test.json; without it this is skipped.
     @Test(
         "All 484 cases of Wycheproof's secp256r1 with SHA-256 have its result under both encodings of the key",
-        .enabled(if: vectorsDirectory != nil, "ROOTGATE_TEST_VECTORS is not set"))
-    func allCases() throws {
+        .enabled(if: vectorsDirectory != nil, "ROOTGATE_TEST_VECTORS is not set"), arguments: [true, false])
+    func allCases(usesKernels: Bool) throws {
         let path = try #require(vectorsDirectory) + "/ecdsa_secp256r1_sha256_test.json"
         let file = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-        let verifier = try SignatureVerifier()
+        var configuration = SignatureEngine.Configuration()
+        configuration.usesKernels = usesKernels
+        let verifier = try SignatureVerifier(SignatureEngine(configuration))
         var results: [String: Int] = [:]
         for group in file.testGroups {
             let point = try #require([UInt8](hexadecimal: group.publicKey.uncompressed))

@@ -98,7 +98,8 @@ final class Fixture: Sendable {
             rootSets: sets,
             challenges: ChallengeBook(
                 validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock, random: random),
-            nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock))
+            nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock),
+            signatures: SignatureEngine(SignatureEngine.Configuration()))
     }
 
     func challenge() -> [UInt8] { gate.challenges.challenge() }

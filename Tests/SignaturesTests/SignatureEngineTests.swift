@@ -1,0 +1,184 @@
+import CKernels
+import Core
+import Foundation
+import Hashing
+import Kernels
+@testable import Signatures
+import Synchronization
+import TestSupport
+import Testing
+
+/// Signed digests by a few keys, some of them spoiled.
+private struct Signed {
+    let checks: [OwnedCheck]
+
+    init(_ count: Int, keys keyCount: Int, seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let keys = try (0..<keyCount).map { _ in try PrivateKey(seed: generator.bytes(48)) }
+        checks = try (0..<count).map { number in
+            let key = keys[number % keyCount]
+            var digest = SHA256.hash(generator.bytes(20))
+            var scalars = try key.sign(digest)
+            var point = number % 3 == 1 ? key.compressedPoint : key.uncompressedPoint
+            switch generator.next() as UInt64 % 8 {
+            case 0: digest = SHA256.hash(generator.bytes(20))
+            case 1: scalars.r[Int.random(in: 0..<32, using: &generator)] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
+            case 2: point[Int.random(in: 1..<point.count, using: &generator)] ^= 4
+            default: break
+            }
+            return OwnedCheck(point: point, scalars: scalars, digest: digest)
+        }
+    }
+}
+
+private func configuration(knownKeyBytes: Int = 64 << 20, sampleInterval: Int = 0) -> SignatureEngine.Configuration {
+    var configuration = SignatureEngine.Configuration()
+    configuration.knownKeyBytesMax = knownKeyBytes
+    configuration.sampleInterval = sampleInterval
+    return configuration
+}
+
+private let hasKernel = SignatureKernel.standard != nil
+
+@Suite("Signature engine", .enabled(if: hasKernel, "this processor, or ROOTGATE_CPU, allows no signature kernel"))
+struct SignatureEngineTests {
+    @Test("Batches of any size have libcrypto's outcomes", arguments: [1, 2, 7, 8, 9, 16, 17, 24, 25, 40, 129, 256, 257, 600])
+    func agreement(size: Int) throws {
+        let signed = try Signed(size, keys: max(1, size / 2), seed: runSeed &+ UInt64(size))
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        let found = try outcomes(of: signed.checks, by: SignatureVerifier(SignatureEngine(configuration())))
+        #expect(found == expected, "seed \(runSeed)")
+    }
+
+    /// Grants every valid check `times` times.
+    private func grant(_ checks: [OwnedCheck], by verifier: SignatureVerifier, times: Int) throws {
+        for _ in 0..<times {
+            for (check, outcome) in zip(checks, try outcomes(of: checks, by: verifier)) where outcome == .valid {
+                check.point.withUnsafeBytes { verifier.granted($0) }
+            }
+        }
+    }
+
+    private func wait(until condition: () -> Bool) async throws {
+        for _ in 0..<500 where !condition() { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(condition())
+    }
+
+    @Test("A key has a table after its second grant, and the same outcomes with it")
+    func knownKeys() async throws {
+        let engine = SignatureEngine(configuration())
+        let verifier = try SignatureVerifier(engine)
+        let signed = try Signed(300, keys: 20, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        try grant(signed.checks, by: verifier, times: 2)
+        let keys = Set(zip(signed.checks, expected).filter { $0.1 == .valid }.map { $0.0.point }).count
+        try await wait { engine.statistics.knownKeys == keys }
+        let hits = engine.statistics.knownKeyHits
+        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
+        #expect(engine.statistics.knownKeyHits > hits)
+        #expect(engine.statistics.knownKeyBytes == keys * SignatureKernel.knownKeyBytes)
+        #expect(verifier.wasKnown(expected.firstIndex(of: .valid) ?? 0))
+    }
+
+    @Test("A key whose proofs were granted once has no table, nor has one that was never granted")
+    func strangers() async throws {
+        let engine = SignatureEngine(configuration())
+        let verifier = try SignatureVerifier(engine)
+        let checks = try Signed(40, keys: 40, seed: runSeed).checks
+        try grant(checks, by: verifier, times: 1)
+        for _ in 0..<3 { _ = try outcomes(of: checks, by: verifier) }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(engine.statistics.knownKeys == 0)
+    }
+
+    @Test("The memory of known keys has its bound, and evicts while others verify")
+    func eviction() async throws {
+        let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
+        let signed = try Signed(240, keys: 60, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    let verifier = try SignatureVerifier(engine)
+                    for round in 0..<12 {
+                        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed), round \(round)")
+                        try grant(signed.checks, by: verifier, times: 1)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        // While tables are rebuilt, fewer are there.
+        try await wait { engine.statistics.knownKeys > 0 }
+        #expect(engine.statistics.knownKeys <= KnownKeys.ways)
+        #expect(engine.statistics.knownKeyHits > 0)
+    }
+
+    @Test("Memory for less than a set of keys is none")
+    func noMemory() throws {
+        let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin - 1))
+        let verifier = try SignatureVerifier(engine)
+        let checks = try Signed(40, keys: 4, seed: runSeed).checks
+        try grant(checks, by: verifier, times: 3)
+        #expect(engine.statistics.knownKeys == 0)
+        #expect(verifier.wasKnown(0))
+    }
+}
+
+@Suite("Cross-check")
+struct CrossCheckTests {
+    /// A kernel that calls everything valid.
+    private static let credulous: SignatureKernel = {
+        let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
+        functions.initialize(
+            to: rg_p256_functions(
+                width: 16, workspace_bytes: 64, build_generator: { _, _ in },
+                verify: { _, count, _, _, outcomes in
+                    for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
+                },
+                verify_known: { _, _, count, _, _, outcomes in
+                    for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
+                },
+                build_known: { _, _, _, _ in 0 }))
+        return SignatureKernel(wide: functions, narrow: functions, names: ["credulous"])
+    }()
+
+    @Test("A kernel that disagrees with libcrypto is found, told of, and switched off")
+    func disagreement() throws {
+        let lines = Mutex<[String]>([])
+        let engine = SignatureEngine(configuration(sampleInterval: 4), kernel: CrossCheckTests.credulous) { line in
+            lines.withLock { $0.append(line) }
+        }
+        let verifier = try SignatureVerifier(engine)
+        let signed = try Signed(64, keys: 8, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        #expect(engine.kernelNames == ["credulous"])
+        #expect(try outcomes(of: signed.checks, by: verifier).allSatisfy { $0 == .valid })
+        engine.finishCrossChecks()
+        let wrong = expected.count { $0 != .valid }
+        #expect(engine.statistics.crossChecks == 64)
+        #expect(engine.statistics.disagreements == UInt64(wrong))
+        #expect(lines.withLock { $0.first }?.hasPrefix("CRITICAL") == true)
+        #expect(engine.kernelNames.isEmpty)
+        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
+    }
+
+    @Test("The first batch is checked as a whole, later ones by one in so many")
+    func sampling() throws {
+        let engine = SignatureEngine(configuration(sampleInterval: 10), kernel: CrossCheckTests.credulous) { _ in }
+        let verifier = try SignatureVerifier(engine)
+        var generator = SeededGenerator(seed: runSeed)
+        let key = try PrivateKey(seed: generator.bytes(48))
+        let checks = try (0..<25).map { number in
+            let digest = SHA256.hash([UInt8(number)])
+            return OwnedCheck(point: key.uncompressedPoint, scalars: try key.sign(digest), digest: digest)
+        }
+        _ = try outcomes(of: checks, by: verifier)
+        engine.finishCrossChecks()
+        #expect(engine.statistics.crossChecks == 25)
+        for _ in 0..<8 { _ = try outcomes(of: checks, by: verifier) }
+        engine.finishCrossChecks()
+        #expect(engine.statistics.crossChecks == 25 + 200 / 10)
+        #expect(engine.statistics.disagreements == 0)
+    }
+}
