@@ -1,0 +1,86 @@
+import CKernels
+import COpenSSL
+import Core
+
+/// Vets a SHA-256 kernel before it is trusted: FIPS 180-4's own examples, and messages of every ending in groups
+/// of every fullness against libcrypto.
+enum HashSelfTest {
+    /// FIPS 180-4's examples (NIST, "SHA256.pdf"), for 0, 3 and 56 bytes.
+    private static let known: [(message: String, digest: String)] = [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+    ]
+    /// What a digest's place holds before, and what stays behind the last.
+    private static let untouched: UInt8 = 0xa5
+    private static let guardBytes = 64
+
+    /// What the kernel does wrong, or `nil` when it passes. Its instructions must be there.
+    static func failure(of kernel: UnsafePointer<rg_sha256_functions>, seed: UInt64 = 1) -> String? {
+        for (message, digest) in known {
+            let bytes = Array(message.utf8)
+            for count in [1, 17] where digests(of: bytes, length: bytes.count, stride: 0, count: count, by: kernel).map(\.hexadecimal)
+                != [String](repeating: digest, count: count)
+            { return "FIPS 180-4's message of \(bytes.count) bytes, \(count) times" }
+        }
+        let widest = 2 * Int(kernel.pointee.width) + 3
+        let pool = RandomSource.seeded(seed).bytes(64 * 64)
+        // Every ending of a last block, and with it one and two whole blocks before.
+        for length in 0...136 {
+            if let failure = failure(of: kernel, pool, length: length, count: 1 + (7 * length) % widest) { return failure }
+        }
+        for count in 0...widest {
+            for length in [0, 31, 55, 64, 65] {
+                if let failure = failure(of: kernel, pool, length: length, count: count) { return failure }
+            }
+        }
+        return failure(of: kernel, pool, length: 2048, count: widest)
+    }
+
+    private static func failure(
+        of kernel: UnsafePointer<rg_sha256_functions>, _ pool: [UInt8], length: Int, count: Int
+    ) -> String? {
+        // Messages overlap, each begins 29 bytes behind the one before, at any alignment.
+        let stride = 29
+        let expected = (0..<count).map { expectedDigest(pool[(stride * $0)...].prefix(length)) }
+        if digests(of: pool, length: length, stride: stride, count: count, by: kernel) != expected {
+            return "\(count) messages of \(length) bytes"
+        }
+        guard length == 64 else { return nil }
+        let nodes = (0..<count).map { expectedDigest(pool[(64 * $0)...].prefix(64)) }
+        let given = written(count) { digests in
+            pool.withUnsafeBufferPointer { kernel.pointee.nodes($0.baseAddress, digests, count) }
+        }
+        return given == nodes ? nil : "\(count) nodes"
+    }
+
+    /// The kernel's digests of `count` messages that begin `stride` bytes apart.
+    private static func digests(
+        of pool: [UInt8], length: Int, stride: Int, count: Int, by kernel: UnsafePointer<rg_sha256_functions>
+    ) -> [[UInt8]] {
+        pool.withUnsafeBufferPointer { pool in
+            let messages = (0..<count).map { index in pool.baseAddress.map { $0 + stride * index } }
+            return written(count) { kernel.pointee.messages(messages, length, $0, count) }
+        }
+    }
+
+    /// What `body` writes: `count` digests, and nothing behind them, or else nothing counts.
+    private static func written(_ count: Int, _ body: (UnsafeMutablePointer<UInt8>?) -> Void) -> [[UInt8]] {
+        var bytes = [UInt8](repeating: untouched, count: 32 * count + guardBytes)
+        bytes.withUnsafeMutableBufferPointer { body($0.baseAddress) }
+        guard bytes[(32 * count)...].allSatisfy({ $0 == untouched }) else { return [] + [bytes] }
+        return (0..<count).map { Array(bytes[(32 * $0)..<(32 * $0 + 32)]) }
+    }
+
+    /// By libcrypto.
+    private static func expectedDigest(_ message: ArraySlice<UInt8>) -> [UInt8] {
+        var context = SHA256_CTX(), digest = [UInt8](repeating: 0, count: 32)
+        SHA256_Init(&context)
+        message.withUnsafeBytes { _ = SHA256_Update(&context, $0.baseAddress, $0.count) }
+        SHA256_Final(&digest, &context)
+        return digest
+    }
+}

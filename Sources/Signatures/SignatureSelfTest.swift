@@ -1,0 +1,87 @@
+import CKernels
+import Core
+
+/// Vets a P-256 kernel before it is trusted: a few hundred signatures, ordinary and chosen, whose outcomes
+/// libcrypto said when the test was made.
+struct SignatureSelfTest {
+    /// All cases, in no order that would put like ones into like lanes.
+    private let cases: [SignatureCase]
+    /// Those with a real key, which can have a table.
+    private let knowable: [SignatureCase]
+    /// Ordinary signatures, for filling batches with a known pattern.
+    private let valid, invalid: [SignatureCase]
+
+    /// Batch sizes up to twice the widest step, and around the multiples of it up to the whole.
+    private static let sizes = Array(1...33) + [63, 64, 65, 111, 127, 128]
+
+    /// Throws `internalFault` when libcrypto can't do it.
+    init(seed: UInt64 = 1) throws(ServiceError) {
+        let maker = try SignatureCases(seed: seed, keys: 24, nonces: 24)
+        var ordinary: [SignatureCase] = []
+        for index in 0..<200 {
+            let mutations = SignatureCases.Mutation.allCases
+            ordinary.append(try maker.ordinary(index % 2 == 0 ? .none : mutations[index / 2 % mutations.count]))
+        }
+        valid = ordinary.filter { $0.expected == RG_P256_VALID && !$0.isExceptional }
+        invalid = ordinary.filter { $0.expected == RG_P256_INVALID && !$0.isExceptional }
+        let all = try ordinary + maker.ranges() + maker.boundaryKeys() + maker.sums()
+        let stride = 89
+        precondition(all.count % stride != 0, "the stride is prime, so it reaches every case")
+        cases = all.indices.map { all[$0 * stride % all.count] }
+        knowable = cases.filter { $0.expected != RG_P256_BAD_KEY }
+    }
+
+    /// What the kernel does wrong, or `nil` when it passes. Its instructions must be there.
+    func failure(of kernel: UnsafePointer<rg_p256_functions>) -> String? {
+        let equipped = EquippedKernel(kernel)
+        return failureOfPatterns(equipped) ?? failureOfSizes(equipped) ?? failureOfTables(equipped)
+    }
+
+    /// Every place of a full batch, valid between invalid neighbours and the other way around.
+    private func failureOfPatterns(_ kernel: EquippedKernel) -> String? {
+        for first in 0..<2 {
+            let batch = (0..<RG_P256_BATCH_MAX).map { place in
+                (place + first) % 2 == 0 ? valid[place % valid.count] : invalid[place % invalid.count]
+            }
+            if let failure = failure(in: batch, by: kernel, isKnown: false) ?? failure(in: batch, by: kernel, isKnown: true) {
+                return failure
+            }
+        }
+        return nil
+    }
+
+    /// All cases, in batches of all the sizes.
+    private func failureOfSizes(_ kernel: EquippedKernel) -> String? {
+        for (cases, isKnown) in [(cases, false), (knowable, true)] {
+            var start = 0, index = 0
+            while index < Self.sizes.count || start < cases.count {
+                let size = Self.sizes[index % Self.sizes.count]
+                let batch = (start..<start + size).map { cases[$0 % cases.count] }
+                if let failure = failure(in: batch, by: kernel, isKnown: isKnown) { return failure }
+                start += size
+                index += 1
+            }
+        }
+        return nil
+    }
+
+    /// A point that is none has no table.
+    private func failureOfTables(_ kernel: EquippedKernel) -> String? {
+        for bad in cases where bad.expected == RG_P256_BAD_KEY {
+            if kernel.knownOutcomes(of: [valid[0], bad]) != nil { return "known keys: a table for \(bad.description)" }
+        }
+        return nil
+    }
+
+    private func failure(in batch: [SignatureCase], by kernel: EquippedKernel, isKnown: Bool) -> String? {
+        let path = isKnown ? "known keys" : "new keys"
+        guard let outcomes = isKnown ? kernel.knownOutcomes(of: batch) : kernel.outcomes(of: batch) else {
+            return "\(path): a batch of \(batch.count) was refused, or not written exactly"
+        }
+        for (place, check) in batch.enumerated() where !check.allows(outcomes[place]) {
+            return "\(path): outcome \(outcomes[place]) instead of \(check.expected.rawValue) "
+                + "at \(place) of \(batch.count), \(check.description)"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,12 @@
+// The rest of a mutant: the functions under the name MUTANT.
+#include "../../Sources/CKernels/p256/verify.h"
+#pragma clang attribute pop
+
+#ifndef MUTANT_VERIFY
+#define MUTANT_VERIFY verify
+#define MUTANT_VERIFY_KNOWN verify_known
+#endif
+
+extern const rg_p256_functions MUTANT;
+const rg_p256_functions MUTANT = {
+    BLOCK, sizeof(Workspace), build_generator, MUTANT_VERIFY, MUTANT_VERIFY_KNOWN, build_known};

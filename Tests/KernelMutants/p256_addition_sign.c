@@ -1,0 +1,14 @@
+// Additions take the sign of lane 6 from lane 7.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
+
+UNIT void broken_add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
+    const __mmask8 mixed[GROUPS] = {(__mmask8)((negative[0] & 0xbf) | (negative[0] >> 1 & 0x40))};
+    add_affine(p, a, mixed);
+}
+#define add_affine broken_add_affine
+
+#define MUTANT rg_p256_mutant_addition_sign
+#include "end.h"
+#endif

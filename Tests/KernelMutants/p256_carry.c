@@ -1,0 +1,10 @@
+// Carries are taken from a signed limb as if it could not be negative.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/lanes.h"
+
+#define carry_of(limb) _mm512_srli_epi64(limb, LIMB_BITS)
+
+#define MUTANT rg_p256_mutant_carry
+#include "end.h"
+#endif

@@ -1,0 +1,10 @@
+// The curve has another b.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/constants.h"
+
+#define CURVE_B GENERATOR_X
+
+#define MUTANT rg_p256_mutant_curve_constant
+#include "end.h"
+#endif

@@ -1,0 +1,18 @@
+// A last block that holds a single check is forgotten.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
+
+#include "../../Sources/CKernels/p256/scalar.h"
+#include "CKernels.h"
+static void verify(const rg_p256_check *, size_t, const uint64_t *, void *, uint8_t *);
+static void broken_verify(
+    const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
+    verify(checks, count - (count > BLOCK && count % BLOCK == 1), generator, workspace, outcomes);
+}
+#define MUTANT_VERIFY broken_verify
+#define MUTANT_VERIFY_KNOWN verify_known
+
+#define MUTANT rg_p256_mutant_last_block
+#include "end.h"
+#endif

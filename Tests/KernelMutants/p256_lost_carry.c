@@ -1,0 +1,21 @@
+// The carry out of the lowest limb of a reduction is lost.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/field.h"
+
+STEP void broken_reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
+    const lanes carry = _mm512_srli_epi64(t[0][i], LIMB_BITS);
+    reduce_row(t, i);
+    if (i == 0) t[0][1] = minus(t[0][1], carry);
+}
+STEP Sum broken_square(const Digits *a) {
+    lanes t[GROUPS][2 * LIMBS];
+    square_into(t, a);
+    EACH_LIMB broken_reduce_row(t, i);
+    return upper_half(t);
+}
+#define square broken_square
+
+#define MUTANT rg_p256_mutant_lost_carry
+#include "end.h"
+#endif

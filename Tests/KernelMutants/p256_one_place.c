@@ -1,0 +1,19 @@
+// The last signature of a batch of 128 gets the outcome of the one before.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
+
+#include "../../Sources/CKernels/p256/scalar.h"
+#include "CKernels.h"
+static void verify(const rg_p256_check *, size_t, const uint64_t *, void *, uint8_t *);
+static void broken_verify(
+    const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
+    verify(checks, count, generator, workspace, outcomes);
+    if (count == 128) outcomes[127] = outcomes[126];
+}
+#define MUTANT_VERIFY broken_verify
+#define MUTANT_VERIFY_KNOWN verify_known
+
+#define MUTANT rg_p256_mutant_one_place
+#include "end.h"
+#endif

@@ -1,0 +1,16 @@
+// The weak reduction folds the upper bits without the term 2^192 of the prime.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/field.h"
+
+STEP Sum broken_reduce_weakly(Sum a) {
+    const lanes high = _mm512_srli_epi64(a.limb[0][4], 48);
+    a = reduce_weakly(a);
+    a.limb[0][3] = plus(a.limb[0][3], _mm512_slli_epi64(high, 36));
+    return a;
+}
+#define reduce_weakly broken_reduce_weakly
+
+#define MUTANT rg_p256_mutant_reduction
+#include "end.h"
+#endif

@@ -1,0 +1,14 @@
+// r and s may be n and more.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/scalar.h"
+
+#include "../../Sources/CKernels/p256/group.h"
+STEP __mmask8 broken_is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
+    return bound == N_LIMBS ? 0xff : is_below(limb, bound);
+}
+#define is_below broken_is_below
+
+#define MUTANT rg_p256_mutant_scalar_range
+#include "end.h"
+#endif

@@ -1,0 +1,15 @@
+// A square lacks one of its cross products.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/field.h"
+
+STEP Sum broken_square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
+    Digits short_of = *a;
+    short_of.limb[0][4] = _mm512_setzero_si512();
+    return square_plus_product(&short_of, b, c);
+}
+#define square_plus_product broken_square_plus_product
+
+#define MUTANT rg_p256_mutant_squaring
+#include "end.h"
+#endif

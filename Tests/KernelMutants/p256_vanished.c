@@ -1,0 +1,16 @@
+// A Z that vanished goes unnoticed.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
+
+#include "../../Sources/CKernels/p256/scalar.h"
+STEP void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
+STEP void is_zero_of_vanished(__mmask8 zero[GROUPS], const Digits *a) {
+    (void)a;
+    EACH_GROUP zero[g] = 0;
+}
+#define is_zero(zero, digits) is_zero_of_##zero(zero, digits)
+
+#define MUTANT rg_p256_mutant_vanished
+#include "end.h"
+#endif
