@@ -1,4 +1,4 @@
-// The carry out of the lowest limb of a reduction is lost.
+// The carry out of the second limb of a square is lost.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
@@ -6,7 +6,7 @@
 STEP void broken_reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     const lanes carry = _mm512_srli_epi64(t[0][i], LIMB_BITS);
     reduce_row(t, i);
-    if (i == 0) t[0][1] = minus(t[0][1], carry);
+    if (i == 1) t[0][2] = minus(t[0][2], carry);
 }
 STEP Sum broken_square(const Digits *a) {
     lanes t[GROUPS][2 * LIMBS];
