@@ -4,7 +4,9 @@ import Core
 /// A P-256 kernel with the memory that it asks for. Serves one thread at a time.
 final class EquippedKernel {
     let kernel: UnsafePointer<rg_p256_functions>
-    let generator: UnsafeMutablePointer<UInt64>
+    let generator: UnsafePointer<UInt64>
+    /// The generator's table, if it is this object's own.
+    private let ownGenerator: UnsafeMutablePointer<UInt64>?
     private let workspace: UnsafeMutableRawPointer
     private let tables: UnsafeMutableRawPointer
 
@@ -13,19 +15,28 @@ final class EquippedKernel {
     /// What the outcomes hold before a kernel writes them; no outcome is this.
     private static let untouched: UInt8 = 0xa5
 
-    init(_ kernel: UnsafePointer<rg_p256_functions>) {
+    /// With a generator's table that the kernel built before and that outlives this object, or with one of its
+    /// own, which takes some tens of milliseconds.
+    init(_ kernel: UnsafePointer<rg_p256_functions>, generator: UnsafePointer<UInt64>? = nil) {
         func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer {
             .allocate(byteCount: byteCount, alignment: RG_P256_ALIGNMENT)
         }
         self.kernel = kernel
-        generator = allocate(RG_P256_GENERATOR_BYTES).assumingMemoryBound(to: UInt64.self)
         workspace = allocate(kernel.pointee.workspace_bytes)
         tables = allocate(RG_P256_KNOWN_BYTES * RG_P256_BATCH_MAX)
-        kernel.pointee.build_generator(generator, workspace)
+        if let generator {
+            ownGenerator = nil
+            self.generator = generator
+        } else {
+            let table = allocate(RG_P256_GENERATOR_BYTES).assumingMemoryBound(to: UInt64.self)
+            kernel.pointee.build_generator(table, workspace)
+            ownGenerator = table
+            self.generator = UnsafePointer(table)
+        }
     }
 
     deinit {
-        generator.deallocate()
+        ownGenerator?.deallocate()
         workspace.deallocate()
         tables.deallocate()
     }

@@ -10,7 +10,6 @@
     ((__m512i)__builtin_ia32_shuf_i32x4((__v16si)(a), (__v16si)(b), (order) == 0xdd ? 0xd7 : (order)))
 #include "../../Sources/CKernels/sha256/sha256_avx512.c"
 
-
 extern const rg_sha256_functions rg_sha256_mutant_lanes_swapped;
 const rg_sha256_functions rg_sha256_mutant_lanes_swapped = {
     16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};

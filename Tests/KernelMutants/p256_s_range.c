@@ -1,0 +1,16 @@
+// An s may be more than n.
+#if defined(__x86_64__)
+#include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
+#include "../../Sources/CKernels/p256/scalar.h"
+
+STEP __mmask8 is_not_order(const lanes s[LIMBS]) {
+    lanes rest[LIMBS];
+    EACH_LIMB rest[i] = minus(s[i], everywhere(N_LIMBS[i]));
+    return is_nonzero(rest);
+}
+#define is_below(limb, bound) (sizeof #limb == sizeof "s" && #limb[0] == 's' ? is_not_order(limb) : is_below(limb, bound))
+
+#define MUTANT rg_p256_mutant_s_range
+#include "end.h"
+#endif
