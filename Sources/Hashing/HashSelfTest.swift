@@ -22,15 +22,19 @@ enum HashSelfTest {
     static func failure(of kernel: UnsafePointer<rg_sha256_functions>, seed: UInt64 = 1) -> String? {
         for (message, digest) in known {
             let bytes = Array(message.utf8)
-            for count in [1, 17] where digests(of: bytes, length: bytes.count, stride: 0, count: count, by: kernel).map(\.hexadecimal)
-                != [String](repeating: digest, count: count)
-            { return "FIPS 180-4's message of \(bytes.count) bytes, \(count) times" }
+            for count in [1, 17] {
+                let given = digests(of: bytes, length: bytes.count, stride: 0, count: count, by: kernel)
+                if given.map(\.hexadecimal) != [String](repeating: digest, count: count) {
+                    return "FIPS 180-4's message of \(bytes.count) bytes, \(count) times"
+                }
+            }
         }
         let widest = 2 * Int(kernel.pointee.width) + 3
         let pool = RandomSource.seeded(seed).bytes(64 * 64)
         // Every ending of a last block, and with it one and two whole blocks before.
         for length in 0...136 {
-            if let failure = failure(of: kernel, pool, length: length, count: 1 + (7 * length) % widest) { return failure }
+            let count = 1 + (7 * length) % widest
+            if let failure = failure(of: kernel, pool, length: length, count: count) { return failure }
         }
         for count in 0...widest {
             for length in [0, 31, 55, 64, 65] {
@@ -71,7 +75,7 @@ enum HashSelfTest {
     private static func written(_ count: Int, _ body: (UnsafeMutablePointer<UInt8>?) -> Void) -> [[UInt8]] {
         var bytes = [UInt8](repeating: untouched, count: 32 * count + guardBytes)
         bytes.withUnsafeMutableBufferPointer { body($0.baseAddress) }
-        guard bytes[(32 * count)...].allSatisfy({ $0 == untouched }) else { return [] + [bytes] }
+        guard bytes[(32 * count)...].allSatisfy({ $0 == untouched }) else { return [bytes] }
         return (0..<count).map { Array(bytes[(32 * $0)..<(32 * $0 + 32)]) }
     }
 

@@ -1,9 +1,9 @@
 // Coordinates may be p and more.
 #if defined(__x86_64__)
 #include "begin.h"
+#include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-#include "../../Sources/CKernels/p256/group.h"
 STEP __mmask8 broken_is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
     return bound == P_LIMBS ? 0xff : is_below(limb, bound);
 }

@@ -2,9 +2,9 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "CKernels.h"
+
 static void verify_known(
     const rg_p256_check *, const uint64_t *const *, size_t, const uint64_t *, void *, uint8_t *);
 static void broken_verify_known(

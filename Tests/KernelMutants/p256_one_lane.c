@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
+
 STEP void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) {
     is_zero(zero, a);
     zero[0] |= 1 << 5;

@@ -2,9 +2,9 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "CKernels.h"
+
 static void verify(const rg_p256_check *, size_t, const uint64_t *, void *, uint8_t *);
 static void broken_verify(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {

@@ -9,7 +9,8 @@ STEP __mmask8 is_not_order(const lanes s[LIMBS]) {
     EACH_LIMB rest[i] = minus(s[i], everywhere(N_LIMBS[i]));
     return is_nonzero(rest);
 }
-#define is_below(limb, bound) (sizeof #limb == sizeof "s" && #limb[0] == 's' ? is_not_order(limb) : is_below(limb, bound))
+#define is_below(limb, bound) \
+    (sizeof #limb == sizeof "s" && #limb[0] == 's' ? is_not_order(limb) : is_below(limb, bound))
 
 #define MUTANT rg_p256_mutant_s_range
 #include "end.h"

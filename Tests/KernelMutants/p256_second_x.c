@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
+
 static const uint64_t nothing[LIMBS];
 #define P_MINUS_N nothing
 

@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
+
 UNIT int broken_invert_digits(Digits *inverse, const Digits *z) {
     const Digits zero = {0};
     const int is_done = invert_digits(inverse, z);

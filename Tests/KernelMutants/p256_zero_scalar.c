@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
-
 #include "../../Sources/CKernels/p256/scalar.h"
+
 #define is_nonzero(limb) (sizeof #limb == sizeof "s" && #limb[0] == 's' ? (__mmask8)0xff : is_nonzero(limb))
 
 #define MUTANT rg_p256_mutant_zero_scalar
