@@ -78,15 +78,20 @@ let package = Package(
                 "Verification", "Wire", "Transport", "Server", "LoadHarness",
             ]),
 
-        // The kernels' private constants, and kernels that are broken on purpose, for the tests of the kernels.
-        .target(name: "KernelConstants", path: "Tests/KernelConstants"),
+        // What the kernels keep in private headers, and kernels that are broken on purpose, for the tests of the kernels.
+        .target(
+            name: "KernelInternals", path: "Tests/KernelInternals",
+            cSettings: [
+                .unsafeFlags(["-O2"], .when(configuration: .debug)),
+                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+            ]),
         .target(
             name: "KernelMutants", dependencies: ["CKernels"], path: "Tests/KernelMutants",
             cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(name: "TestSupport", dependencies: ["COpenSSL", "Core"], path: "Tests/TestSupport", swiftSettings: swift),
-        tests(of: "CKernels", ["COpenSSL", "Core", "Hashing", "Signatures", "KernelConstants", "KernelMutants"]),
+        tests(of: "CKernels", ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core"]),

@@ -1,6 +1,6 @@
 import COpenSSL
 import Core
-import KernelConstants
+import KernelInternals
 import TestSupport
 import Testing
 

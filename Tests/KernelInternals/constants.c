@@ -1,4 +1,4 @@
-#include "include/KernelConstants.h"
+#include "include/KernelInternals.h"
 
 #include "../../Sources/CKernels/p256/constants.h"
 #include "../../Sources/CKernels/sha256/sha256_constants.h"

@@ -1,0 +1,33 @@
+// What the kernels keep in private headers, for the tests: constants by name, and the arithmetic of the field.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    const char *name;
+    /// 52 for limbs, 64 for words, least significant first.
+    int bits;
+    size_t count;
+    const uint64_t *digits;
+} rg_p256_constant;
+
+extern const rg_p256_constant *const rg_p256_constants;
+extern const size_t rg_p256_constant_count;
+
+/// The tables of the SHA-256 kernels: 8, 64 and 64 words.
+extern const uint32_t *const rg_sha256_tested_initial_state;
+extern const uint32_t *const rg_sha256_tested_round_constants;
+extern const uint32_t *const rg_sha256_tested_node_padding;
+
+/// An operation on eight lanes. Operands and results are five limbs of eight words: word 8 i + l is limb i of lane l.
+typedef struct {
+    const char *name;
+    /// Operands that count, the first ones.
+    int operands;
+    void (*run)(uint64_t *result, const uint64_t *const *operands);
+} rg_field_operation;
+
+/// Products and the like, of operands below 2^260 with clean limbs. They need RG_CPU_AVX512IFMA.
+extern const rg_field_operation *const rg_field_operations;
+extern const size_t rg_field_operation_count;
