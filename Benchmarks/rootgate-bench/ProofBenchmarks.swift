@@ -102,14 +102,13 @@ private final class ProofBench {
         let size = ChallengeBook.challengeBytes
         let challenges = (0..<proofsPerRound).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
         defer { nextDevice += proofsPerRound }
-        return try population.signedRequests(challenges: challenges, batch: batch, firstDevice: nextDevice)
+        return try population.signedRequests(challenges: challenges, batch: batch) { [nextDevice] in nextDevice + $0 }
     }
 
     func overLoopback(connections: Int, depth: Int, batch: Int) throws -> Double {
         let requests = try nextRequests(batch: batch)
         guard let endpoint = service.endpoints.first else { throw ServiceError(.internalFault, "nothing listens") }
         let run = try LoadRun(endpoint, connections: connections, depth: depth)
-        defer { run.close() }
         let report = run.drive(requests)
         precondition(report.wrong == 0 && report.proofs == UInt64(proofsPerRound), "a verdict is wrong")
         return report.proofsPerSecond

@@ -7,12 +7,11 @@ package struct LoadRequest: Sendable {
     package let frame: [UInt8]
     package let expected: [Verdict]
 
-    /// A verify (or an inclusion-only verify) of `proofs` in `collaboration`; `number` becomes the request
-    /// id, and is the request's position in the list that is driven.
+    /// A verify (or an inclusion-only verify) of `proofs` in `collaboration`. Driving gives it its request id.
     ///
     /// Throws `limitExceeded`.
     package init(
-        number: Int, proofs: [(proof: SignedIdentityProof, expected: Verdict)],
+        _ proofs: [(proof: SignedIdentityProof, expected: Verdict)],
         in collaboration: CollaborationIdentifier, isSigned: Bool
     ) throws(ServiceError) {
         var body: [UInt8] = []
@@ -20,7 +19,7 @@ package struct LoadRequest: Sendable {
             proofs.map { (0, $0.proof) }, of: [collaboration], isSigned: isSigned, wantsRoots: false, to: &body)
         var frame: [UInt8] = []
         let operation: Operation = isSigned ? .verify : .verifyInclusion
-        FrameWriter.append(.request, operation.rawValue, requestID: UInt64(number), to: &frame) {
+        FrameWriter.append(.request, operation.rawValue, requestID: 0, to: &frame) {
             $0.append(contentsOf: body)
         }
         self.frame = frame
@@ -29,19 +28,20 @@ package struct LoadRequest: Sendable {
 }
 
 extension Population {
-    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. Devices
-    /// take turns, beginning with number `first`. Of 100 proofs, `invalidPercent` are forgeries, of all kinds
+    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. The devices
+    /// are those with the numbers `device(0)`, `device(1)` and so on, beginning again when there are no more:
+    /// a few that take turns, or ever new ones. Of 100 proofs, `invalidPercent` are forgeries, of all kinds
     /// in turn.
     ///
     /// Throws `internalFault` when libcrypto can't sign.
     package func signedRequests(
-        challenges: [[UInt8]], batch: Int, firstDevice first: Int = 0, invalidPercent: Int = 0
+        challenges: [[UInt8]], batch: Int, invalidPercent: Int = 0, device: @Sendable (Int) -> Int = { $0 }
     ) throws(ServiceError) -> [LoadRequest] {
         let devices = devices
         return try inParallel((challenges.count + batch - 1) / batch) { number throws(ServiceError) in
             var proofs: [(proof: SignedIdentityProof, expected: Verdict)] = []
             for index in number * batch..<min(challenges.count, (number + 1) * batch) {
-                let (person, device) = devices[(first + index) % devices.count]
+                let (person, device) = devices[device(index) % devices.count]
                 let proof = try people[person].proof(ofDevice: device, signing: challenges[index])
                 // Spread evenly: the quotient grows by one at exactly `invalidPercent` of 100 places.
                 if (index + 1) * invalidPercent / 100 > index * invalidPercent / 100 {
@@ -51,7 +51,7 @@ extension Population {
                     proofs.append((proof, .granted))
                 }
             }
-            return try LoadRequest(number: number, proofs: proofs, in: collaboration, isSigned: true)
+            return try LoadRequest(proofs, in: collaboration, isSigned: true)
         }
     }
 
@@ -73,7 +73,7 @@ extension Population {
                         .included
                     ))
             }
-            return try LoadRequest(number: number, proofs: proofs, in: collaboration, isSigned: false)
+            return try LoadRequest(proofs, in: collaboration, isSigned: false)
         }
     }
 }

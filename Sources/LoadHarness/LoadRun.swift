@@ -1,5 +1,6 @@
 package import Core
 import Dispatch
+import Foundation
 import Platform
 package import Synchronization
 package import Transport
@@ -10,7 +11,7 @@ package struct LoadReport: Sendable {
     package var proofs: UInt64 = 0
     package var requests: UInt64 = 0
     package var seconds = 0.0
-    /// From sending a request to its answer, in nanoseconds.
+    /// From sending a request, or from when it was due in an open loop, to its answer, in nanoseconds.
     package var latency = Histogram()
     /// How often each verdict came.
     package var verdicts: [Verdict: UInt64] = [:]
@@ -34,199 +35,138 @@ package struct LoadReport: Sendable {
     }
 }
 
-/// Drives a service from several connections with several requests in flight
-/// on each, as fast as it answers.
-package final class LoadRun: Sendable {
-    private let loop: EventLoop
-    private let descriptors: Mutex<[CInt]>
+/// Drives a service from several connections: as fast as it answers, with several requests in flight on each,
+/// or at a pace of its own (`drive(_:perSecond:)`).
+///
+/// It shares the cores with the service as a rule, so it is made to cost little: frames are made beforehand,
+/// sending copies nothing and allocates nothing, and all answers come through one buffer.
+///
+/// Sendable without the compiler's proof: one thread drives at a time, and `answered` is atomic.
+package final class LoadRun: @unchecked Sendable {
+    /// How long no answer at all may come before the requests in flight are given up.
+    private static let patienceMilliseconds: CInt = 60_000
+    private static let bufferBytes = 256 << 10
+
+    let lanes: [Lane]
+    let poller: any Poller
+    let buffer: UnsafeMutableRawBufferPointer
     private let depth: Int
-    private let course = Mutex<Course?>(nil)
-    private let connected = Mutex<[LoadConnection]>([])
+    /// The lanes' positions by their descriptors.
+    private var places: [Int]
     /// Proofs answered so far, for a progress line.
     package let answered = Atomic<UInt64>(0)
 
-    /// Connects.
+    /// Connects. `depth` is how many requests are in flight on each connection when there is no pace.
     ///
     /// Throws `connectionRefused` or `internalFault`.
     package init(_ endpoint: Endpoint, connections: Int, depth: Int) throws(ServiceError) {
         self.depth = depth
+        var lanes: [Lane] = []
+        for _ in 0..<connections { lanes.append(Lane(try Socket.connect(to: endpoint, milliseconds: 5000))) }
+        self.lanes = lanes
+        places = [Int](repeating: 0, count: 1 + Int(lanes.map(\.descriptor).max() ?? 0))
         do throws(SystemFailure) {
-            loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 1 << 30),
-                timeouts: EventLoop.Timeouts(idle: .max / 2, stall: 60_000))
+            poller = try makePoller()
+            for (place, lane) in lanes.enumerated() {
+                places[Int(lane.descriptor)] = place
+                try poller.watch(lane.descriptor, for: .reading, isNew: true)
+            }
         } catch {
             throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
         }
-        var descriptors: [CInt] = []
-        for _ in 0..<connections { descriptors.append(try Socket.connect(to: endpoint, milliseconds: 5000)) }
-        self.descriptors = Mutex(descriptors)
-        loop.start(name: "rootgate load")
-        let opened = DispatchSemaphore(value: 0)
-        for descriptor in descriptors {
-            Connection.open(descriptor, on: loop) { [self] connection in
-                let handler = LoadConnection(connection, self)
-                connected.withLock { $0.append(handler) }
-                opened.signal()
-                return handler
-            }
-        }
-        for _ in descriptors { opened.wait() }
+        buffer = .allocate(byteCount: LoadRun.bufferBytes, alignment: 64)
     }
 
-    /// Closes the connections.
-    package func close() {
-        loop.stop()
+    deinit {
+        buffer.deallocate()
     }
 
-    /// Sends `requests` (their ids are their positions) and waits for all answers. With `isRepeating` it
-    /// begins again at the end of the list; then a request may be in flight once only, so the list is to be
-    /// longer than connections x depth. Sends nothing after `seconds`.
+    /// Sends `requests` and waits for all answers. With `isRepeating` it begins again at the end of the list;
+    /// then a request may be in flight once only, so the list is to be longer than connections x depth. Sends
+    /// nothing after `seconds`.
     package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport {
-        let done = DispatchSemaphore(value: 0)
-        let connections = connected.withLock { $0 }
-        let begin = DispatchTime.now().uptimeNanoseconds
+        let volley = Volley(requests)
+        var tally = Tally(volley)
+        let begin = LoadRun.now
         let end = seconds.isFinite ? begin + UInt64(seconds * 1e9) : .max
-        let started = Course(requests, isRepeating: isRepeating, end: end, active: connections.count) { done.signal() }
-        course.withLock { $0 = started }
-        loop.execute { [depth] in
-            for connection in connections { connection.start(started, depth: depth) }
-        }
-        done.wait()
-        course.withLock { $0 = nil }
-        var report = started.report
-        report.seconds = Double(DispatchTime.now().uptimeNanoseconds - begin) / 1e9
-        return report
-    }
+        var next = 0
+        var inFlight = 0
 
-    /// The requests that are being driven and what came of them.
-    ///
-    /// Sendable without the compiler's proof: touched by the loop's thread only, and read after it signalled
-    /// the end.
-    fileprivate final class Course: @unchecked Sendable {
-        private let requests: [LoadRequest]
-        private var sentAt: [UInt64]
-        private let isRepeating: Bool
-        private let end: UInt64
-        private var next = 0
-        private var active: Int
-        private let finished: () -> Void
-        var report = LoadReport()
-
-        init(_ requests: [LoadRequest], isRepeating: Bool, end: UInt64, active: Int, finished: @escaping () -> Void) {
-            self.requests = requests
-            self.isRepeating = isRepeating
-            self.end = end
-            self.active = active
-            self.finished = finished
-            sentAt = [UInt64](repeating: 0, count: requests.count)
-        }
-
-        /// The next request's frame; `nil` when nothing more is to be sent.
-        func nextFrame() -> [UInt8]? {
-            let now = DispatchTime.now().uptimeNanoseconds
-            if next == requests.count, isRepeating { next = 0 }
-            guard next < requests.count, now < end else { return nil }
-            defer { next += 1 }
-            sentAt[next] = now
-            return requests[next].frame
-        }
-
-        func record(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Int {
-            let number = Int(header.requestID)
-            guard requests.indices.contains(number) else { return 0 }
-            let expected = requests[number].expected
-            report.requests += 1
-            report.latency.record(DispatchTime.now().uptimeNanoseconds - sentAt[number])
-            guard header.kind == .answer, body.count == 8 + expected.count else {
-                let error = try? FrameWriter.decodeError(body)
-                report.errors[error?.code.name ?? "malformed-answer", default: 0] += 1
-                return 0
+        /// Sends the next `count` requests, as many as there are, on `lane`.
+        func send(_ count: Int, on lane: Lane) {
+            var left = count
+            let now = LoadRun.now
+            while left > 0, now < end, !lane.isLost {
+                if next == volley.count, isRepeating { next = 0 }
+                let requests = next..<min(volley.count, next + left)
+                guard !requests.isEmpty else { return }
+                for number in requests { tally.begins[number] = now }
+                next = requests.upperBound
+                left -= requests.count
+                lane.inFlight += requests.count
+                inFlight += requests.count
+                lane.send(volley.bytes(of: requests), of: volley)
             }
-            report.proofs += UInt64(expected.count)
-            for (index, verdict) in expected.enumerated() {
-                let byte = body[8 + index]
-                if byte != verdict.rawValue { report.wrong += 1 }
-                if let found = Verdict(rawValue: byte) { counts[Int(found.rawValue)] += 1 }
-            }
-            return expected.count
+            if lane.hasUnsent { watch(lane) }
         }
 
-        private var counts = [UInt64](repeating: 0, count: 256)
-
-        /// A connection has nothing more in flight, or was lost with `lost` requests in flight.
-        func leave(lost: Int) {
-            if lost > 0 { report.errors["connection-lost", default: 0] += UInt64(lost) }
-            active -= 1
-            guard active == 0 else { return }
-            for verdict in Verdict.allCases where counts[Int(verdict.rawValue)] > 0 {
-                report.verdicts[verdict] = counts[Int(verdict.rawValue)]
-            }
-            finished()
-        }
-    }
-
-    /// One connection of the run.
-    ///
-    /// Sendable without the compiler's proof: touched by the loop's thread only.
-    fileprivate final class LoadConnection: ConnectionHandler, @unchecked Sendable {
-        private let connection: Connection
-        private unowned let run: LoadRun
-        private var course: Course?
-        private var inFlight = 0
-        private var isLost = false
-
-        init(_ connection: Connection, _ run: LoadRun) {
-            self.connection = connection
-            self.run = run
-        }
-
-        func start(_ course: Course, depth: Int) {
-            self.course = course
-            for _ in 0..<depth { sendNext() }
-            leaveIfDone()
-        }
-
-        private func sendNext() {
-            guard !isLost, let frame = course?.nextFrame() else { return }
-            inFlight += 1
-            connection.send(frame)
-        }
-
-        private func leaveIfDone() {
-            guard inFlight == 0, let course else { return }
-            self.course = nil
-            course.leave(lost: 0)
-        }
-
-        func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
-            var start = range.lowerBound
-            while true {
-                switch FrameScanner.scan(buffer.bytes(start..<range.upperBound), expecting: [.answer, .error]) {
-                case .incomplete(let frameBytes):
-                    return Progress(consumed: start - range.lowerBound, nextFrameBytes: frameBytes)
-                case .violation:
-                    connection.close()
-                    return Progress(consumed: range.count, nextFrameBytes: 0)
-                case .frame(let header):
-                    let end = start + Limits.frameHeaderBytes + header.bodyLength
-                    let proofs = course?.record(header, buffer.bytes(start + Limits.frameHeaderBytes..<end)) ?? 0
-                    run.answered.add(UInt64(proofs), ordering: .relaxed)
-                    inFlight -= 1
-                    sendNext()
-                    leaveIfDone()
-                    start = end
+        for lane in lanes { send(depth, on: lane) }
+        var ready: [Readiness] = []
+        while inFlight > 0 {
+            wait(into: &ready)
+            for event in ready {
+                let lane = lane(of: event)
+                if event.interest.contains(.writing) {
+                    lane.flush(volley)
+                    if !lane.hasUnsent { watch(lane) }
+                }
+                guard event.interest.contains(.reading), !lane.isLost else { continue }
+                let answers = receive(on: lane, into: &tally)
+                lane.inFlight -= answers
+                inFlight -= answers
+                if lane.isLost {
+                    tally.lost(lane.inFlight)
+                    inFlight -= lane.inFlight
+                    lane.inFlight = 0
+                    poller.forget(lane.descriptor)
+                } else {
+                    send(answers, on: lane)
                 }
             }
         }
+        return tally.report(seconds: Double(LoadRun.now - begin) / 1e9)
+    }
 
-        var isBusy: Bool { inFlight > 0 }
-        func drained() {}
+    static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 
-        func closed() {
-            isLost = true
-            guard let course else { return }
-            self.course = nil
-            course.leave(lost: inFlight)
+    /// Waits for events; when none comes for too long, every connection is given up.
+    func wait(into ready: inout [Readiness]) {
+        let begin = LoadRun.now
+        poller.wait(milliseconds: LoadRun.patienceMilliseconds, into: &ready)
+        // A signal may end the wait early.
+        guard ready.isEmpty, LoadRun.now - begin >= UInt64(LoadRun.patienceMilliseconds) * 1_000_000 else { return }
+        for lane in lanes { shutdown(lane.descriptor, CInt(SHUT_RDWR)) }
+    }
+
+    func lane(of event: Readiness) -> Lane { lanes[places[Int(event.descriptor)]] }
+
+    /// Reads once on `lane`. Returns how many requests were answered.
+    func receive(on lane: Lane, into tally: inout Tally) -> Int {
+        let before = tally.requests
+        var proofs = 0
+        var now: UInt64?
+        lane.receive(through: buffer) { header, body in
+            let time = now ?? LoadRun.now
+            now = time
+            proofs += tally.record(header, body, at: time)
         }
+        answered.add(UInt64(proofs), ordering: .relaxed)
+        return tally.requests - before
+    }
+
+    /// Waits for room to send only while something waits to be sent.
+    private func watch(_ lane: Lane) {
+        // It can only fail for want of memory; then patience ends.
+        try? poller.watch(lane.descriptor, for: lane.hasUnsent ? [.reading, .writing] : .reading, isNew: false)
     }
 }

@@ -37,6 +37,9 @@ package enum System {
         return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
+    /// Lets the calling thread's sleeps end as exactly as the system can.
+    package static func sharpenTimers() {}
+
     /// Bytes of this process that are in memory now; 0 when unknown.
     package static var residentBytes: Int {
         var information = mach_task_basic_info()

@@ -72,6 +72,9 @@ package enum System {
         return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
+    /// Lets the calling thread's sleeps end as exactly as the system can.
+    package static func sharpenTimers() { sharpen_timers() }
+
     /// Bytes of this process that are in memory now; 0 when unknown.
     package static var residentBytes: Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)

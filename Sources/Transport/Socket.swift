@@ -5,7 +5,7 @@ package import Platform
 /// System calls on TCP sockets: the one place that knows their C shapes.
 package enum Socket {
     /// What came of a read or a write that does not block.
-    enum Transfer {
+    package enum Transfer {
         case bytes(Int)
         case wouldBlock
         case ended
@@ -107,7 +107,7 @@ package enum Socket {
 
     // MARK: Bytes
 
-    static func receive(_ descriptor: CInt, into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+    package static func receive(_ descriptor: CInt, into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
         while true {
             let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count > 0 { return .bytes(count) }
@@ -117,7 +117,7 @@ package enum Socket {
         }
     }
 
-    static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Transfer {
+    package static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Transfer {
         while true {
             let count = Foundation.send(descriptor, bytes.baseAddress, bytes.count, System.sendFlags)
             if count >= 0 { return .bytes(count) }

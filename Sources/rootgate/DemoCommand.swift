@@ -129,13 +129,12 @@ final class Demo {
             bare.append(material.rate(seconds: 0.3, threads: cores))
             let size = min(8192, count - sent)
             let challenges = try await client.takeChallenges(size)
-            let requests = try population.signedRequests(challenges: challenges, batch: 256, firstDevice: sent)
+            let requests = try population.signedRequests(challenges: challenges, batch: 256) { [sent] in sent + $0 }
             report.add(await withCheckedContinuation { done in
                 Thread.detachNewThread { done.resume(returning: run.drive(requests)) }
             })
             sent += size
         }
-        run.close()
         guard report.errors.isEmpty, report.proofs == UInt64(count) else {
             throw ServiceError(.internalFault, "\(report.proofs) of \(count) proofs were answered, errors: \(report.errors)")
         }

@@ -47,13 +47,13 @@ let loadCommand = Command(
             progress.show("signing \(size) proofs")
             let challenges = try await client.takeChallenges(size)
             let requests = try population.signedRequests(
-                challenges: challenges, batch: plan.batch, firstDevice: sent, invalidPercent: plan.invalidPercent)
+                challenges: challenges, batch: plan.batch, invalidPercent: plan.invalidPercent
+            ) { [sent] in sent + $0 }
             let left = plan.seconds - report.seconds
             report.add(await progress.watch(run) { run.drive(requests, seconds: left) })
             sent += size
         }
     }
-    run.close()
     try await client.dropCollaboration(collaboration)
     progress.end()
     try show(report, isJSON: arguments.isOn("json"))

@@ -23,20 +23,11 @@ import Transport
     }
 
     @Test func aRunChecksEveryVerdictOfAMixOfForgeries() async throws {
-        let directory = ScratchDirectory()
-        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
-        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        let service = try Service(configuration)
-        defer { _ = service.shutDown() }
-        let client = try RootgateClient(service.endpoints[0])
-        let collaboration = try #require(CollaborationIdentifier("load"))
-        let population = try Population(people: 20, devices: 1...5, in: collaboration)
-        try await client.createCollaboration(collaboration)
-        try await client.addRoots(population.rootHashes, to: collaboration)
-        let challenges = try await client.challenges(600).challenges
-        let requests = try population.signedRequests(challenges: challenges, batch: 32, invalidPercent: 50)
-        let run = try LoadRun(service.endpoints[0], connections: 3, depth: 2)
-        defer { run.close() }
+        let gate = try await LoadedGate(people: 20)
+        defer { gate.close() }
+        let challenges = try await gate.client.challenges(600).challenges
+        let requests = try gate.population.signedRequests(challenges: challenges, batch: 32, invalidPercent: 50)
+        let run = try LoadRun(gate.endpoint, connections: 3, depth: 2)
         let report = run.drive(requests)
         #expect(report.proofs == 600)
         #expect(report.wrong == 0)
@@ -49,4 +40,79 @@ import Transport
         #expect(again.wrong == 300)
         #expect(again.verdicts[.challengeReplayed] == 300)
     }
+
+    @Test func aFixedSetOfDevicesProvesItselfAgainAndAgain() async throws {
+        let gate = try await LoadedGate(people: 4)
+        defer { gate.close() }
+        let challenges = try await gate.client.challenges(60).challenges
+        let requests = try gate.population.signedRequests(challenges: challenges, batch: 1) { 2 + $0 % 3 }
+        let devices = gate.population.devices
+        for (number, request) in requests.enumerated() {
+            let (person, device) = devices[2 + number % 3]
+            let key = gate.population.people[person].publicKeys[device]
+            #expect(request.frame.contains(key), "request \(number)")
+        }
+        let report = try LoadRun(gate.endpoint, connections: 2, depth: 1).drive(requests)
+        #expect(report.verdicts == [.granted: 60])
+    }
+
+    @Test func arrivalsKeepTheirPaceWhateverTheAnswers() async throws {
+        let gate = try await LoadedGate(people: 20)
+        defer { gate.close() }
+        let challenges = try await gate.client.challenges(1000).challenges
+        let requests = try gate.population.signedRequests(challenges: challenges, batch: 1)
+        let run = try LoadRun(gate.endpoint, connections: 5, depth: 1)
+        let report = run.drive(requests, perSecond: 2000)
+        #expect(report.verdicts == [.granted: 1000])
+        #expect(report.wrong == 0 && report.errors.isEmpty)
+        #expect(report.latency.count == 1000)
+        // The sum of 1,000 waits of 0.5 ms is 0.5 s with a standard deviation of 16 ms; answers may be late.
+        #expect(report.seconds > 0.4)
+    }
+
+    @Test func aListRepeatsUntilItsTimeIsUp() async throws {
+        let gate = try await LoadedGate(people: 20)
+        defer { gate.close() }
+        let requests = try gate.population.inclusionRequests(count: 10, batch: 3)
+        let run = try LoadRun(gate.endpoint, connections: 2, depth: 3)
+        let report = run.drive(requests, isRepeating: true, seconds: 0.2)
+        #expect(report.requests > 10)
+        #expect(report.proofs == 3 * report.requests)
+        #expect(report.verdicts == [.included: report.proofs])
+        #expect(run.answered.load(ordering: .relaxed) == report.proofs)
+    }
+
+    @Test(arguments: [nil, 1000.0]) func lostConnectionsEndARun(perSecond: Double?) async throws {
+        let gate = try await LoadedGate(people: 1)
+        defer { gate.close() }
+        let requests = try gate.population.inclusionRequests(count: 20, batch: 1)
+        let run = try LoadRun(gate.endpoint, connections: 2, depth: 4)
+        gate.close()
+        let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests)
+        #expect(report.proofs == 0)
+        #expect(report.errors["connection-lost"] ?? 0 > 0)
+    }
+}
+
+/// A running service and a population that it knows.
+private final class LoadedGate {
+    let population: Population
+    let client: RootgateClient
+    let endpoint: Endpoint
+    private let service: Service
+    private let directory = ScratchDirectory()
+
+    init(people: Int) async throws {
+        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
+        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
+        service = try Service(configuration)
+        endpoint = service.endpoints[0]
+        client = try RootgateClient(endpoint)
+        let collaboration = try #require(CollaborationIdentifier("load"))
+        population = try Population(people: people, devices: 1...5, in: collaboration)
+        try await client.createCollaboration(collaboration)
+        try await client.addRoots(population.rootHashes, to: collaboration)
+    }
+
+    func close() { _ = service.shutDown() }
 }

@@ -1,0 +1,77 @@
+import Core
+import Foundation
+import Transport
+import Wire
+
+/// One connection of a run.
+final class Lane {
+    let descriptor: CInt
+    var inFlight = 0
+    private(set) var isLost = false
+    /// Parts of the volley that the socket did not take yet, in order.
+    private var unsent: [Range<Int>] = []
+    /// The beginning of an answer whose end has not arrived.
+    private var parked: [UInt8] = []
+
+    init(_ descriptor: CInt) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    var hasUnsent: Bool { !unsent.isEmpty }
+
+    /// Sends `range` of the volley behind all that was sent before; what the socket does not take waits.
+    func send(_ range: Range<Int>, of volley: Volley) {
+        unsent.append(range)
+        if unsent.count == 1 { flush(volley) }
+    }
+
+    /// Sends what waits, as far as the socket takes it.
+    func flush(_ volley: Volley) {
+        while let range = unsent.first {
+            switch volley.withFrames(range, { Socket.send(descriptor, $0) }) {
+            case .bytes(let count) where count == range.count: unsent.removeFirst()
+            case .bytes(let count): unsent[0] = range.lowerBound + count..<range.upperBound
+            case .wouldBlock: return
+            // The read side notices.
+            case .ended: return unsent.removeAll()
+            }
+        }
+    }
+
+    /// Reads once, through `buffer`, and hands on every whole answer with its body.
+    func receive(through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void) {
+        buffer.copyBytes(from: parked)
+        let kept = parked.count
+        guard kept < buffer.count,
+            case .bytes(let count) = Socket.receive(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: buffer[kept...]))
+        else { return lose() }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + count)])
+        var start = 0
+        while true {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+            switch FrameScanner.scan(rest, expecting: Lane.expectedKinds) {
+            case .incomplete:
+                // Empty as a rule; then nothing is allocated.
+                parked.removeAll(keepingCapacity: true)
+                return parked.append(contentsOf: rest)
+            case .violation: return lose()
+            case .frame(let header):
+                let body = start + Limits.frameHeaderBytes
+                start = body + header.bodyLength
+                handle(header, UnsafeRawBufferPointer(rebasing: bytes[body..<start]))
+            }
+        }
+    }
+
+    private static let expectedKinds: [FrameKind] = [.answer, .error]
+
+    /// Gives the connection up.
+    func lose() {
+        isLost = true
+        unsent.removeAll()
+    }
+}
