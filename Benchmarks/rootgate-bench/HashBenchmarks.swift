@@ -4,7 +4,7 @@ import Hashing
 import Merkle
 
 let hashBenchmarks = [
-    Benchmark(name: "sha256.node") { scale in
+    Benchmark("sha256.node", "SHA-256 of 64 bytes, one after the other, one core") { scale in
         var block = [UInt8](repeating: 7, count: 64)
         let rounds = scale.alternate {
             scale.rate(items: 1000) {
@@ -24,7 +24,7 @@ let hashBenchmarks = [
         }
         return Measurement("sha256.node", unit: "hashes/s", rounds: rounds, against: "OpenSSL SHA256()")
     },
-    Benchmark(name: "root.proof") { scale in
+    Benchmark("root.proof", "root from a key and 3 siblings, one core") { scale in
         let leaf = SHA256.hash([UInt8](repeating: 4, count: 65))
         var siblings = (0..<3).flatMap { [UInt8](repeating: UInt8($0), count: 32) }
         let key = [UInt8](repeating: 4, count: 65)

@@ -70,6 +70,12 @@ struct Scale {
         return rounds
     }
 
+    /// The results of all rounds, after a call that does not count.
+    func repeated(_ body: () throws -> Double) rethrows -> [Double] {
+        if !isTiny { _ = try body() }
+        return try (0..<rounds).map { _ in try body() }
+    }
+
     /// Calls of `body` per second times `items`, over about `seconds`.
     func rate(items: Int, _ body: () throws -> Void) rethrows -> Double {
         let begin = DispatchTime.now().uptimeNanoseconds

@@ -5,7 +5,7 @@ import RootSets
 import Synchronization
 
 let mutationBenchmarks = [
-    Benchmark(name: "mutations.bulk") { scale in
+    Benchmark("mutations.bulk", "durable adds, 5 roots a mutation") { scale in
         // Five roots a mutation, each to a collaboration of its own: what an import looks like.
         let count = scale.size(40_000, tiny: 500)
         let directory = try TemporaryDirectory()
@@ -31,7 +31,7 @@ let mutationBenchmarks = [
         }
         return Measurement("mutations.bulk", unit: "roots/s", values: values)
     },
-    Benchmark(name: "mutations.small") { scale in
+    Benchmark("mutations.small", "durable adds of one root, 64 clients") { scale in
         let directory = try TemporaryDirectory()
         let sets = try RootSets(RootSets.Configuration(directory: directory.path))
         let collaboration = try Synthetic.collaboration(0)

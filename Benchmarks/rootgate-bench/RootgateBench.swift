@@ -1,18 +1,32 @@
 import Foundation
+import Platform
 
 /// A benchmark: one measurement under one name.
 struct Benchmark: Sendable {
     let name: String
+    /// What is measured, in a few words.
+    let about: String
     let run: @Sendable (Scale) throws -> Measurement
+
+    init(_ name: String, _ about: String, _ run: @escaping @Sendable (Scale) throws -> Measurement) {
+        self.name = name
+        self.about = about
+        self.run = run
+    }
 }
 
 let usage = """
     usage: rootgate-bench [--filter NAME] [--json] [--tiny] [--list]
+           rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--huge] [--tiny]
 
-    --filter NAME   only benchmarks whose names contain NAME; may be repeated
-    --json          an array of {"name","value","unit","minimum","maximum","baseline","ratio"}
-    --tiny          tiny sizes, to see that everything runs; the figures mean nothing
-    --list          names only
+    --filter NAME       only benchmarks and sweeps whose names contain NAME; may be repeated
+    --json              an array of {"name","value","unit","minimum","maximum","baseline","ratio"}
+    --report            all benchmarks, and sweeps over batch sizes, connections, roots, known keys, threads and
+                        load, written to RESULTS.md and plots/*.svg
+    --output DIRECTORY  where the report goes (default: Benchmarks)
+    --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
+    --tiny              tiny sizes, to see that everything runs; the figures mean nothing
+    --list              names only; with --report, those of the sweeps too
 
     Ratios are measured in alternation with their baseline in the same run: trust them, not absolutes.
     The 10-million-root benchmarks need about 2 GB in the temporary directory and a few minutes.
@@ -21,36 +35,72 @@ let usage = """
 /// The command line of the benchmarks.
 @main
 enum RootgateBench {
-    static func main() {
+    private struct Options {
         var filters: [String] = []
+        var output = "Benchmarks"
         var isJSON = false
+        var isReport = false
+        var isHuge = false
         var isTiny = false
         var isList = false
+
+        func chooses(_ name: String) -> Bool { filters.isEmpty || filters.contains { name.contains($0) } }
+    }
+
+    static func main() {
+        var options = Options()
         var words = CommandLine.arguments.dropFirst()
         while let word = words.popFirst() {
             switch word {
             case "--filter":
                 guard let filter = words.popFirst() else { return fail("--filter needs a name") }
-                filters.append(filter)
-            case "--json": isJSON = true
-            case "--tiny": isTiny = true
-            case "--list": isList = true
+                options.filters.append(filter)
+            case "--output":
+                guard let output = words.popFirst() else { return fail("--output needs a directory") }
+                options.output = output
+            case "--json": options.isJSON = true
+            case "--report": options.isReport = true
+            case "--huge": options.isHuge = true
+            case "--tiny": options.isTiny = true
+            case "--list": options.isList = true
             case "--help", "-h": return print(usage)
             default: return fail("unknown option \(word)")
             }
         }
-        let all = hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
-        let chosen = all.filter { benchmark in filters.isEmpty || filters.contains { benchmark.name.contains($0) } }
-        guard !chosen.isEmpty else { return fail("no benchmark has such a name; --list shows them") }
-        if isList { return print(chosen.map(\.name).joined(separator: "\n")) }
+        // A service and its load generator in one process: thousands of connections, both ends.
+        System.raiseDescriptorLimit()
+        defer { forgetShared() }
         do {
-            try run(chosen, Scale(isTiny: isTiny), isJSON: isJSON)
+            try run(options)
         } catch {
             fail("\(error)")
         }
     }
 
-    private static func run(_ benchmarks: [Benchmark], _ scale: Scale, isJSON: Bool) throws {
+    private static func run(_ options: Options) throws {
+        let all = hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
+        let benchmarks = all.filter { options.chooses($0.name) }
+        let sweeps = options.isReport ? sweeps.filter { options.chooses("sweep.\($0.name)") } : []
+        guard !benchmarks.isEmpty || !sweeps.isEmpty else {
+            return fail("no benchmark has such a name; --list shows them")
+        }
+        let scale = Scale(isTiny: options.isTiny)
+        if options.isList {
+            print((benchmarks.map(\.name) + sweeps.map { "sweep.\($0.name)" }).joined(separator: "\n"))
+        } else if options.isReport {
+            let begin = Date()
+            try Report(
+                directory: URL(fileURLWithPath: options.output),
+                scale: SweepScale(scale: scale, isHuge: options.isHuge), benchmarks: benchmarks, sweeps: sweeps
+            ) { name in
+                say("\(Int(Date().timeIntervalSince(begin))) s: \(name)")
+            }.write()
+        } else {
+            try measure(benchmarks, scale, isJSON: options.isJSON)
+        }
+    }
+
+    private static func measure(_ benchmarks: [Benchmark], _ scale: Scale, isJSON: Bool) throws {
         var results: [Measurement] = []
         if !isJSON { print(row("benchmark", "median", "unit", "min", "max", "ratio", "baseline")) }
         for benchmark in benchmarks {
@@ -83,8 +133,19 @@ enum RootgateBench {
         value >= 1000 ? "\(Int(value))" : String(format: "%.2f", value)
     }
 
-    private static func fail(_ text: String) {
+    /// Removes the files of what benchmarks share.
+    private static func forgetShared() {
+        ProofBench.forgetShared()
+        SharedStorage.forget()
+    }
+
+    private static func say(_ text: String) {
         FileHandle.standardError.write(Data("rootgate-bench: \(text)\n".utf8))
+    }
+
+    private static func fail(_ text: String) {
+        say(text)
+        forgetShared()
         exit(2)
     }
 }

@@ -4,14 +4,14 @@ import Foundation
 import RootSets
 
 let storageBenchmarks = [
-    Benchmark(name: "membership.10k.b256") { scale in try membership("membership.10k.b256", 10_000, scale) },
-    Benchmark(name: "membership.1m.b256") { scale in
+    Benchmark("membership.10k.b256", "membership at 10 k roots, batches of 256, one core") { scale in try membership("membership.10k.b256", 10_000, scale) },
+    Benchmark("membership.1m.b256", "membership at 1 M roots, batches of 256, one core") { scale in
         try membership("membership.1m.b256", scale.size(1_000_000, tiny: 5000), scale)
     },
-    Benchmark(name: "membership.10m.b256") { scale in
+    Benchmark("membership.10m.b256", "membership at 10 M roots, batches of 256, one core") { scale in
         try membership("membership.10m.b256", scale.size(10_000_000, tiny: 5000), scale)
     },
-    Benchmark(name: "roots.bytes") { scale in
+    Benchmark("roots.bytes", "file bytes a root at 10 M, added in random order, log included") { scale in
         let roots = scale.size(10_000_000, tiny: 5000)
         let storage = try SharedStorage.filled(roots)
         let bytes = try storage.sets.read { snapshot throws(ServiceError) in try snapshot.statistics().fileBytes }
@@ -22,6 +22,8 @@ let storageBenchmarks = [
 /// Filled storage is dear: benchmarks of the same size share it.
 enum SharedStorage {
     nonisolated(unsafe) private static var last: FilledStorage?
+
+    static func forget() { last = nil }
 
     /// To be called from the main thread only.
     static func filled(_ roots: Int) throws -> FilledStorage {
@@ -38,40 +40,74 @@ enum SharedStorage {
 private func membership(_ name: String, _ roots: Int, _ scale: Scale) throws -> Measurement {
     let storage = try SharedStorage.filled(roots)
     let naive = try NaiveSets(roots: roots)
-    var generator = SystemRandomNumberGenerator()
-    // Prepared, as the bytes of a request would be: the look-up is measured, not the making of names.
-    let queries = try (0..<65_536).map { _ in
-        let number = Int.random(in: 0..<roots, using: &generator)
-        let isPresent = Bool.random(using: &generator)
-        return (
-            name: try Synthetic.collaboration(number / Synthetic.rootsPerCollaboration).utf8,
-            key: NaiveSets.key(number, isPresent: isPresent),
-            root: Synthetic.root(isPresent ? number : number + roots), isPresent: isPresent
-        )
-    }
-    var next = 0
-    func batch() -> Range<Int> {
-        defer { next = (next + 256) % queries.count }
-        return next..<next + 256
-    }
-    let lookup = CollaborationLookup()
-    // One area for all names, as in a request's body.
-    let area = queries.flatMap(\.name)
-    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: area.count, alignment: 1)
-    defer { bytes.deallocate() }
-    bytes.copyBytes(from: area)
-    var offset = 0
-    let names = queries.map { query in
-        defer { offset += query.name.count }
-        return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + query.name.count])
-    }
-    let views = UnsafeMutableBufferPointer<CollaborationView?>.allocate(capacity: 256)
-    views.initialize(repeating: nil)
-    defer { views.deallocate() }
+    let probe = try MembershipProbe(roots: roots)
+    let keys = probe.queries.map { NaiveSets.key($0.number, isPresent: $0.isPresent) }
     let rounds = try scale.alternate {
-        try scale.rate(items: 256) {
-            let batch = batch()
-            let right = try storage.sets.read { snapshot throws(ServiceError) in
+        try probe.rate(in: storage.sets, scale)
+    } _: {
+        try scale.rate(items: MembershipProbe.batch) {
+            let right = try naive.count(probe.nextBatch().map { (keys[$0], probe.queries[$0].isPresent) })
+            precondition(right == MembershipProbe.batch, "a baseline answer is wrong")
+        }
+    }
+    return Measurement(name, unit: "look-ups/s", rounds: rounds, against: "naive mdb_get")
+}
+
+/// Look-ups of random synthetic roots, half of them present. Prepared, as the bytes of a request would be: the
+/// look-up is measured, not the making of names.
+final class MembershipProbe {
+    static let batch = 256
+
+    struct Query {
+        let number: Int
+        let isPresent: Bool
+        let root: Digest
+    }
+
+    let queries: [Query]
+    private var next = 0
+    private let lookup = CollaborationLookup()
+    /// One area for all names, as in a request's body.
+    private let area: UnsafeMutableRawBufferPointer
+    private let names: [UnsafeRawBufferPointer]
+    private let views: UnsafeMutableBufferPointer<CollaborationView?>
+
+    init(roots: Int) throws {
+        var generator = SystemRandomNumberGenerator()
+        queries = (0..<65_536).map { _ in
+            let number = Int.random(in: 0..<roots, using: &generator)
+            let isPresent = Bool.random(using: &generator)
+            return Query(
+                number: number, isPresent: isPresent, root: Synthetic.root(isPresent ? number : number + roots))
+        }
+        let texts = try queries.map { try Synthetic.collaboration($0.number / Synthetic.rootsPerCollaboration).utf8 }
+        let area = UnsafeMutableRawBufferPointer.allocate(byteCount: texts.reduce(0) { $0 + $1.count }, alignment: 1)
+        area.copyBytes(from: texts.joined())
+        var offset = 0
+        names = texts.map { text in
+            defer { offset += text.count }
+            return UnsafeRawBufferPointer(rebasing: area[offset..<offset + text.count])
+        }
+        self.area = area
+        views = .allocate(capacity: MembershipProbe.batch)
+        views.initialize(repeating: nil)
+    }
+
+    deinit {
+        area.deallocate()
+        views.deallocate()
+    }
+
+    func nextBatch() -> Range<Int> {
+        defer { next = (next + MembershipProbe.batch) % queries.count }
+        return next..<next + MembershipProbe.batch
+    }
+
+    /// Look-ups per second on this thread.
+    func rate(in sets: RootSets, _ scale: Scale) throws -> Double {
+        try scale.rate(items: MembershipProbe.batch) {
+            let batch = nextBatch()
+            let right = try sets.read { snapshot throws(ServiceError) in
                 try names.withUnsafeBufferPointer { names throws(ServiceError) in
                     try lookup.find(UnsafeBufferPointer(rebasing: names[batch]), in: snapshot, into: views)
                 }
@@ -83,15 +119,9 @@ private func membership(_ name: String, _ roots: Int, _ scale: Scale) throws -> 
                 }
                 return right
             }
-            precondition(right == 256, "a membership answer is wrong")
-        }
-    } _: {
-        try scale.rate(items: 256) {
-            let right = try naive.count(batch().map { (queries[$0].key, queries[$0].isPresent) })
-            precondition(right == 256, "a baseline answer is wrong")
+            precondition(right == MembershipProbe.batch, "a membership answer is wrong")
         }
     }
-    return Measurement(name, unit: "look-ups/s", rounds: rounds, against: "naive mdb_get")
 }
 
 /// What one writes at first: one LMDB entry for every root, its key the collaboration's number and the root.
