@@ -106,6 +106,7 @@ let package = Package(
         tests(of: "Server", ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
         tests(of: "RootgateClient", ["Core", "Identity", "Server", "Transport"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
+        tests(of: "rootgate-bench"),
         tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),
     ],
     swiftLanguageModes: [.v6]

@@ -28,9 +28,9 @@ struct Plot {
     let series: [Series]
 
     var svg: String {
-        let xScale = Scale(x, values: series.flatMap { $0.points.map(\.x) }, from: Box.left + 16, to: Box.right - 16)
+        let xRuler = Ruler(x, values: series.flatMap { $0.points.map(\.x) }, from: Box.left + 16, to: Box.right - 16)
         let ys = series.flatMap { $0.points.flatMap { [$0.y, $0.spread?.lowerBound, $0.spread?.upperBound] } }
-        let yScale = Scale(y, values: ys.compactMap { $0 } + (y.isLogarithmic ? [] : [0]), from: Box.bottom, to: Box.top)
+        let yRuler = Ruler(y, values: ys.compactMap { $0 } + (y.isLogarithmic ? [] : [0]), from: Box.bottom, to: Box.top)
         return """
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(whole(Box.width)) \(whole(Box.height))" \
             width="\(whole(Box.width))" height="\(whole(Box.height))" role="img" \
@@ -38,9 +38,9 @@ struct Plot {
             <title>\(escaped(title))</title>
             <rect width="100%" height="100%" rx="6" fill="#ffffff"/>
             \(text(title, at: Box.left, 26, "font-size=\"15\" font-weight=\"bold\""))
-            \(axes(xScale, yScale))
+            \(axes(xRuler, yRuler))
             \(legend())
-            \(series.enumerated().map { curve($1, number: $0, xScale, yScale) }.joined(separator: "\n"))
+            \(series.enumerated().map { curve($1, number: $0, xRuler, yRuler) }.joined(separator: "\n"))
             </svg>
 
             """
@@ -60,15 +60,15 @@ struct Plot {
     /// Told apart by people with any kind of colour vision (Okabe and Ito).
     private static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"]
 
-    private func axes(_ xScale: Scale, _ yScale: Scale) -> String {
+    private func axes(_ xRuler: Ruler, _ yRuler: Ruler) -> String {
         var parts: [String] = []
-        for tick in yScale.ticks {
-            let place = yScale.place(of: tick)
+        for tick in yRuler.ticks {
+            let place = yRuler.place(of: tick)
             parts.append(line(Box.left, place, Box.right, place, "stroke=\"#d8dee4\""))
             parts.append(text(short(tick), at: Box.left - 8, place + 4.5, "text-anchor=\"end\""))
         }
-        for tick in xScale.ticks {
-            let place = xScale.place(of: tick)
+        for tick in xRuler.ticks {
+            let place = xRuler.place(of: tick)
             parts.append(line(place, Box.bottom, place, Box.bottom + 5, "stroke=\"#57606a\""))
             parts.append(text(short(tick), at: place, Box.bottom + 20, "text-anchor=\"middle\""))
         }
@@ -93,14 +93,14 @@ struct Plot {
         }.joined(separator: "\n")
     }
 
-    private func curve(_ series: Series, number: Int, _ xScale: Scale, _ yScale: Scale) -> String {
+    private func curve(_ series: Series, number: Int, _ xRuler: Ruler, _ yRuler: Ruler) -> String {
         let colour = Plot.colours[number % Plot.colours.count]
-        let places = series.points.map { (x: xScale.place(of: $0.x), y: yScale.place(of: $0.y), spread: $0.spread) }
+        let places = series.points.map { (x: xRuler.place(of: $0.x), y: yRuler.place(of: $0.y), spread: $0.spread) }
         let path = places.map { "\(one($0.x)),\(one($0.y))" }.joined(separator: " ")
         var parts = ["<polyline points=\"\(path)\" fill=\"none\" stroke=\"\(colour)\" stroke-width=\"2.5\"/>"]
         for place in places {
             if let spread = place.spread {
-                let (low, high) = (yScale.place(of: spread.lowerBound), yScale.place(of: spread.upperBound))
+                let (low, high) = (yRuler.place(of: spread.lowerBound), yRuler.place(of: spread.upperBound))
                 parts.append(line(place.x, low, place.x, high, "stroke=\"\(colour)\" stroke-opacity=\"0.45\" stroke-width=\"5\""))
             }
             parts.append("<circle cx=\"\(one(place.x))\" cy=\"\(one(place.y))\" r=\"3.5\" fill=\"\(colour)\"/>")
@@ -126,7 +126,7 @@ struct Plot {
 
 extension Plot {
     /// Where values are on an axis.
-    struct Scale {
+    struct Ruler {
         let ticks: [Double]
         private let isLogarithmic: Bool
         private let low: Double
@@ -140,7 +140,7 @@ extension Plot {
             let lowest = values.min() ?? 1
             let highest = values.max() ?? 1
             ticks = axis.ticks ?? (axis.isLogarithmic
-                ? Scale.logarithmicTicks(lowest, highest) : Scale.linearTicks(lowest, highest))
+                ? Ruler.logarithmicTicks(lowest, highest) : Ruler.linearTicks(lowest, highest))
             // Ticks that were chosen enclose the values; given ones need not.
             low = min(lowest, ticks.first ?? lowest)
             high = max(highest, ticks.last ?? highest)
@@ -178,9 +178,11 @@ extension Plot {
     }
 }
 
-/// 1,500,000 as "1.5 M", for axes.
+/// A number as axes show it: 2.5 and 1,024 in full, 1,500,000 as "1.5 M".
 private func short(_ value: Double) -> String {
-    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1, "")]
-    let (size, unit) = units.first { abs(value) >= $0.0 } ?? (1, "")
-    return String(format: "%.3g", value / size) + unit
+    guard abs(value) >= 10_000 else {
+        return value == value.rounded() ? grouped(Int(value)) : String(format: "%g", value)
+    }
+    let (size, unit) = [(1e9, " G"), (1e6, " M")].first { abs(value) >= $0.0 } ?? (1e3, " k")
+    return String(format: "%g", value / size) + unit
 }

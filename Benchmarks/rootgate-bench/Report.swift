@@ -79,7 +79,7 @@ struct Report {
 
             Written by `swift run -c release rootgate-bench --report` on one machine; run it on yours. Load generator \
             and service share its cores. Absolute figures move with the machine's clock and with what else runs on \
-            it: trust ratios and shapes.\(isTiny ? " **Tiny sizes: these figures mean nothing.**" : "")
+            it: trust ratios and shapes. Points are medians of several rounds, with bars from the lowest to the highest.\(isTiny ? " **Tiny sizes: these figures mean nothing.**" : "")
 
             | | |
             | --- | --- |
@@ -131,11 +131,9 @@ private enum Machine {
 
 /// To three digits, with the thousands apart: 44,200; 1.23.
 func rounded(_ value: Double) -> String {
-    guard value.isFinite, value != 0 else { return "0" }
-    let digits = Int(floor(log10(abs(value))))
-    guard digits >= 2 else { return String(format: "%.*f", max(0, 2 - digits), value) }
-    let unit = pow(10, Double(digits - 2))
-    return grouped(Int((value / unit).rounded() * unit))
+    guard value.isFinite, value != 0, let short = Double(String(format: "%.2e", value)) else { return "0" }
+    let decimals = 2 - Int(floor(log10(abs(short))))
+    return decimals > 0 ? String(format: "%.*f", decimals, short) : grouped(Int(short))
 }
 
 /// 1234567 as 1,234,567.

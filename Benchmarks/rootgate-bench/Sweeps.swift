@@ -61,7 +61,7 @@ let sweeps = [
         let bench = try ProofBench.withMillionRoots(scale.scale)
         return try SweepResult(
             [1, 4, 16, 64, 256, 1024], "connections", isLogarithmic: true, unit: "proofs/s",
-            title: "Proofs per second by connections, one single-proof request in flight on each"
+            title: "Proofs per second by connections"
         ) {
             try scale.rates(bench, .singles(connections: $0))
         }

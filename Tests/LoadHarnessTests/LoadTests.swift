@@ -56,6 +56,24 @@ import Transport
         #expect(report.verdicts == [.granted: 60])
     }
 
+    @Test(arguments: [0, 25, 90, 100]) func aMixHasItsShareOfKnownDevicesAndOtherwiseNewOnes(percent: Int) {
+        var mix = DeviceMix(known: 7, knownPercent: percent)
+        var devices: [Int] = []
+        for count in [200, 300] {
+            devices += (0..<count).map { mix.device($0) }
+            mix.advance(by: count)
+        }
+        let known = devices.filter { $0 < 7 }
+        #expect(known.count == 5 * percent)
+        // Known ones take turns; of the others, none is skipped and none comes twice.
+        #expect(known == known.indices.map { $0 % 7 })
+        #expect(devices.filter { $0 >= 7 } == (0..<500 - known.count).map { 7 + $0 })
+        // Every hundred in a row has its share.
+        for start in stride(from: 0, to: 500, by: 100) {
+            #expect(devices[start..<start + 100].count { $0 < 7 } == percent)
+        }
+    }
+
     @Test func arrivalsKeepTheirPaceWhateverTheAnswers() async throws {
         let gate = try await LoadedGate(people: 20)
         defer { gate.close() }

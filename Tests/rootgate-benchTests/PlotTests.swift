@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import rootgate_bench
+
+#if canImport(FoundationXML)
+import FoundationXML
+#endif
+
+@Suite struct PlotTests {
+    @Test func ticksThatAreChosenEncloseTheValues() {
+        var generator = SeededGenerator(seed: runSeed)
+        for _ in 0..<1000 {
+            let low = pow(10, Double.random(in: -3...9, using: &generator))
+            let high = low * pow(10, Double.random(in: 0.01...6, using: &generator))
+            let linear = Plot.Ruler.linearTicks(0, high)
+            let logarithmic = Plot.Ruler.logarithmicTicks(low, high)
+            #expect(linear.first == 0 && linear.last ?? 0 >= high * 0.999_999, "seed \(runSeed), \(high)")
+            #expect((4...11).contains(linear.count), "seed \(runSeed), \(high)")
+            #expect(logarithmic.first ?? 0 <= low * 1.000_001, "seed \(runSeed), \(low) to \(high)")
+            #expect(logarithmic.last ?? 0 >= high * 0.999_999, "seed \(runSeed), \(low) to \(high)")
+            #expect((2...11).contains(logarithmic.count), "seed \(runSeed), \(low) to \(high)")
+        }
+    }
+
+    @Test func anAxisKeepsOrderAndBounds() {
+        for isLogarithmic in [false, true] {
+            let axis = Plot.Axis(label: "", isLogarithmic: isLogarithmic, ticks: [1, 10, 100])
+            let ruler = Plot.Ruler(axis, values: [3, 40], from: 200, to: 0)
+            #expect(ruler.place(of: 1) == 200)
+            #expect(abs(ruler.place(of: 10) - (isLogarithmic ? 100 : 200 - 200.0 / 11)) < 1e-9)
+            #expect(ruler.place(of: 100) == 0)
+        }
+    }
+
+    /// Of every element, only attributes that are finite numbers or words may come out.
+    @Test func aPlotIsXMLWhateverItsNamesAndFigures() {
+        let odd = Plot.Series(name: "<a & b>", points: [.init(x: 1, y: 0, spread: 0...0), .init(x: 2, y: 5)])
+        let plot = Plot(
+            title: "\"1\" < 2 & 3", x: .init(label: "x<", isLogarithmic: true), y: .init(label: "y&"),
+            series: [odd, Plot.Series(name: "nothing", points: [])])
+        let empty = Plot(title: "", x: .init(label: ""), y: .init(label: "", isLogarithmic: true), series: [])
+        for svg in [plot.svg, empty.svg] {
+            #expect(XMLParser(data: Data(svg.utf8)).parse(), "\(svg)")
+            #expect(!svg.contains("nan") && !svg.contains("inf"), "\(svg)")
+        }
+    }
+
+    @Test(arguments: [
+        (0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (99.99, "100"), (123.4, "123"), (44_234, "44,200"), (1_234_567, "1,230,000"),
+    ]) func figuresAreRoundedToThreeDigits(value: Double, text: String) {
+        #expect(rounded(value) == text)
+    }
+}
