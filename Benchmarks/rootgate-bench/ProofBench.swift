@@ -150,9 +150,9 @@ final class ProofBench {
         material.rate(seconds: scale.seconds, threads: cores)
     }
 
-    /// Microseconds that one `ECDSA_do_verify` takes on one core.
-    func bareMicroseconds() -> Double {
-        1e6 / material.rate(seconds: scale.seconds / 4)
+    /// The median of the microseconds that one `ECDSA_do_verify` takes.
+    func bareLatency() -> Double {
+        Double(material.durations(count: scale.size(2000, tiny: 50)).quantile(0.5)) / 1000
     }
 
     /// Proofs of the next devices, with fresh challenges.

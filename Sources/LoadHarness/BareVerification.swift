@@ -79,6 +79,17 @@ package enum BareVerification {
             }
         }
 
+        /// How long each of `count` verifications takes on this thread.
+        package func durations(count: Int) -> Histogram {
+            var histogram = Histogram()
+            for number in 0..<count {
+                let begin = DispatchTime.now().uptimeNanoseconds
+                precondition(prepared[number % prepared.count].verify(), "libcrypto refused a genuine signature")
+                histogram.record(DispatchTime.now().uptimeNanoseconds - begin)
+            }
+            return histogram
+        }
+
         /// Verifications per second on `threads` threads together.
         package func rate(seconds: Double, threads: Int) -> Double {
             guard threads > 1 else { return rate(seconds: seconds) }
