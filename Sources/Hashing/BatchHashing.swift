@@ -12,8 +12,12 @@ package struct BatchHashing: Sendable {
     /// What this process uses: kernels that its processor runs and that passed their self-test.
     package static let standard = BatchHashing(with: .permitted)
 
+    /// Vets the kernels first, which takes a few milliseconds.
     package init(with features: ProcessorFeatures) {
-        let kernels = Kernel.runnable(with: features).filter { $0.sha256 != nil }
+        let kernels = Kernel.runnable(with: features).filter { kernel in
+            // One that fails its test is as if it were not there: libcrypto takes its place.
+            kernel.sha256.map { HashSelfTest.failure(of: $0) == nil } ?? false
+        }
         wide = kernels.first { ($0.sha256?.pointee.width ?? 0) > 2 }
         narrow = kernels.first { ($0.sha256?.pointee.width ?? 0) <= 2 }
     }

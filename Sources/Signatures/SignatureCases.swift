@@ -10,8 +10,8 @@ struct SignatureCase: Sendable {
     var r, s, digest: [UInt8]
     /// Valid, invalid or bad key.
     var expected = RG_P256_INVALID
-    /// Whether a kernel may say "undecided" instead: two points of its sum may be equal or opposite, or r stands
-    /// for two x coordinates.
+    /// Whether a kernel may say "undecided" instead: two points of its sum may be equal or opposite, a part of it
+    /// at infinity, or r stands for two x coordinates.
     var isExceptional = false
 
     /// Whether a kernel may say this of the case.
@@ -93,8 +93,13 @@ struct SignatureCases {
     private func judged(_ check: SignatureCase) -> SignatureCase {
         var judged = check
         judged.expected = library.outcome(of: check)
-        judged.isExceptional = check.isExceptional || isAmbiguous(check.r)
+        judged.isExceptional = check.isExceptional || isAmbiguous(check.r) || isZero(check.digest)
         return judged
+    }
+
+    /// Whether the digest is 0 modulo the order, so that the generator's own share of the sum is at infinity.
+    private func isZero(_ digest: [UInt8]) -> Bool {
+        digest == orderBytes || digest.allSatisfy { $0 == 0 }
     }
 
     private func isAmbiguous(_ r: [UInt8]) -> Bool {

@@ -54,7 +54,11 @@ package final class SignatureEngine: Sendable {
     package convenience init(
         _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.init(configuration, kernel: configuration.usesKernels ? SignatureKernel.standard : nil, log: log)
+        let vetted = configuration.usesKernels ? SignatureKernel.vetted : (kernel: nil, failure: nil)
+        if let failure = vetted.failure {
+            log("CRITICAL: the signature kernels failed their self-test (\(failure)); OpenSSL verifies instead")
+        }
+        self.init(configuration, kernel: vetted.kernel, log: log)
     }
 
     init(_ configuration: Configuration, kernel: SignatureKernel?, log: @escaping @Sendable (String) -> Void) {

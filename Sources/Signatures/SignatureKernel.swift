@@ -12,9 +12,25 @@ final class SignatureKernel: @unchecked Sendable {
     private let generator: UnsafeMutablePointer<UInt64>
     let names: [String]
 
-    /// The kernels that this process uses, if any: those that its processor runs and that passed their
-    /// self-test. Their table, 5 MiB, is made in about 30 ms when it is first asked for.
-    static let standard = SignatureKernel(with: .permitted)
+    /// The kernels that this process uses, if any, and why not if one failed its self-test. Their table, 5 MiB,
+    /// and the test take about 0.1 s when they are first asked for.
+    static let vetted: (kernel: SignatureKernel?, failure: String?) = {
+        guard let kernel = SignatureKernel(with: .permitted) else { return (nil, nil) }
+        let failure = kernel.selfTestFailure()
+        return (failure == nil ? kernel : nil, failure)
+    }()
+
+    static var standard: SignatureKernel? { vetted.kernel }
+
+    /// What the kernels do wrong; `nil` when they pass.
+    private func selfTestFailure() -> String? {
+        do throws(ServiceError) {
+            let test = try SignatureSelfTest()
+            return test.failure(of: wide, generator: generator) ?? test.failure(of: narrow, generator: generator)
+        } catch {
+            return error.description
+        }
+    }
 
     convenience init?(with features: ProcessorFeatures) {
         let kernels = Kernel.runnable(with: features).filter { $0.p256 != nil }

@@ -6,7 +6,7 @@ import Foundation
 enum Rootgate {
     static let commands = [
         serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
-        simulateCommand, statsCommand, versionCommand,
+        simulateCommand, selfTestCommand, statsCommand, versionCommand,
     ]
 
     static let usage = """

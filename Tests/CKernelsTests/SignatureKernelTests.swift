@@ -81,7 +81,7 @@ struct SignatureKernelTests {
         let mayBeUndecided = cases.count { $0.isExceptional }
         #expect(cases.count { $0.expected == RG_P256_VALID } > 400)
         #expect(cases.count { $0.expected == RG_P256_BAD_KEY } > 20)
-        #expect(mayBeUndecided <= 60, "only a small r is")
+        #expect(mayBeUndecided <= 150, "only a small r is")
         for size in [128, 37, 5] {
             #expect(try compare(cases, by: equipped, size: size) <= mayBeUndecided)
             #expect(try compare(cases, by: equipped, isKnown: true, size: size) <= mayBeUndecided)

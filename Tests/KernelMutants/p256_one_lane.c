@@ -3,6 +3,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
+#include "../../Sources/CKernels/p256/tree.h"
 
 STEP void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) {
     is_zero(zero, a);

@@ -15,7 +15,7 @@ typedef struct {
 static const Modulus FIELD_PRIME = {P_LIMBS, P_WORDS, P_SQUARED_RADIX, P_CUBED_RADIX, 1};
 static const Modulus GROUP_ORDER = {N_LIMBS, N_WORDS, N_SQUARED_RADIX, N_CUBED_RADIX, N_FACTOR};
 
-/// product = a * b / 2^260, below a * b / 2^260 + modulus, with clean limbs.
+/// product = a * b / 2^260, below a * b / 2^260 + modulus, which is to be below 2^260, with clean limbs.
 /// a and b: below 2^260, the low 52 bits of their limbs count. `product` may be either.
 UNIT void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes b[LIMBS], const Modulus *modulus) {
     lanes t[2 * LIMBS];

@@ -1,0 +1,30 @@
+import Core
+import Signatures
+
+let selfTestCommand = Command(
+    "selftest", "compare the signature kernels with OpenSSL",
+    options: [
+        Option("count", "N", standard: "100000", "signatures, random and spoiled, that both verify"),
+        Option("seed", "N", standard: "1", "where the random numbers begin"),
+        Option("kernel", "NAME", "one kernel (default: all that run here)"),
+        .json,
+    ]
+) { arguments in
+    let count = try arguments.number("count", in: 1...1_000_000_000)
+    let seed = try arguments.number("seed", in: 0...Int.max)
+    let result = KernelTrial.run(
+        kernel: arguments.text("kernel"), count: count, seed: UInt64(seed), progress: { complain($0) })
+    if arguments.isOn("json") {
+        printNow(
+            try json([
+                "checked": result.checked, "disagreements": result.disagreements, "undecided": result.undecided,
+                "first": result.firstDisagreement ?? "",
+            ]))
+    } else {
+        printNow(
+            "\(result.checked) checked, \(result.disagreements) disagreements, \(result.undecided) left to OpenSSL")
+        if let first = result.firstDisagreement { complain(first) }
+    }
+    if result.checked == 0 { return .failure }
+    return result.disagreements == 0 ? .success : .refused
+}
