@@ -101,7 +101,8 @@ struct Plot {
         for place in places {
             if let spread = place.spread {
                 let (low, high) = (yRuler.place(of: spread.lowerBound), yRuler.place(of: spread.upperBound))
-                parts.append(line(place.x, low, place.x, high, "stroke=\"\(colour)\" stroke-opacity=\"0.45\" stroke-width=\"5\""))
+                let stroke = "stroke=\"\(colour)\" stroke-opacity=\"0.45\" stroke-width=\"5\""
+                parts.append(line(place.x, low, place.x, high, stroke))
             }
             parts.append("<circle cx=\"\(one(place.x))\" cy=\"\(one(place.y))\" r=\"3.5\" fill=\"\(colour)\"/>")
         }
@@ -156,11 +157,11 @@ extension Plot {
             return from + (to - from) * share
         }
 
-        /// Multiples of 1, 2 or 5 times a power of ten, four to eight of them, around all values.
+        /// Multiples of 1, 2, 2.5 or 5 times a power of ten, five to eleven of them, around all values.
         static func linearTicks(_ low: Double, _ high: Double) -> [Double] {
             guard high > low else { return [low] }
             let power = pow(10, floor(log10((high - low) / 4)))
-            let step = power * ([5, 2, 1].first { (high - low) / (power * $0) >= 4 } ?? 1)
+            let step = power * ([5, 2.5, 2, 1].first { (high - low) / (power * $0) >= 4 } ?? 1)
             return Array(stride(from: floor(low / step), through: ceil(high / step), by: 1)).map { $0 * step }
         }
 
@@ -180,9 +181,7 @@ extension Plot {
 
 /// A number as axes show it: 2.5 and 1,024 in full, 1,500,000 as "1.5 M".
 private func short(_ value: Double) -> String {
-    guard abs(value) >= 10_000 else {
-        return value == value.rounded() ? grouped(Int(value)) : String(format: "%g", value)
-    }
-    let (size, unit) = [(1e9, " G"), (1e6, " M")].first { abs(value) >= $0.0 } ?? (1e3, " k")
-    return String(format: "%g", value / size) + unit
+    let (size, unit) = [(1e9, " G"), (1e6, " M"), (1e3, " k")].first { abs(value) >= $0.0 } ?? (1, "")
+    let isShort = size == 1 || (10 * value / size).rounded() == 10 * value / size
+    return isShort ? String(format: "%g", value / size) + unit : grouped(Int(value))
 }

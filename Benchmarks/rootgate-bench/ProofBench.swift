@@ -186,7 +186,8 @@ final class ProofBench {
     private func check(_ report: LoadReport, proofs: Int) throws {
         precondition(report.wrong == 0, "a verdict is wrong")
         guard report.errors.isEmpty, report.proofs == UInt64(proofs) else {
-            throw ServiceError(.internalFault, "\(report.proofs) of \(proofs) proofs were answered, errors: \(report.errors)")
+            throw ServiceError(
+                .internalFault, "\(report.proofs) of \(proofs) proofs were answered, errors: \(report.errors)")
         }
     }
 

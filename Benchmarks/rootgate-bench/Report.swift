@@ -79,7 +79,8 @@ struct Report {
 
             Written by `swift run -c release rootgate-bench --report` on one machine; run it on yours. Load generator \
             and service share its cores. Absolute figures move with the machine's clock and with what else runs on \
-            it: trust ratios and shapes. Points are medians of several rounds, with bars from the lowest to the highest.\(isTiny ? " **Tiny sizes: these figures mean nothing.**" : "")
+            it: trust ratios and shapes. Points are medians of several rounds, with bars from the lowest to the \
+            highest.\(isTiny ? " **Tiny sizes: these figures mean nothing.**" : "")
 
             | | |
             | --- | --- |
@@ -104,8 +105,8 @@ private enum Machine {
         let release = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8))?.split(separator: "\n") ?? []
         let name = release.first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst("PRETTY_NAME=".count)
         let kernel = output(of: "/usr/bin/env", "uname", "-sr") ?? ""
-        return [name.map { String($0.replacing("\"", with: "")) } ?? ProcessInfo.processInfo.operatingSystemVersionString, kernel]
-            .joined(separator: ", ")
+        let version = ProcessInfo.processInfo.operatingSystemVersionString
+        return [name.map { String($0.replacing("\"", with: "")) } ?? version, kernel].joined(separator: ", ")
     }
 
     static var swift: String {

@@ -4,7 +4,9 @@ import Foundation
 import RootSets
 
 let storageBenchmarks = [
-    Benchmark("membership.10k.b256", "membership at 10 k roots, batches of 256, one core") { scale in try membership("membership.10k.b256", 10_000, scale) },
+    Benchmark("membership.10k.b256", "membership at 10 k roots, batches of 256, one core") { scale in
+        try membership("membership.10k.b256", 10_000, scale)
+    },
     Benchmark("membership.1m.b256", "membership at 1 M roots, batches of 256, one core") { scale in
         try membership("membership.1m.b256", scale.size(1_000_000, tiny: 5000), scale)
     },

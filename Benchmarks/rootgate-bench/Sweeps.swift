@@ -50,7 +50,9 @@ let sweeps = [
     ) { scale in
         let sizes = [1, 4, 8, 16, 32, 64, 128, 256, 1024]
         let bench = try ProofBench.withMillionRoots(scale.scale)
-        return try SweepResult(sizes, "proofs in a request", isLogarithmic: true, unit: "proofs/s", title: "Proofs per second by batch size") {
+        return try SweepResult(
+            sizes, "proofs in a request", isLogarithmic: true, unit: "proofs/s", title: "Proofs per second by batch size"
+        ) {
             try scale.rates(bench, Traffic(connections: 4, depth: 2, batch: $0))
         }
     },

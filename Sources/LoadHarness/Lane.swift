@@ -43,13 +43,21 @@ final class Lane {
     }
 
     /// Reads once, through `buffer`, and hands on every whole answer with its body.
-    func receive(through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void) {
+    func receive(
+        through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
+    ) {
         buffer.copyBytes(from: parked)
         let kept = parked.count
-        guard kept < buffer.count,
-            case .bytes(let count) = Socket.receive(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: buffer[kept...]))
-        else { return lose() }
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + count)])
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[kept...])
+        // No answer is nearly as long as the buffer.
+        guard !room.isEmpty else { return lose() }
+        let received: Int
+        switch Socket.receive(descriptor, into: room) {
+        case .bytes(let count): received = count
+        case .wouldBlock: return
+        case .ended: return lose()
+        }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + received)])
         var start = 0
         while true {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
