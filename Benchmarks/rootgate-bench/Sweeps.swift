@@ -32,7 +32,7 @@ struct SweepScale {
     func rates(fewest: Int, _ rate: (Int) throws -> Double) rethrows -> [Double] {
         let first = max(fewest, scale.size(1024, tiny: 64))
         let expected = Int(try rate(first) * seconds)
-        let proofs = min(max(expected, first), max(scale.size(50_000, tiny: 64), fewest))
+        let proofs = min(max(expected, first), max(scale.size(48_000, tiny: 64), fewest))
         return try (0..<rounds).map { _ in try rate(proofs) }
     }
 
