@@ -1,3 +1,4 @@
+import CKernels
 import Core
 import Dispatch
 import Foundation
@@ -8,10 +9,10 @@ import Synchronization
 ///
 /// A cache of sets with `ways` places each: a key's hash, under a secret of this object, names its set. A key is
 /// offered when a proof of it was granted; the second offer gets it a table, built beside the verifying threads,
-/// in the place that was longest unused. So a key costs memory only after a participant has used it twice, and
+/// in a place that was not used lately. So a key costs memory only after a participant has used it twice, and
 /// nobody who is not one can put anything here.
 ///
-/// Each set is guarded by one of a few locks, held for a look at sixteen tags. A table is overwritten only when
+/// Each set is guarded by one of a few locks, held for a look at sixteen tags; no worker waits long for another. A table is overwritten only when
 /// no reader that might have got its address is still inside its batch.
 ///
 /// Sendable without the compiler's proof: entries are touched under their set's lock only; tables are written by
@@ -26,6 +27,8 @@ final class KnownKeys: @unchecked Sendable {
     struct Key: Equatable {
         var form: UInt8 = 0
         var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
+
+        fileprivate init() {}
 
         /// Of an X9.63 point of 33 or 65 bytes; `nil` for anything else.
         init?(_ point: UnsafeRawBufferPointer) {
@@ -47,11 +50,16 @@ final class KnownKeys: @unchecked Sendable {
         }
     }
 
-    private struct Entry {
-        var key: Key
-        /// When it was last used, in look-ups of its set.
-        var lastUse: UInt32
-        var isReady: Bool
+    /// What a look-up reads of a set: two cache lines.
+    private struct Set {
+        /// Of the keys that are ready; 0 for a place without one.
+        var tags = InlineArray<16, UInt32>(repeating: 0)
+        /// Whether a place was used since the hand last came by.
+        var isUsed = InlineArray<16, Bool>(repeating: false)
+        /// The place that is looked at next when one is needed.
+        var hand: UInt8 = 0
+        /// Fills two lines.
+        private var rest = InlineArray<47, UInt8>(repeating: 0)
     }
 
     /// A thread that uses tables: between `begin` and `end` no table that it was given is overwritten.
@@ -66,10 +74,10 @@ final class KnownKeys: @unchecked Sendable {
     private let kernel: SignatureKernel
     private let setCount: Int
     private let tables: UnsafeMutableRawPointer
-    /// Tags of all places, 0 for an empty one.
-    private let tags: UnsafeMutablePointer<UInt32>
-    private let entries: UnsafeMutablePointer<Entry?>
-    private let uses: UnsafeMutablePointer<UInt32>
+    private let sets: UnsafeMutablePointer<Set>
+    private let keys: UnsafeMutablePointer<Key>
+    /// Places whose tables are being built.
+    private let reserved: UnsafeMutablePointer<Bool>
     private let locks: [Lock]
     private let secret: (UInt64, UInt64, UInt64, UInt64)
     /// Tags of keys that were offered once, by hash: a later one takes the place of an earlier one.
@@ -91,12 +99,13 @@ final class KnownKeys: @unchecked Sendable {
         setCount = bytesMax / KnownKeys.bytesMin
         let places = setCount * KnownKeys.ways
         tables = .allocate(byteCount: places * SignatureKernel.knownKeyBytes, alignment: 4096)
-        tags = .allocate(capacity: places)
-        tags.initialize(repeating: 0, count: places)
-        entries = .allocate(capacity: places)
-        entries.initialize(repeating: nil, count: places)
-        uses = .allocate(capacity: setCount)
-        uses.initialize(repeating: 0, count: setCount)
+        sets = UnsafeMutableRawPointer.allocate(byteCount: setCount * MemoryLayout<Set>.stride, alignment: 128)
+            .bindMemory(to: Set.self, capacity: setCount)
+        sets.initialize(repeating: Set(), count: setCount)
+        keys = .allocate(capacity: places)
+        keys.initialize(repeating: Key(), count: places)
+        reserved = .allocate(capacity: places)
+        reserved.initialize(repeating: false, count: places)
         offered = .allocate(capacity: KnownKeys.offeredCount)
         offered.initialize(repeating: 0, count: KnownKeys.offeredCount)
         locks = (0..<KnownKeys.lockCount).map { _ in Lock() }
@@ -107,9 +116,9 @@ final class KnownKeys: @unchecked Sendable {
     deinit {
         // All elements are trivial.
         tables.deallocate()
-        tags.deallocate()
-        entries.deallocate()
-        uses.deallocate()
+        sets.deallocate()
+        keys.deallocate()
+        reserved.deallocate()
         offered.deallocate()
     }
 
@@ -127,20 +136,24 @@ final class KnownKeys: @unchecked Sendable {
 
     // MARK: Looking up
 
-    /// A keyed hash of the x coordinate; y adds nothing, since only two keys share an x.
-    private func hash(of key: Key) -> UInt64 {
+    /// A keyed hash of the x coordinate of an X9.63 point; y adds nothing, since only two keys share an x.
+    private func hash(ofX x: UnsafeRawPointer) -> UInt64 {
+        func word(_ index: Int) -> UInt64 { x.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self) }
         func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
             let product = a.multipliedFullWidth(by: b)
             return product.high ^ product.low
         }
         return fold(
-            fold(key.words.0 ^ secret.0, key.words.1 ^ secret.1) ^ secret.2,
-            fold(key.words.2 ^ secret.1, key.words.3 ^ secret.0) ^ secret.3)
+            fold(word(0) ^ secret.0, word(1) ^ secret.1) ^ secret.2, fold(word(2) ^ secret.1, word(3) ^ secret.0) ^ secret.3)
+    }
+
+    private func hash(of key: Key) -> UInt64 {
+        withUnsafeBytes(of: key.words) { words in words.baseAddress.map { hash(ofX: $0) } ?? 0 }
     }
 
     private func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash) | 1 }
 
-    private func set(_ hash: UInt64) -> Int { Int((hash >> 32).multipliedReportingOverflow(by: UInt64(setCount)).partialValue >> 32) }
+    private func set(_ hash: UInt64) -> Int { Int(((hash >> 32) * UInt64(setCount)) >> 32) }
 
     private func lock(of set: Int) -> Lock { locks[set % KnownKeys.lockCount] }
 
@@ -148,26 +161,54 @@ final class KnownKeys: @unchecked Sendable {
         (tables + place * SignatureKernel.knownKeyBytes).assumingMemoryBound(to: UInt64.self)
     }
 
-    /// The table of the key with this X9.63 point, for use until the reader's `end`.
-    func table(of point: UnsafeRawBufferPointer) -> UnsafePointer<UInt64>? {
-        guard let key = Key(point) else { return nil }
-        let hash = hash(of: key)
-        let set = set(hash)
-        let place = lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set, isUse: true) }
-        guard let place else { return nil }
-        hitCount.add(1, ordering: .relaxed)
-        return UnsafePointer(table(place))
+    /// Writes the table of every check's key, or `nil` where it has none; for use until the reader's `end`.
+    ///
+    /// Takes each step for all checks before the next, so that waits for memory overlap. `hashes`, `tables`: as
+    /// long as `checks`. Points are X9.63 points.
+    func find(
+        _ checks: UnsafeBufferPointer<SignatureCheck>, hashes: UnsafeMutablePointer<UInt64>,
+        tables found: UnsafeMutablePointer<UnsafePointer<UInt64>?>
+    ) {
+        for index in checks.indices {
+            guard let point = checks[index].point.baseAddress else { continue }
+            hashes[index] = hash(ofX: point + 1)
+            let set = UnsafeRawPointer(sets + set(hashes[index]))
+            rg_prefetch(set)
+            rg_prefetch(set + 64)
+        }
+        for index in checks.indices {
+            let hash = hashes[index]
+            let (set, tag) = (set(hash), tag(hash))
+            found[index] = nil
+            let place = lock(of: set).mutex.withLock { _ -> Int? in
+                for way in 0..<KnownKeys.ways where sets[set].tags[way] == tag { return set * KnownKeys.ways + way }
+                return nil
+            }
+            guard let place else { continue }
+            found[index] = UnsafePointer(table(place))
+            rg_prefetch(keys + place)
+            rg_prefetch(UnsafeRawPointer(keys + place) + 64)
+        }
+        var hits: UInt64 = 0
+        for index in checks.indices where found[index] != nil {
+            found[index] = nil
+            guard let key = Key(checks[index].point) else { continue }
+            let hash = hashes[index]
+            let set = set(hash)
+            let place = lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set) }
+            guard let place else { continue }
+            found[index] = UnsafePointer(table(place))
+            hits += 1
+        }
+        if hits > 0 { hitCount.add(hits, ordering: .relaxed) }
     }
 
     /// The place of a key that is ready, under its set's lock.
-    private func find(_ key: Key, _ tag: UInt32, in set: Int, isUse: Bool) -> Int? {
-        let first = set * KnownKeys.ways
-        for place in first..<first + KnownKeys.ways where tags[place] == tag {
-            guard let entry = entries[place], entry.key == key, entry.isReady else { continue }
-            if isUse {
-                uses[set] &+= 1
-                entries[place]?.lastUse = uses[set]
-            }
+    private func find(_ key: Key, _ tag: UInt32, in set: Int) -> Int? {
+        for way in 0..<KnownKeys.ways where sets[set].tags[way] == tag {
+            let place = set * KnownKeys.ways + way
+            guard keys[place] == key else { continue }
+            sets[set].isUsed[way] = true
             return place
         }
         return nil
@@ -182,7 +223,7 @@ final class KnownKeys: @unchecked Sendable {
         let set = set(hash)
         let tag = tag(hash)
         let isRepeated = lock(of: set).mutex.withLock { _ -> Bool in
-            guard find(key, tag, in: set, isUse: false) == nil else { return false }
+            guard find(key, tag, in: set) == nil else { return false }
             return isOfferedAgain(tag, lock: set % KnownKeys.lockCount)
         }
         guard isRepeated else { return }
@@ -237,37 +278,38 @@ final class KnownKeys: @unchecked Sendable {
             let targets = places.map { Optional(table($0)) }
             return kernel.build(addresses, targets, count: keys.count, workspace: workspace)
         }
-        for place in places {
-            let set = place / KnownKeys.ways
+        for (key, place) in zip(keys, places) {
+            let (set, way) = place.quotientAndRemainder(dividingBy: KnownKeys.ways)
             lock(of: set).mutex.withLock { _ in
-                entries[place]?.isReady = isBuilt
-                if !isBuilt { (tags[place], entries[place]) = (0, nil) }
+                reserved[place] = false
+                guard isBuilt else { return }
+                sets[set].tags[way] = tag(hash(of: key))
+                sets[set].isUsed[way] = true
             }
         }
         if isBuilt { readyCount.add(keys.count, ordering: .relaxed) }
     }
 
-    /// Takes the place that was longest unused for a key, away from whoever had it.
+    /// Takes a place that was not used lately for a key, away from whoever had it.
     private func reserve(_ key: Key) -> Int {
-        let hash = hash(of: key)
-        let set = set(hash)
+        let set = set(hash(of: key))
         return lock(of: set).mutex.withLock { _ in
-            let first = set * KnownKeys.ways
-            var chosen = first
-            var longest: UInt32 = 0
-            for place in first..<first + KnownKeys.ways {
-                guard let entry = entries[place] else {
-                    chosen = place
-                    break
-                }
-                // A place that was reserved a moment ago is not given away again.
-                let age = entry.isReady ? uses[set] &- entry.lastUse &+ 1 : 0
-                if age > longest { (chosen, longest) = (place, age) }
+            // Each place gets a second chance; a place that is empty needs none, one that was reserved a moment
+            // ago is not given away again. No group has more keys than a set has places.
+            var way = Int(sets[set].hand)
+            for _ in 0..<3 * KnownKeys.ways {
+                way = (way + 1) % KnownKeys.ways
+                guard !reserved[set * KnownKeys.ways + way] else { continue }
+                if sets[set].tags[way] == 0 || !sets[set].isUsed[way] { break }
+                sets[set].isUsed[way] = false
             }
-            if let old = entries[chosen], old.isReady { readyCount.subtract(1, ordering: .relaxed) }
-            entries[chosen] = Entry(key: key, lastUse: uses[set], isReady: false)
-            tags[chosen] = tag(hash)
-            return chosen
+            sets[set].hand = UInt8(way)
+            let place = set * KnownKeys.ways + way
+            if sets[set].tags[way] != 0 { readyCount.subtract(1, ordering: .relaxed) }
+            sets[set].tags[way] = 0
+            reserved[place] = true
+            self.keys[place] = key
+            return place
         }
     }
 

@@ -14,6 +14,9 @@ package final class SignatureVerifier {
     private let known: KernelBatch
     /// Of each check of the last batch, whether its key had a table.
     private var usedTable: [Bool] = []
+    /// Of each check, the hash and the table of its key.
+    private var hashes: [UInt64] = []
+    private var tables: [UnsafePointer<UInt64>?] = []
     /// Checks until the next one that is sampled for the cross-check.
     private var untilSample: Int
 
@@ -51,9 +54,10 @@ package final class SignatureVerifier {
         reader?.begin()
         defer { reader?.end() }
         if usedTable.count < checks.count { usedTable = [Bool](repeating: false, count: checks.count) }
-        let hasKnown = engine.knownKeys.map { !$0.isEmpty } ?? false
+        let knownKeys = engine.knownKeys.flatMap { $0.isEmpty ? nil : $0 }
+        if let knownKeys { findTables(of: checks, in: knownKeys) }
         for index in checks.indices {
-            if hasKnown, let table = engine.knownKeys?.table(of: checks[index].point) {
+            if knownKeys != nil, let table = tables[index] {
                 known.append(checks[index], at: index, table: table)
                 usedTable[index] = true
                 if known.isFull { try run(known, kernel, workspace, checks, outcomes) }
@@ -66,6 +70,19 @@ package final class SignatureVerifier {
         if !known.isEmpty { try run(known, kernel, workspace, checks, outcomes) }
         if !new.isEmpty { try run(new, kernel, workspace, checks, outcomes) }
         sample(checks, outcomes)
+    }
+
+    private func findTables(of checks: UnsafeBufferPointer<SignatureCheck>, in knownKeys: KnownKeys) {
+        if tables.count < checks.count {
+            tables = [UnsafePointer<UInt64>?](repeating: nil, count: checks.count)
+            hashes = [UInt64](repeating: 0, count: checks.count)
+        }
+        hashes.withUnsafeMutableBufferPointer { hashes in
+            tables.withUnsafeMutableBufferPointer { tables in
+                guard let hashes = hashes.baseAddress, let tables = tables.baseAddress else { return }
+                knownKeys.find(checks, hashes: hashes, tables: tables)
+            }
+        }
     }
 
     /// The outcome of one check. Throws as the batch does.

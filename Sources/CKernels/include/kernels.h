@@ -7,6 +7,9 @@
 
 #include "p256.h"
 
+/// Asks for a cache line before it is needed. Any address will do.
+static inline void rg_prefetch(const void *address) { __builtin_prefetch(address); }
+
 /// What a processor (and its operating system) can do.
 enum {
     /// SHA-NI, with SSSE3 and SSE4.1.

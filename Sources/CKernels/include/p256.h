@@ -28,8 +28,8 @@ enum {
     RG_P256_BUILD_MAX = 16,
     /// Bytes of the generator's table: 20 x 4,096 points.
     RG_P256_GENERATOR_BYTES = 20 * 4096 * 64,
-    /// Bytes of a known key's table: 13 x 16 points.
-    RG_P256_KNOWN_BYTES = 13 * 16 * 64,
+    /// Bytes of a known key's table: 11 x 32 points.
+    RG_P256_KNOWN_BYTES = 11 * 32 * 64,
     /// Alignment of tables and workspaces, in bytes.
     RG_P256_ALIGNMENT = 64,
 };
