@@ -27,14 +27,29 @@ UNIT void tree_divisor(Digits *divisor, const Affine *a, const Affine *b) {
     *divisor = factor_difference(&b->x, &a->x, 1);
 }
 
-/// a = a + b, of the inverse of their divisor; clean.
-UNIT void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
-    // slope = (2 yb - 2 ya) / (2 (xb - xa)); x' = slope^2 - xa - xb; 2 y' = slope 2 (xa - x') - 2 ya
+// slope = (2 yb - 2 ya) / (2 (xb - xa));  x' = slope^2 - xa - xb;  2 y' = slope 2 (xa - x') - 2 ya
+
+UNIT void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
     const Digits rise = digits(add_p(subtract(sum_of(&b->y2), sum_of(&a->y2)), 3));  // 0 ... 6
-    const Digits slope = digits(product(&rise, inverse));                            // <= 1.6
-    const Digits x = clean_digits(add_p(subtract(subtract(square(&slope), sum_of(&a->x)), sum_of(&b->x)), 3));
-    const Digits drop = factor_difference(&a->x, &x, 1);
-    a->y2 = clean_digits(add_p(subtract(product(&slope, &drop), sum_of(&a->y2)), 2));
+    *slope = digits(product(&rise, inverse));                                        // <= 1.6
+}
+
+/// x' into `x`, and 2 (xa - x').
+UNIT void tree_x(Digits *x, Digits *drop, const Digits *slope, const Affine *a, const Affine *b) {
+    *x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(&a->x)), sum_of(&b->x)), 3));
+    *drop = factor_difference(&a->x, x, 1);
+}
+
+UNIT void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
+    *y2 = clean_digits(add_p(subtract(product(slope, drop), sum_of(y2)), 2));
+}
+
+/// a = a + b, of the inverse of their divisor; clean.
+STEP void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
+    Digits slope, x, drop;
+    tree_slope(&slope, a, b, inverse);
+    tree_x(&x, &drop, &slope, a, b);
+    tree_y(&a->y2, &slope, &drop);
     a->x = x;
 }
 
