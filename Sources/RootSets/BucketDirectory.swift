@@ -3,14 +3,16 @@ import Core
 import Dispatch
 import Synchronization
 
-/// Where every packed bucket stood in one snapshot: the tree's keys and addresses in one flat array, so that a
-/// look-up takes two memory accesses to its bucket instead of a walk down the tree.
+/// Where buckets stood in one snapshot: their bounds and addresses in one flat array, so that a look-up takes two
+/// memory accesses to its bucket instead of a walk down the tree. Either of all packed buckets, whose bounds are
+/// hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
+/// numbers that are spread evenly.
 ///
 /// Good for that snapshot only: the next commit may use its pages again, but not before the last read
 /// transaction of the snapshot has ended.
+///
+/// Sendable without the compiler's proof: nothing changes after `init`.
 final class BucketDirectory: @unchecked Sendable {
-    // Sendable without the compiler's proof: nothing changes after `init`.
-
     /// Sixteen bytes, so that none straddles a cache line.
     private struct Entry {
         var bound: UInt64
@@ -22,55 +24,37 @@ final class BucketDirectory: @unchecked Sendable {
     let snapshot: Int
     private let count: Int
     private let entries: UnsafeMutablePointer<Entry>
-    /// For each value of a hash's top bits, the first bucket that such a hash can be in.
+    /// For each value of a number's top bits, the first bucket that such a number can be in.
     private let starts: UnsafeMutablePointer<UInt32>
     private let startShift: UInt64
 
-    /// Reads the tree. Throws `storageDamaged` or `storageFailed`; `nil` when an address does not fit.
-    init?(_ transaction: ReadTransaction, bucketCount: Int) throws(StorageFailure) {
-        snapshot = mdb_txn_id(transaction.handle)
+    /// Of buckets in ascending order of their bounds; `nil` when an address does not fit.
+    init?(_ buckets: [(bound: UInt64, value: MDB_val)], snapshot: Int) {
         var capacity = 1
         var bits: UInt64 = 0
-        while capacity < 2 * bucketCount, bits < 31 { (capacity, bits) = (2 * capacity, bits + 1) }
-        let entries = UnsafeMutablePointer<Entry>.allocate(capacity: bucketCount + 1)
-        let starts = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
-        var count = 0
+        while capacity < 2 * buckets.count, bits < 31 { (capacity, bits) = (2 * capacity, bits + 1) }
+        self.snapshot = snapshot
+        count = buckets.count
+        entries = .allocate(capacity: buckets.count + 1)
+        starts = .allocate(capacity: capacity)
+        startShift = 64 - bits
         var filled = 0
         var isRepresentable = true
-        do throws(StorageFailure) {
-            var key = MDB_val()
-            var value = MDB_val()
-            var code = mdb_cursor_get(transaction.packed, &key, &value, MDB_FIRST)
-            while code == MDB_SUCCESS, count < bucketCount {
-                guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
-                    throw .damaged("a bucket's key is damaged")
-                }
-                let address = UInt64(UInt(bitPattern: value.mv_data))
-                isRepresentable = isRepresentable && address >> 48 == 0 && value.mv_size < 1 << 16
-                entries[count] = Entry(bound: bound, place: address | UInt64(truncatingIfNeeded: value.mv_size) << 48)
-                let last = bits == 0 ? 0 : Int(bound >> (64 - bits))
-                while filled <= last {
-                    starts[filled] = UInt32(count)
-                    filled += 1
-                }
-                count += 1
-                code = mdb_cursor_get(transaction.packed, &key, &value, MDB_NEXT)
+        for (index, bucket) in buckets.enumerated() {
+            let address = UInt64(UInt(bitPattern: bucket.value.mv_data))
+            isRepresentable = isRepresentable && address >> 48 == 0 && bucket.value.mv_size < 1 << 16
+            entries[index] = Entry(
+                bound: bucket.bound, place: address | UInt64(truncatingIfNeeded: bucket.value.mv_size) << 48)
+            let last = bits == 0 ? 0 : Int(bucket.bound >> (64 - bits))
+            while filled <= last {
+                starts[filled] = UInt32(index)
+                filled += 1
             }
-            if code != MDB_NOTFOUND, code != MDB_SUCCESS { try check(code, "reading the buckets") }
-            isRepresentable = isRepresentable && code == MDB_NOTFOUND
-        } catch {
-            entries.deallocate()
-            starts.deallocate()
-            throw error
         }
         while filled < capacity {
-            starts[filled] = UInt32(count)
+            starts[filled] = UInt32(buckets.count)
             filled += 1
         }
-        self.count = count
-        self.entries = entries
-        self.starts = starts
-        startShift = 64 - bits
         if !isRepresentable { return nil }
     }
 
@@ -80,25 +64,25 @@ final class BucketDirectory: @unchecked Sendable {
     }
 
     @inline(__always)
-    private func start(_ hash: UInt64) -> Int { startShift == 64 ? 0 : Int(hash >> startShift) }
+    private func start(_ number: UInt64) -> Int { startShift == 64 ? 0 : Int(number >> startShift) }
 
     /// Asks for the memory that the first step of a look-up reads.
     @inline(__always)
-    func prefetchStart(_ hash: UInt64) { lmdb_prefetch(starts + start(hash)) }
+    func prefetchStart(_ number: UInt64) { lmdb_prefetch(starts + start(number)) }
 
     /// The first bucket to look at; asks for it.
     @inline(__always)
-    func prefetchEntry(_ hash: UInt64) -> Int {
-        let first = Int(starts[start(hash)])
+    func prefetchEntry(_ number: UInt64) -> Int {
+        let first = Int(starts[start(number)])
         lmdb_prefetch(entries + first)
         return first
     }
 
-    /// The bytes of the first bucket from `first` on whose bound is not below `hash`, not touched yet.
+    /// The bytes of the first bucket from `first` on whose bound is not below `number`, not touched yet.
     @inline(__always)
-    func bucket(_ hash: UInt64, from first: Int) -> UnsafeRawBufferPointer? {
+    func bucket(_ number: UInt64, from first: Int) -> UnsafeRawBufferPointer? {
         var index = first
-        while index < count, entries[index].bound < hash { index += 1 }
+        while index < count, entries[index].bound < number { index += 1 }
         guard index < count else { return nil }
         let place = entries[index].place
         return UnsafeRawBufferPointer(
@@ -106,58 +90,115 @@ final class BucketDirectory: @unchecked Sendable {
     }
 }
 
-/// Keeps a directory of the newest snapshot, as long as snapshots live long enough to be worth one: it is built,
-/// beside the readers, when a snapshot has seen half as many look-ups as there are buckets. Storage that is
+/// Keeps directories of the newest snapshot, as long as snapshots live long enough to be worth them: one is built,
+/// beside the readers, when the snapshot has seen half as many look-ups as there are buckets. Storage that is
 /// written all the time is read without.
 final class BucketDirectories: Sendable {
-    private struct State {
+    /// What a directory is of.
+    enum Subject: Hashable, Sendable {
+        case packed
+        /// A large collaboration, by its identifier.
+        case large([UInt8])
+    }
+
+    private struct Slot {
         var directory: BucketDirectory?
-        var snapshot = 0
         var lookups = 0
         var isBuilding = false
     }
 
+    private struct State {
+        var snapshot = 0
+        var slots: [Subject: Slot] = [:]
+    }
+
     private let state = Mutex(State())
     private static let lookupsMin = 4096
+    /// Large collaborations with a directory, at most.
+    private static let slotsMax = 256
 
-    /// The directory of the transaction's snapshot, if there is one yet. `lookups`: how many will be made now.
+    /// The subject's directory in the transaction's snapshot, if there is one yet.
+    ///
+    /// `lookups`: how many will be made now. `buckets`: how many the subject has, roughly.
     func directory(
-        for transaction: ReadTransaction, in environment: StorageEnvironment, lookups: Int
+        of subject: Subject, for transaction: ReadTransaction, in environment: StorageEnvironment, lookups: Int,
+        buckets: () -> Int
     ) -> BucketDirectory? {
         let snapshot = mdb_txn_id(transaction.handle)
         let (directory, isDue) = state.withLock { state -> (BucketDirectory?, Bool) in
-            if let directory = state.directory, directory.snapshot == snapshot { return (directory, false) }
             guard snapshot >= state.snapshot else { return (nil, false) }
-            if snapshot > state.snapshot { (state.snapshot, state.lookups, state.directory) = (snapshot, 0, nil) }
-            state.lookups += lookups
-            guard !state.isBuilding, state.lookups >= BucketDirectories.lookupsMin else { return (nil, false) }
-            var statistics = MDB_stat()
-            guard mdb_stat(transaction.handle, environment.packed, &statistics) == MDB_SUCCESS,
-                state.lookups >= statistics.ms_entries / 2
-            else { return (nil, false) }
-            state.isBuilding = true
-            return (nil, true)
+            if snapshot > state.snapshot { (state.snapshot, state.slots) = (snapshot, [:]) }
+            var slot = state.slots[subject] ?? Slot()
+            if let directory = slot.directory { return (directory, false) }
+            guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
+                return (nil, false)
+            }
+            slot.lookups += lookups
+            slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
+            state.slots[subject] = slot
+            return (nil, slot.isBuilding)
         }
         if isDue {
             DispatchQueue.global(qos: .utility).async { [self] in
                 // A failure shows when a look-up meets it.
-                let built = try? build(environment)
+                let built = try? build(subject, environment)
                 state.withLock { state in
-                    state.isBuilding = false
-                    state.lookups = 0
-                    if let built, built.snapshot >= state.snapshot { state.directory = built }
+                    guard let built, built.snapshot == state.snapshot else { return }
+                    state.slots[subject]?.directory = built
                 }
             }
         }
         return directory
     }
 
-    private func build(_ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory? {
+    private func build(_ subject: Subject, _ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory? {
         let transaction = try ReadTransaction(environment)
         try transaction.renew()
         defer { transaction.reset() }
-        var statistics = MDB_stat()
-        try check(mdb_stat(transaction.handle, environment.packed, &statistics), "reading the buckets")
-        return try BucketDirectory(transaction, bucketCount: statistics.ms_entries)
+        let buckets = switch subject {
+        case .packed: try packedBuckets(transaction)
+        case .large(let identifier): try largeBuckets(of: identifier, transaction)
+        }
+        return BucketDirectory(buckets, snapshot: mdb_txn_id(transaction.handle))
+    }
+
+    private func packedBuckets(
+        _ transaction: ReadTransaction
+    ) throws(StorageFailure) -> [(bound: UInt64, value: MDB_val)] {
+        var buckets: [(bound: UInt64, value: MDB_val)] = []
+        var key = MDB_val()
+        var value = MDB_val()
+        var code = mdb_cursor_get(transaction.packed, &key, &value, MDB_FIRST)
+        while code == MDB_SUCCESS {
+            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+                throw .damaged("a bucket's key is damaged")
+            }
+            buckets.append((bound, value))
+            code = mdb_cursor_get(transaction.packed, &key, &value, MDB_NEXT)
+        }
+        if code != MDB_NOTFOUND { try check(code, "reading the buckets") }
+        return buckets
+    }
+
+    private func largeBuckets(
+        of identifier: [UInt8], _ transaction: ReadTransaction
+    ) throws(StorageFailure) -> [(bound: UInt64, value: MDB_val)] {
+        var buckets: [(bound: UInt64, value: MDB_val)] = []
+        let key = identifier.withUnsafeBytes { BucketKeyBuffer($0, bound: 0) }
+        var found = MDB_val()
+        var value = MDB_val()
+        var code = key.lend { wanted in
+            found = wanted.pointee
+            return mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
+        }
+        while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
+            let isLast = key.isLast(found)
+            let bound = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).suffix(8)
+                .reduce(0) { $0 << 8 | UInt64($1) }
+            buckets.append((isLast ? .max : bound, value))
+            if isLast { return buckets }
+            code = mdb_cursor_get(transaction.large, &found, &value, MDB_NEXT)
+        }
+        throw .damaged("a collaboration's last bucket is missing")
     }
 }

@@ -16,6 +16,9 @@ package final class CollaborationLookup {
     private let firsts: UnsafeMutableBufferPointer<Int>
     private let buckets: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
 
+    /// Of large collaborations among the views.
+    private var directories: [BucketDirectory] = []
+
     package init() {
         hashes = .allocate(capacity: CollaborationLookup.capacity)
         isPossible = .allocate(capacity: CollaborationLookup.capacity)
@@ -36,10 +39,11 @@ package final class CollaborationLookup {
 
     /// Writes the collaboration of every name, or `nil` where there is none or the name can't be one.
     ///
-    /// `names`: at most `capacity`; `views`: at least as long, valid while the snapshot is lent.
+    /// `names`: at most `capacity`; `lookups`: how many roots will be looked up in all of them together; `views`: at
+    /// least as long as `names`, valid while the snapshot is lent and until the next call.
     /// Throws `storageDamaged` or `storageFailed`.
     package func find(
-        _ names: UnsafeBufferPointer<UnsafeRawBufferPointer>, in snapshot: borrowing Snapshot,
+        _ names: UnsafeBufferPointer<UnsafeRawBufferPointer>, for lookups: Int = 1, in snapshot: borrowing Snapshot,
         into views: UnsafeMutableBufferPointer<CollaborationView?>
     ) throws(ServiceError) {
         precondition(names.count <= CollaborationLookup.capacity && views.count >= names.count)
@@ -82,6 +86,14 @@ package final class CollaborationLookup {
                 let bucket = try PackedBucket(buckets[index])
                 let place = try bucket.find(names[index], hash: hashes[index])
                 views[index] = if let place { CollaborationView(try bucket.record(place)) } else { nil }
+            }
+            directories.removeAll(keepingCapacity: true)
+            for index in names.indices {
+                guard let view = views[index], view.isLarge,
+                    let directory = snapshot.directory(of: view, lookups: max(1, lookups / names.count))
+                else { continue }
+                directories.append(directory)
+                views[index]?.directory = .passUnretained(directory)
             }
         } catch {
             throw error.asServiceError

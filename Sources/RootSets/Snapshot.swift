@@ -9,9 +9,11 @@ package struct CollaborationView {
     package let rootCount: UInt64
     /// The identifier's bytes, in the map.
     fileprivate let identifier: UnsafeRawBufferPointer
-    fileprivate let isLarge: Bool
+    let isLarge: Bool
     /// The roots, in the map, unless the collaboration is large.
     fileprivate let roots: PackedRoots
+    /// Of a large collaboration's buckets, if there is one; kept by who made the view.
+    var directory: Unmanaged<BucketDirectory>?
 
     init(_ record: PackedRecord) {
         policy = record.policy
@@ -62,9 +64,20 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The directory of this snapshot's packed buckets, if there is one yet.
+    /// The directory of this snapshot's packed buckets, if there is one yet. `lookups`: how many will be made now.
     func directory(lookups: Int) -> BucketDirectory? {
-        environment.directories.directory(for: transaction, in: environment, lookups: lookups)
+        environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
+            var statistics = MDB_stat()
+            let code = mdb_stat(transaction.handle, environment.packed, &statistics)
+            return code == MDB_SUCCESS ? statistics.ms_entries : .max
+        }
+    }
+
+    /// The directory of a large collaboration's buckets, if there is one yet.
+    func directory(of collaboration: CollaborationView, lookups: Int) -> BucketDirectory? {
+        environment.directories.directory(
+            of: .large(Array(collaboration.identifier)), for: transaction, in: environment, lookups: lookups
+        ) { Int(collaboration.rootCount) / Applier.bucketRootsMax }
     }
 
     func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
@@ -107,6 +120,12 @@ package struct Snapshot: ~Copyable {
     /// Throws `storageDamaged` or `storageFailed`.
     package func contains(_ root: Digest, in collaboration: CollaborationView) throws(ServiceError) -> Bool {
         guard collaboration.isLarge else { return collaboration.roots.contains(root) }
+        if let directory = collaboration.directory {
+            return directory._withUnsafeGuaranteedRef { directory in
+                let first = directory.prefetchEntry(root.prefix)
+                return directory.bucket(root.prefix, from: first).map { PackedRoots($0).contains(root) } ?? false
+            }
+        }
         let key = BucketKeyBuffer(collaboration.identifier, bound: root.prefix)
         var value = MDB_val()
         let (code, isOurs) = key.lend { wanted in
@@ -322,7 +341,7 @@ extension Page<Digest> {
 }
 
 /// The key of a bounded bucket in `large`, on the stack.
-private struct BucketKeyBuffer {
+struct BucketKeyBuffer {
     private var bytes: InlineArray<137, UInt8>
     private let nameCount: Int
 

@@ -222,9 +222,8 @@ final class KnownKeys: @unchecked Sendable {
         let hash = hash(of: key)
         let set = set(hash)
         let tag = tag(hash)
-        let isRepeated = lock(of: set).mutex.withLock { _ -> Bool in
-            guard find(key, tag, in: set) == nil else { return false }
-            return isOfferedAgain(tag, lock: set % KnownKeys.lockCount)
+        let isRepeated = lock(of: set).mutex.withLock { _ in
+            isOfferedAgain(tag, lock: set % KnownKeys.lockCount)
         }
         guard isRepeated else { return }
         let begins = pending.withLock { pending -> Bool in
@@ -251,18 +250,24 @@ final class KnownKeys: @unchecked Sendable {
         let workspace = UnsafeMutableRawPointer.allocate(byteCount: kernel.workspaceBytes, alignment: 64)
         defer { workspace.deallocate() }
         while true {
-            let keys = pending.withLock { pending -> [Key] in
+            let group = pending.withLock { pending -> [Key] in
                 // The group stays in `pending` while it is built, so that nobody begins another one.
                 Array(pending.prefix(SignatureKernel.buildMax))
             }
-            guard !keys.isEmpty else { return }
-            build(keys, workspace)
+            let missing = group.filter { !isReady($0) }
+            if !missing.isEmpty { build(missing, workspace) }
             let isDone = pending.withLock { pending -> Bool in
-                pending.removeFirst(keys.count)
+                pending.removeFirst(group.count)
                 return pending.isEmpty
             }
             if isDone { return }
         }
+    }
+
+    private func isReady(_ key: Key) -> Bool {
+        let hash = hash(of: key)
+        let set = set(hash)
+        return lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set) != nil }
     }
 
     private func build(_ keys: [Key], _ workspace: UnsafeMutableRawPointer) {

@@ -214,7 +214,8 @@ package final class BatchVerifier {
                 nameCount += 1
             }
         }
-        try lookup.find(UnsafeBufferPointer(rebasing: names[..<nameCount]), in: snapshot, into: found)
+        try lookup.find(
+            UnsafeBufferPointer(rebasing: names[..<nameCount]), for: survivorCount, in: snapshot, into: found)
         var kept = 0
         var run = 0
         for index in 0..<survivorCount {
