@@ -223,7 +223,7 @@ final class KnownKeys: @unchecked Sendable {
         let set = set(hash)
         let tag = tag(hash)
         let isRepeated = lock(of: set).mutex.withLock { _ in
-            isOfferedAgain(tag, lock: set % KnownKeys.lockCount)
+            isOfferedAgain(tag, lock: set % KnownKeys.lockCount) && find(key, tag, in: set) == nil
         }
         guard isRepeated else { return }
         let begins = pending.withLock { pending -> Bool in

@@ -11,7 +11,7 @@ struct SignatureSelfTest {
     /// Ordinary signatures, for filling batches with a known pattern.
     private let valid, invalid: [SignatureCase]
 
-    /// Batch sizes up to the widest step, and around the multiples of it up to the whole.
+    /// Batch sizes up to the widest step, and around the multiples of it; the full batch has its patterns.
     private static let sizes = Array(1...17) + [31, 32, 33, 63, 64, 65, 127, 128]
 
     /// Throws `internalFault` when libcrypto can't do it.

@@ -51,8 +51,13 @@ package final class SignatureVerifier {
             for index in checks.indices { outcomes[index] = try libcrypto.verify(checks[index]) }
             return
         }
+        guard !checks.isEmpty else { return }
         reader?.begin()
-        defer { reader?.end() }
+        defer {
+            // Also when libcrypto gave up in the middle: nothing of this batch may reach the next one.
+            (known.count, new.count) = (0, 0)
+            reader?.end()
+        }
         if usedTable.count < checks.count { usedTable = [Bool](repeating: false, count: checks.count) }
         let knownKeys = engine.knownKeys.flatMap { $0.isEmpty ? nil : $0 }
         if let knownKeys { findTables(of: checks, in: knownKeys) }
@@ -100,11 +105,12 @@ package final class SignatureVerifier {
 
     /// Whether the key of a check of the last batch was known. (Without kernels none is, and none can become so.)
     package func wasKnown(_ index: Int) -> Bool {
-        engine.knownKeys == nil || usedTable.indices.contains(index) && usedTable[index]
+        engine.knownKeys == nil || engine.kernelInUse == nil || usedTable.indices.contains(index) && usedTable[index]
     }
 
     /// Says that a proof by a key that was not known was granted: keys that come again get a table.
     package func granted(_ point: UnsafeRawBufferPointer) {
+        guard engine.kernelInUse != nil else { return }
         engine.knownKeys?.offer(point)
     }
 

@@ -180,7 +180,8 @@ package final class ChallengeBook: Sendable {
     /// Lends the memory of spent challenges; nobody else gets it meanwhile.
     package func withMemory<R>(_ body: (inout Memory) -> R) -> R {
         memory.withLock { memory in
-            memory.now = clock.milliseconds
+            // Never back: what is forgotten has expired for everybody who comes later.
+            memory.now = max(memory.now, clock.milliseconds)
             return body(&memory)
         }
     }

@@ -73,7 +73,7 @@ STEP Sum reduce_weakly(Sum a) {
 }
 
 /// Clean digits (all limbs but the top one below 2^52 as they stand) of the weakly reduced sum: from 0 to
-/// p + 2^225 h. The sum is as for `reduce_weakly`.
+/// p + 2^225 h, and below 2^256 when the sum is clean itself. The sum is as for `reduce_weakly`.
 STEP Digits clean_digits(Sum a) {
     Digits r = digits(reduce_weakly(a));
     UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP r.limb[g][i] = low_bits(r.limb[g][i]);

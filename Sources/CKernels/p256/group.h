@@ -215,8 +215,8 @@ UNIT void extend_chain(Chain *chain, int from, int k) {
 
 // MARK: Packed points
 //
-// A row of a table is one cache line: x and 2 y in Montgomery form as four words each. They are clean products,
-// so below 2^256, and below p but for one in 2^32.
+// A row of a table is one cache line: x and 2 y in Montgomery form as four words each, below 2^256, and below p
+// but for one in 2^32.
 
 enum { ROW_WORDS = 8 };
 
@@ -254,6 +254,9 @@ UNIT void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_la
         multiply(&zzz, &zz, inverse);
         multiply_clean(&a.x, &chain->x[k], &zz);
         multiply_clean(&a.y2, &chain->v[k], &zzz);
+        // A clean product may still be a little above 2^256: its top limb was looked at before the carries.
+        a.x = clean_digits(sum_of(&a.x));
+        a.y2 = clean_digits(sum_of(&a.y2));
         uint64_t *row[BLOCK];
         for (int lane = 0; lane < BLOCK; lane++)
             row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;

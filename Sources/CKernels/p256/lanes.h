@@ -54,6 +54,7 @@ STEP void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
 
 /// The reverse, of clean limbs with a value below 2^256.
 STEP void words_of_limbs(lanes word[4], const lanes limb[LIMBS]) {
+    KERNEL_CHECK(_mm512_cmpge_epu64_mask(limb[4], everywhere(1ull << 48)) == 0);
     word[0] = _mm512_or_epi64(limb[0], _mm512_slli_epi64(limb[1], 52));
     word[1] = _mm512_or_epi64(_mm512_srli_epi64(limb[1], 12), _mm512_slli_epi64(limb[2], 40));
     word[2] = _mm512_or_epi64(_mm512_srli_epi64(limb[2], 24), _mm512_slli_epi64(limb[3], 28));

@@ -1,0 +1,103 @@
+import Core
+import Foundation
+@testable import RootSets
+import TestSupport
+import Testing
+
+@Suite("Bucket directories")
+struct BucketDirectoryTests {
+    private let storage: Storage
+    private let names: [CollaborationIdentifier]
+    private let absent: [CollaborationIdentifier]
+    private let universe: [Digest]
+    private let lookup = CollaborationLookup()
+
+    init() throws {
+        storage = try Storage()
+        var random = SeededGenerator(seed: runSeed)
+        names = try (0..<120).map { try name("collaboration \($0)") }
+        absent = try (0..<40).map { try name("nobody \($0)") }
+        var universe: [Digest] = [.zero, Digest([UInt8](repeating: 0xff, count: 32)) ?? .zero]
+        // More than a bucket of roots that share their first eight bytes, and roots from all over.
+        for _ in 0..<100 { universe.append(Digest([7, 7, 7, 7, 7, 7, 7, 7] + random.bytes(24)) ?? .zero) }
+        for _ in 0..<1500 { universe.append(random.digest()) }
+        self.universe = universe
+    }
+
+    /// Answers of a batch look-up for all pairs of a name and some roots, and whether directories answered.
+    private func expectSame(
+        _ sets: [CollaborationIdentifier: Set<Digest>], _ random: inout SeededGenerator, _ context: String
+    ) throws -> (packed: Bool, large: Bool) {
+        let asked = (names + absent).shuffled(using: &random)
+        let probes = (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
+        let area = asked.map(\.utf8)
+        let views = UnsafeMutableBufferPointer<CollaborationView?>.allocate(capacity: asked.count)
+        views.initialize(repeating: nil)
+        defer { views.deallocate() }
+        return try storage.sets.read { snapshot throws(ServiceError) in
+            let bytes = area.flatMap { $0 }
+            return try bytes.withRawBytes { bytes throws(ServiceError) -> (Bool, Bool) in
+                var offset = 0
+                let borrowed = area.map { name in
+                    defer { offset += name.count }
+                    return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + name.count])
+                }
+                do {
+                    try borrowed.withUnsafeBufferPointer { names throws(ServiceError) in
+                        try lookup.find(names, for: 100_000, in: snapshot, into: views)
+                    }
+                } catch let error as ServiceError {
+                    throw error
+                } catch {
+                    throw ServiceError(.internalFault, "\(error)")
+                }
+                var isLargeAnswered = false
+                for (index, name) in asked.enumerated() {
+                    #expect((views[index] != nil) == (sets[name] != nil), "\(context), \(name)")
+                    guard let view = views[index], let roots = sets[name] else { continue }
+                    isLargeAnswered = isLargeAnswered || view.directory != nil
+                    for probe in probes {
+                        #expect(
+                            try snapshot.contains(probe, in: view) == roots.contains(probe), "\(context), \(name), \(probe)")
+                    }
+                }
+                return (snapshot.directory(lookups: 0) != nil, isLargeAnswered)
+            }
+        }
+    }
+
+    @Test("Look-ups have the same answers before there is a directory, with one, and after the next commit")
+    func sameAnswers() async throws {
+        var random = SeededGenerator(seed: runSeed &+ 1)
+        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
+        for name in names {
+            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
+            sets[name] = []
+        }
+        var answered = (packed: 0, large: 0)
+        for round in 0..<12 {
+            // Two names are large, one of them from the third round on.
+            for name in names.shuffled(using: &random).prefix(30) + names.prefix(round < 3 ? 1 : 2) {
+                let isLarge = name == names[0] || name == names[1] && round >= 3
+                let roots = Array(universe.shuffled(using: &random).prefix(isLarge ? 700 : Int.random(in: 0...6, using: &random)))
+                if Bool.random(using: &random) || isLarge && round < 6 {
+                    try storage.sets.apply(Mutation(.addRoots(name, roots)))
+                    sets[name]?.formUnion(roots)
+                } else {
+                    try storage.sets.apply(Mutation(.removeRoots(name, roots)))
+                    sets[name]?.subtract(roots)
+                }
+            }
+            for attempt in 0..<60 {
+                let context = "seed \(runSeed), round \(round), attempt \(attempt)"
+                let (packed, large) = try expectSame(sets, &random, context)
+                if packed { answered.packed += 1 }
+                if large { answered.large += 1 }
+                if packed, large || round > 8 { break }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        #expect(answered.packed >= 12, "seed \(runSeed): directories hardly answered")
+        #expect(answered.large >= 6, "seed \(runSeed): directories of large collaborations hardly answered")
+    }
+}
