@@ -182,6 +182,13 @@ UNIT void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(pr
 UNIT void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
 /// r = a b, clean.
 UNIT void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
+/// r = a b, clean and below 2^256. (A clean product may be a little above: its top limb is looked at before the
+/// carries.)
+UNIT void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
+    Digits carried = digits(product(a, b));
+    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP carried.limb[g][i] = low_bits(carried.limb[g][i]);
+    *r = clean_digits(sum_of(&carried));
+}
 UNIT void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
 
 STEP Digits constant(const uint64_t limb[LIMBS]) {

@@ -252,11 +252,8 @@ UNIT void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_la
         Affine a;
         square_digits(&zz, inverse);
         multiply(&zzz, &zz, inverse);
-        multiply_clean(&a.x, &chain->x[k], &zz);
-        multiply_clean(&a.y2, &chain->v[k], &zzz);
-        // A clean product may still be a little above 2^256: its top limb was looked at before the carries.
-        a.x = clean_digits(sum_of(&a.x));
-        a.y2 = clean_digits(sum_of(&a.y2));
+        multiply_packable(&a.x, &chain->x[k], &zz);
+        multiply_packable(&a.y2, &chain->v[k], &zzz);
         uint64_t *row[BLOCK];
         for (int lane = 0; lane < BLOCK; lane++)
             row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;

@@ -21,7 +21,7 @@ enum {
 /// odd multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
 typedef struct { int width, digits, columns; } Shape;
 
-/// A key seen for the first time: one subtable of 16 points, 255 doublings.
+/// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
 /// A known key: 11 subtables of 32 points, 18 doublings. Chosen by measurement, in ns a signature with 256 and
 /// with 4,096 keys: width 6 in 4 columns (22 KB) 1,140 and 1,200, width 5 in 4 (13 KB) 1,250 and 1,340, width 6 in
@@ -297,9 +297,24 @@ UNIT void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], 
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
-    digit_point(&term, negative, block->u2, table, place, shape);
-    set_affine(&a->point, &term);
-    EACH_GROUP a->flipped[g] = negative[g];
+    if (shape.columns == shape.digits) {
+        // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q takes the place of it and of
+        // the doublings behind it.
+        lanes last[GROUPS];
+        EACH_GROUP last[g] = plus(table[g], everywhere((CHAIN - 1) * ROW_WORDS * 8));
+        load_rows(&term, last);
+        set_affine(&a->point, &term);
+        EACH_GROUP a->flipped[g] = 0;
+        load_rows(&term, table);
+        accumulate(a, &term, NONE);
+        place = --column;
+        digit_point(&term, negative, block->u2, table, place, shape);
+        accumulate(a, &term, negative);
+    } else {
+        digit_point(&term, negative, block->u2, table, place, shape);
+        set_affine(&a->point, &term);
+        EACH_GROUP a->flipped[g] = negative[g];
+    }
     for (place += shape.columns;; place += shape.columns) {
         while (place >= shape.digits) {
             if (column == 0) return;
