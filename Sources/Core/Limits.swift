@@ -87,7 +87,7 @@ public enum Limits {
     // MARK: Storage
 
     /// Mutations, and bytes of mutations, that one commit may carry.
-    public static let mutationsPerCommitMax = 8192
+    public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20
     /// Mutations, and bytes of mutations, that may wait for the writer; then the service answers busy.
     public static let mutationsQueuedMax = 65_536

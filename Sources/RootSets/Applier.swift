@@ -84,7 +84,7 @@ struct Applier {
             guard let record = try transaction.get(environment.log, key), record.count >= LogRecord.headerBytes else {
                 throw .damaged("change-log record \(totals.firstSequence) is missing")
             }
-            totals.logBytes -= min(totals.logBytes, UInt64(record.count))
+            totals.logValueBytes -= min(totals.logValueBytes, UInt64(record.count))
             let identifier = Array(record[..<16])
             try transaction.delete(environment.mutations, identifier)
             try transaction.delete(environment.log, key)
@@ -119,7 +119,7 @@ struct Applier {
         totals.sequence += 1
         LogRecord.encode(mutation, changed: changed, into: &value)
         try transaction.put(environment.log, bigEndianBytes(totals.sequence), value, appending: true)
-        totals.logBytes += UInt64(value.count)
+        totals.logValueBytes += UInt64(value.count)
         try transaction.put(
             environment.mutations, withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) },
             withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) })
@@ -173,13 +173,20 @@ struct Applier {
                 key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
                 return mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
             }
-            if code == MDB_NOTFOUND { return nil }
-            try check(code, "reading a bucket")
-            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
-                throw .damaged("a bucket's key is damaged")
-            }
-            return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
+            return try found(code, key, value)
         }
+    }
+
+    /// The bucket that a cursor came to.
+    private func found(
+        _ code: CInt, _ key: MDB_val, _ value: MDB_val
+    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "reading a bucket")
+        guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+            throw .damaged("a bucket's key is damaged")
+        }
+        return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
     }
 
     private func putPacked(bound: UInt64, _ value: [UInt8]) throws(StorageFailure) {
@@ -206,11 +213,8 @@ struct Applier {
             let changed = try PackedBucket(bytes)
             if changed.count == 0 {
                 try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
-            } else if value.count > PackedBucket.byteCountMax, let cut = try cut(changed) {
-                // The left half takes the bound of its last record.
-                let leftBound = environment.nameHash.hash(try changed.record(cut - 1).identifier)
-                try putPacked(bound: leftBound, changed.rebuilt(0..<cut, with: nil, at: 0, replacing: false))
-                try putPacked(bound: bound, changed.rebuilt(cut..<changed.count, with: nil, at: cut, replacing: false))
+            } else if value.count > PackedBucket.byteCountMax {
+                try spread(changed, bound: bound)
             } else {
                 try putPacked(bound: bound, value)
             }
@@ -230,22 +234,80 @@ struct Applier {
         return bucket.count
     }
 
-    /// The place nearest to the middle of the bucket's bytes where a bound can stand: between two records
-    /// with different hashes; `nil` when there is none.
-    private func cut(_ bucket: PackedBucket) throws(StorageFailure) -> Int? {
-        let middle = (bucket.start(0) + bucket.bytes.count) / 2
-        var best: Int?
-        var previous: UInt64?
-        for index in 0..<bucket.count {
-            let hash = environment.nameHash.hash(try bucket.record(index).identifier)
-            if let previous, previous != hash,
-                best.map({ abs(bucket.start($0) - middle) > abs(bucket.start(index) - middle) }) ?? true
-            {
-                best = index
-            }
-            previous = hash
+    /// Writes a bucket that has outgrown its page: over its own and a neighbour's when that has room, else two
+    /// pages become three. So pages are about five sixths full in the long run, where halves would leave them at
+    /// two thirds (Knuth, The Art of Computer Programming, 6.2.4, B*-trees).
+    private func spread(_ outgrown: PackedBucket, bound: UInt64) throws(StorageFailure) {
+        var joined: [(value: [UInt8], bounds: [UInt64])] = []
+        if bound < .max, let after = try packedBucket(atOrAfter: bound + 1) {
+            joined.append((outgrown.joined(with: after.bucket), [bound, after.bound]))
         }
-        return best
+        if let before = try packedBucket(before: bound) {
+            joined.append((before.bucket.joined(with: outgrown), [before.bound, bound]))
+        }
+        joined.sort { $0.value.count < $1.value.count }
+        // A neighbour that is nearly full would be full again at once.
+        if let emptier = joined.first, emptier.value.count <= 2 * PackedBucket.byteCountMax * 7 / 8,
+            try write(emptier.value, over: emptier.bounds, pages: 2, bytesMax: PackedBucket.byteCountMax)
+        {
+            return
+        }
+        if let fuller = joined.last, fuller.value.count <= 3 * PackedBucket.byteCountMax,
+            try write(fuller.value, over: fuller.bounds, pages: 3, bytesMax: PackedBucket.byteCountMax)
+        {
+            return
+        }
+        let own = Array(outgrown.bytes)
+        if try write(own, over: [bound], pages: 2, bytesMax: .max) { return }
+        // All hashes are equal: the bucket just grows.
+        try putPacked(bound: bound, own)
+    }
+
+    /// Writes the records of a bucket's `value` as so many buckets of about the same number of bytes, in place of
+    /// those with the given bounds. False, and nothing is written, when one would have more than `bytesMax` bytes,
+    /// or equal hashes leave no place for a bound.
+    private func write(
+        _ value: [UInt8], over bounds: [UInt64], pages: Int, bytesMax: Int
+    ) throws(StorageFailure) -> Bool {
+        try value.withRawBytes { bytes throws(StorageFailure) in
+            let all = try PackedBucket(bytes)
+            var hashes: [UInt64] = []
+            for index in 0..<all.count { hashes.append(environment.nameHash.hash(try all.record(index).identifier)) }
+            var edges = [0]
+            for page in 1..<pages {
+                let aim = all.start(0) + (bytes.count - all.start(0)) * page / pages
+                let places = hashes.indices.filter { $0 > edges[page - 1] && hashes[$0 - 1] != hashes[$0] }
+                guard let cut = places.min(by: { abs(all.start($0) - aim) < abs(all.start($1) - aim) }) else { return false }
+                edges.append(cut)
+            }
+            edges.append(all.count)
+            let pieces = zip(edges, edges.dropFirst()).map { all.rebuilt($0..<$1, with: nil, at: $0, replacing: false) }
+            guard pieces.allSatisfy({ $0.count <= bytesMax }) else { return false }
+            // Every piece but the last takes the bound of its last record.
+            for bound in bounds.dropLast() {
+                try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
+            }
+            let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + bounds.suffix(1)
+            for (end, piece) in zip(ends, pieces) { try putPacked(bound: end, piece) }
+            return true
+        }
+    }
+
+    /// The last packed bucket whose bound is below `bound`, which is a bucket's; borrowed until the next write.
+    private func packedBucket(
+        before bound: UInt64
+    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        try transaction.withCursor(environment.packed) { cursor throws(StorageFailure) in
+            var bound = bound
+            var key = MDB_val()
+            var value = MDB_val()
+            var code = withUnsafeMutableBytes(of: &bound) { bytes in
+                key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+                return mdb_cursor_get(cursor, &key, &value, MDB_SET)
+            }
+            if code == MDB_SUCCESS { code = mdb_cursor_get(cursor, &key, &value, MDB_PREV) }
+            return try found(code, key, value)
+        }
     }
 
     // MARK: Buckets of large sets

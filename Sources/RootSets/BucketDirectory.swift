@@ -29,7 +29,7 @@ final class BucketDirectory: @unchecked Sendable {
     private let startShift: UInt64
 
     /// Of buckets in ascending order of their bounds; `nil` when an address does not fit.
-    init?(_ buckets: [(bound: UInt64, value: MDB_val)], snapshot: Int) {
+    init?(_ buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)], snapshot: Int) {
         var capacity = 1
         var bits: UInt64 = 0
         while capacity < 2 * buckets.count, bits < 31 { (capacity, bits) = (2 * capacity, bits + 1) }
@@ -41,10 +41,10 @@ final class BucketDirectory: @unchecked Sendable {
         var filled = 0
         var isRepresentable = true
         for (index, bucket) in buckets.enumerated() {
-            let address = UInt64(UInt(bitPattern: bucket.value.mv_data))
-            isRepresentable = isRepresentable && address >> 48 == 0 && bucket.value.mv_size < 1 << 16
+            let address = UInt64(UInt(bitPattern: bucket.value.baseAddress))
+            isRepresentable = isRepresentable && address >> 48 == 0 && bucket.value.count < 1 << 16
             entries[index] = Entry(
-                bound: bucket.bound, place: address | UInt64(truncatingIfNeeded: bucket.value.mv_size) << 48)
+                bound: bucket.bound, place: address | UInt64(truncatingIfNeeded: bucket.value.count) << 48)
             let last = bits == 0 ? 0 : Int(bucket.bound >> (64 - bits))
             while filled <= last {
                 starts[filled] = UInt32(index)
@@ -156,34 +156,16 @@ final class BucketDirectories: Sendable {
         try transaction.renew()
         defer { transaction.reset() }
         let buckets = switch subject {
-        case .packed: try packedBuckets(transaction)
+        case .packed: try transaction.packedBuckets()
         case .large(let identifier): try largeBuckets(of: identifier, transaction)
         }
         return BucketDirectory(buckets, snapshot: mdb_txn_id(transaction.handle))
     }
 
-    private func packedBuckets(
-        _ transaction: ReadTransaction
-    ) throws(StorageFailure) -> [(bound: UInt64, value: MDB_val)] {
-        var buckets: [(bound: UInt64, value: MDB_val)] = []
-        var key = MDB_val()
-        var value = MDB_val()
-        var code = mdb_cursor_get(transaction.packed, &key, &value, MDB_FIRST)
-        while code == MDB_SUCCESS {
-            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
-                throw .damaged("a bucket's key is damaged")
-            }
-            buckets.append((bound, value))
-            code = mdb_cursor_get(transaction.packed, &key, &value, MDB_NEXT)
-        }
-        if code != MDB_NOTFOUND { try check(code, "reading the buckets") }
-        return buckets
-    }
-
     private func largeBuckets(
         of identifier: [UInt8], _ transaction: ReadTransaction
-    ) throws(StorageFailure) -> [(bound: UInt64, value: MDB_val)] {
-        var buckets: [(bound: UInt64, value: MDB_val)] = []
+    ) throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
+        var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
         let key = identifier.withUnsafeBytes { BucketKeyBuffer($0, bound: 0) }
         var found = MDB_val()
         var value = MDB_val()
@@ -195,10 +177,29 @@ final class BucketDirectories: Sendable {
             let isLast = key.isLast(found)
             let bound = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).suffix(8)
                 .reduce(0) { $0 << 8 | UInt64($1) }
-            buckets.append((isLast ? .max : bound, value))
+            buckets.append((isLast ? .max : bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
             if isLast { return buckets }
             code = mdb_cursor_get(transaction.large, &found, &value, MDB_NEXT)
         }
         throw .damaged("a collaboration's last bucket is missing")
+    }
+}
+
+extension ReadTransaction {
+    /// All packed buckets, bounds ascending; borrowed as long as the transaction lasts.
+    func packedBuckets() throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
+        var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
+        var key = MDB_val()
+        var value = MDB_val()
+        var code = mdb_cursor_get(packed, &key, &value, MDB_FIRST)
+        while code == MDB_SUCCESS {
+            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+                throw .damaged("a bucket's key is damaged")
+            }
+            buckets.append((bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
+            code = mdb_cursor_get(packed, &key, &value, MDB_NEXT)
+        }
+        if code != MDB_NOTFOUND { try check(code, "reading the buckets") }
+        return buckets
     }
 }

@@ -39,9 +39,12 @@ struct Totals {
     /// The first sequence that the log still has; `sequence + 1` when it is empty.
     var firstSequence: UInt64 = 1
     /// Bytes of the log's values.
-    var logBytes: UInt64 = 0
+    var logValueBytes: UInt64 = 0
     var collaborations: UInt64 = 0
     var roots: UInt64 = 0
+
+    /// Bytes that the log takes, with what LMDB and `mutations` keep for each record.
+    var logBytes: UInt64 { logValueBytes + (sequence + 1 - firstSequence) * LogRecord.overheadBytes }
 
     init() {}
 
@@ -52,15 +55,15 @@ struct Totals {
         }
         sequence = word(0)
         firstSequence = word(1)
-        guard firstSequence > 0 else { throw .damaged("the totals are damaged") }
-        logBytes = word(2)
+        guard firstSequence > 0, firstSequence <= sequence + 1 else { throw .damaged("the totals are damaged") }
+        logValueBytes = word(2)
         collaborations = word(3)
         roots = word(4)
     }
 
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
-        for word in [sequence, firstSequence, logBytes, collaborations, roots] {
+        for word in [sequence, firstSequence, logValueBytes, collaborations, roots] {
             withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
         }
         return bytes
@@ -73,6 +76,9 @@ struct Totals {
 struct LogRecord {
     static let headerBytes = 32
     static let changedOffset = 24
+    /// What a record costs beside its value: 18 bytes in `log`, 34 in the pages of `mutations`, which random keys
+    /// fill to two thirds.
+    static let overheadBytes: UInt64 = 68
 
     private enum Kind {
         static let create: UInt8 = 1

@@ -149,4 +149,27 @@ struct PackedBucket {
         value.append(contentsOf: bytes[start(pieces[1].lowerBound)..<start(pieces[1].upperBound)])
         return value
     }
+
+    /// The value of a bucket of the records of this one and then those of `other`.
+    func joined(with other: PackedBucket) -> [UInt8] {
+        let total = count + other.count
+        var value: [UInt8] = []
+        value.reserveCapacity(bytes.count + other.bytes.count)
+        func append(_ number: some FixedWidthInteger) {
+            withUnsafeBytes(of: number.littleEndian) { value.append(contentsOf: $0) }
+        }
+        append(UInt16(total))
+        append(UInt16(0))
+        for index in 0..<count { append(tag(index)) }
+        for index in 0..<other.count { append(other.tag(index)) }
+        var offset = PackedBucket.headerBytes + total * PackedBucket.directoryBytes
+        for bucket in [self, other] {
+            for index in 0..<bucket.count {
+                append(UInt16(truncatingIfNeeded: offset))
+                offset += bucket.start(index + 1) - bucket.start(index)
+            }
+        }
+        for bucket in [self, other] { value.append(contentsOf: bucket.bytes[bucket.start(0)...]) }
+        return value
+    }
 }

@@ -39,8 +39,8 @@ package struct StorageStatistics: Sendable {
 /// Lent by `RootSets.read`; what it returns as views points into the map and
 /// must not leave that call.
 package struct Snapshot: ~Copyable {
-    private let transaction: ReadTransaction
-    private let environment: StorageEnvironment
+    let transaction: ReadTransaction
+    let environment: StorageEnvironment
 
     init(_ transaction: ReadTransaction, _ environment: StorageEnvironment) {
         self.transaction = transaction
