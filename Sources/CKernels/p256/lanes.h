@@ -41,14 +41,18 @@ STEP lanes add_low(lanes sum, lanes a, lanes b) { return _mm512_madd52lo_epu64(s
 STEP lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu64(sum, a, b); }
 /// What a limb carries into the next, of a limb that may be negative.
 STEP lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
+/// a | b & mask.
+STEP lanes merge(lanes a, lanes b, uint64_t mask) {
+    return _mm512_ternarylogic_epi64(a, b, everywhere(mask), 0xf8);
+}
 STEP lanes low_bits(lanes limb) { return both(limb, everywhere(LIMB_MASK)); }
 
 /// Four 64-bit words, least significant first, as five limbs of 52 bits.
 STEP void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
     limb[0] = low_bits(word[0]);
-    limb[1] = low_bits(_mm512_or_epi64(_mm512_srli_epi64(word[0], 52), _mm512_slli_epi64(word[1], 12)));
-    limb[2] = low_bits(_mm512_or_epi64(_mm512_srli_epi64(word[1], 40), _mm512_slli_epi64(word[2], 24)));
-    limb[3] = low_bits(_mm512_or_epi64(_mm512_srli_epi64(word[2], 28), _mm512_slli_epi64(word[3], 36)));
+    limb[1] = merge(_mm512_srli_epi64(word[0], 52), _mm512_slli_epi64(word[1], 12), LIMB_MASK);
+    limb[2] = merge(_mm512_srli_epi64(word[1], 40), _mm512_slli_epi64(word[2], 24), LIMB_MASK);
+    limb[3] = merge(_mm512_srli_epi64(word[2], 28), _mm512_slli_epi64(word[3], 36), LIMB_MASK);
     limb[4] = _mm512_srli_epi64(word[3], 16);
 }
 

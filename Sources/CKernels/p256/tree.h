@@ -22,9 +22,11 @@ typedef struct {
     Digits divisor[TREE_BLOCKS * TREE_POINTS / 2], prefix[TREE_BLOCKS * TREE_POINTS / 2];
 } Tree;
 
-/// 2 (xb - xa), from 0.9 p to 6.2 p.
-UNIT void tree_divisor(Digits *divisor, const Affine *a, const Affine *b) {
-    *divisor = factor_difference(&b->x, &a->x, 1);
+/// 2 (xb - xa), from 0.9 p to 6.2 p, and its product with those `before`.
+UNIT void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
+    const Digits own = factor_difference(&b->x, &a->x, 1);
+    *divisor = own;
+    *prefix = digits(product(&own, before));
 }
 
 // slope = (2 yb - 2 ya) / (2 (xb - xa));  x' = slope^2 - xa - xb;  2 y' = slope 2 (xa - x') - 2 ya
@@ -34,10 +36,11 @@ UNIT void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digi
     *slope = digits(product(&rise, inverse));                                        // <= 1.6
 }
 
-/// x' into `x`, and 2 (xa - x').
-UNIT void tree_x(Digits *x, Digits *drop, const Digits *slope, const Affine *a, const Affine *b) {
-    *x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(&a->x)), sum_of(&b->x)), 3));
-    *drop = factor_difference(&a->x, x, 1);
+/// x' in place of xa, and 2 (xa - x').
+UNIT void tree_x(Digits *xa, Digits *drop, const Digits *slope, const Digits *xb) {
+    const Digits x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3));
+    *drop = factor_difference(xa, &x, 1);
+    *xa = x;
 }
 
 UNIT void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
@@ -46,11 +49,10 @@ UNIT void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
 
 /// a = a + b, of the inverse of their divisor; clean.
 STEP void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
-    Digits slope, x, drop;
+    Digits slope, drop;
     tree_slope(&slope, a, b, inverse);
-    tree_x(&x, &drop, &slope, a, b);
+    tree_x(&a->x, &drop, &slope, &b->x);
     tree_y(&a->y2, &slope, &drop);
-    a->x = x;
 }
 
 /// Replaces divisors that are zero in some lane by one there, and notes the lanes: two points of theirs have the
@@ -75,6 +77,7 @@ STEP void tree_prefixes(Tree *tree, int count) {
 
 /// Sums every run of every block into its first point. Lanes that it cannot decide are added to `undecided`.
 static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+    const Digits one = constant(P_ONE);
     for (int stride = 1;; stride *= 2) {
         // The additions of this level, block after block within each pair: number k is of block k % blocks.
         int total = 0;
@@ -82,12 +85,14 @@ static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __m
             const int count = (runs[r].count + stride - 1) / stride;
             for (int pair = 0; pair < count / 2; pair++) for (int b = 0; b < blocks; b++) {
                 const Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                tree_divisor(&tree->divisor[total++], a, a + stride);
+                tree_divisor(
+                    &tree->divisor[total], &tree->prefix[total], a, a + stride,
+                    total > 0 ? &tree->prefix[total - 1] : &one);
+                total++;
             }
         }
         if (total == 0) return;
         Digits inverse;
-        tree_prefixes(tree, total);
         if (!invert_digits(&inverse, &tree->prefix[total - 1])) {
             tree_repair(tree->divisor, total, blocks, undecided);
             tree_prefixes(tree, total);
@@ -96,14 +101,15 @@ static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __m
         for (int r = run_count - 1; r >= 0; r--) {
             const int count = (runs[r].count + stride - 1) / stride;
             for (int pair = count / 2 - 1; pair >= 0; pair--) for (int b = blocks - 1; b >= 0; b--) {
-                Digits own = inverse;
-                total--;
-                if (total > 0) {
+                Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
+                if (--total > 0) {
+                    Digits own;
                     multiply(&own, &inverse, &tree->prefix[total - 1]);
                     multiply(&inverse, &inverse, &tree->divisor[total]);
+                    tree_add(a, a + stride, &own);
+                } else {
+                    tree_add(a, a + stride, &inverse);
                 }
-                Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                tree_add(a, a + stride, &own);
             }
         }
     }

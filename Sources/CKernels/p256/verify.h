@@ -55,6 +55,8 @@ typedef struct {
     Block block[BLOCKS_MAX];
     lanes inverse[BLOCKS_MAX * GROUPS][LIMBS], scratch[BLOCKS_MAX * GROUPS][LIMBS];
     Tree tree;
+    /// The generator's rows that are wanted next.
+    uint64_t rows[TREE_BLOCKS * BLOCK * 20];
 } Workspace;
 
 STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
@@ -234,32 +236,59 @@ STEP void double_often(Accumulator *a, int times) {
     }
 }
 
+/// The addresses of the rows for digit `place` of every lane of a group. Returns the lanes with a negative digit.
+STEP __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
+    lanes row;
+    const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
+    const __mmask8 negative = odd_digit(&row, u, place, shape.width, shape.digits);
+    *address = plus(table, _mm512_slli_epi64(plus(row, everywhere(subtable)), 6));
+    return negative;
+}
+
 /// The table point for digit `place` of every lane, and its sign.
 STEP void digit_point(
     Affine *term, __mmask8 negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
     Shape shape) {
     lanes address[GROUPS];
-    const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
-    EACH_GROUP {
-        lanes row;
-        negative[g] = odd_digit(&row, u[g], place, shape.width, shape.digits);
-        address[g] = plus(table[g], _mm512_slli_epi64(plus(row, everywhere(subtable)), 6));
-    }
+    EACH_GROUP negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
     load_rows(term, address);
 }
 
 /// Asks for the rows of a block before they are needed.
 STEP void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
     for (int place = 0; place < shape.digits; place++) {
-        const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
         EACH_GROUP {
             uint64_t at[LANES];
-            lanes row;
-            odd_digit(&row, u[g], place, shape.width, shape.digits);
-            _mm512_storeu_si512(at, plus(table[g], _mm512_slli_epi64(plus(row, everywhere(subtable)), 6)));
+            lanes address;
+            digit_rows(&address, u[g], table[g], place, shape);
+            _mm512_storeu_si512(at, address);
             UNROLL for (int lane = 0; lane < LANES; lane++) __builtin_prefetch((const void *)at[lane]);
         }
     }
+}
+
+/// Rows that will be needed later, asked for a few at a time in the middle of other work: the memory answers while
+/// the multiplier is busy. Asked for all at once they would wait for each other.
+typedef struct {
+    /// Addresses; those before `next` were asked for.
+    uint64_t *row;
+    int next, count;
+} Wanted;
+
+/// Adds the rows for all digits of `u`.
+STEP void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+    for (int place = 0; place < shape.digits; place++) EACH_GROUP {
+        lanes address;
+        digit_rows(&address, u[g], table[g], place, shape);
+        _mm512_storeu_si512(&wanted->row[wanted->count], address);
+        wanted->count += LANES;
+    }
+}
+
+/// Asks for the next rows, `count` of them or as many as there are.
+STEP void ask(Wanted *wanted, int count) {
+    const int end = wanted->count - wanted->next < count ? wanted->count : wanted->next + count;
+    while (wanted->next < end) __builtin_prefetch((const void *)wanted->row[wanted->next++]);
 }
 
 /// The table points for all digits of `u`, with their signs, from leaf `first` on: the
@@ -292,8 +321,9 @@ UNIT void accumulate_generator(Accumulator *a, Block *block, const uint64_t *gen
     }
 }
 
-/// a = u2 Q of the keys whose tables stand at `table`.
-UNIT void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape) {
+/// a = u2 Q of the keys whose tables stand at `table`. Asks for the `wanted` rows on the way.
+UNIT void multiply_key(
+    Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
@@ -323,6 +353,7 @@ UNIT void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], 
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
+        ask(wanted, BLOCK / 2);
     }
 }
 
@@ -363,11 +394,22 @@ STEP void conclude_block(
     conclude(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
 }
 
+/// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
+STEP Wanted generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
+    Wanted wanted = {w->rows, 0, 0};
+    for (int b = first; b < blocks && b < first + TREE_BLOCKS; b++)
+        want_rows(&wanted, w->block[b].u1, generators, GENERATOR);
+    return wanted;
+}
+
 static void verify(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
+    lanes generators[GROUPS];
+    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    Wanted wanted = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
         for (int k = 0; k < BLOCK; k++) {
@@ -377,21 +419,21 @@ static void verify(
         Block *block = &w->block[b];
         load_keys(block, points);
         begin_chain(&block->chain, &block->key);
-        for (int k = 1; k < CHAIN; k++) extend_chain(&block->chain, k - 1, k);
+        for (int k = 1; k < CHAIN; k++) {
+            extend_chain(&block->chain, k - 1, k);
+            ask(&wanted, 2 * BLOCK);
+        }
         Digits z;
         canonical(&z, &block->chain.z);
         memcpy(w->inverse[b * GROUPS], &z, sizeof z);
     }
     // The points are on the curve, whose order is prime: no small multiple of one vanishes, and no z.
     invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
-    lanes generators[GROUPS];
-    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         __mmask8 undecided[TREE_BLOCKS][GROUPS];
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
-        for (int b = first; b < first + some; b++) prefetch_rows(w->block[b].u1, generators, GENERATOR);
         if (by_tree) {
             static const Run generator_run = {0, 20};
             for (int b = 0; b < some; b++)
@@ -399,6 +441,7 @@ static void verify(
                     &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
             sum_runs(&w->tree, some, &generator_run, 1, undecided);
         }
+        wanted = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
         for (int b = 0; b < some; b++) {
             Block *block = &w->block[first + b];
             uint64_t *rows[BLOCK], address[BLOCK];
@@ -412,7 +455,7 @@ static void verify(
             Accumulator sum;
             lanes table[GROUPS];
             EACH_GROUP table[g] = _mm512_loadu_si512(address + g * LANES);
-            multiply_key(&sum, block, table, NEW_KEY);
+            multiply_key(&sum, block, table, NEW_KEY, &wanted);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
             } else {
@@ -447,6 +490,7 @@ static void verify_known(
                     address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
                 }
                 EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
+                // At once: between the tree's additions they would get in the way of its own memory.
                 prefetch_rows(block->u2, table[b], KNOWN_KEY);
                 prefetch_rows(block->u1, generators, GENERATOR);
             }
@@ -459,7 +503,8 @@ static void verify_known(
                 continue;
             }
             Accumulator sum;
-            multiply_key(&sum, block, table[b - 1], KNOWN_KEY);
+            Wanted nothing = {0};
+            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &nothing);
             accumulate_generator(&sum, block, generator);
             conclude_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
