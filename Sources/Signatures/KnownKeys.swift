@@ -12,8 +12,8 @@ import Synchronization
 /// in a place that was not used lately. So a key costs memory only after a participant has used it twice, and
 /// nobody who is not one can put anything here.
 ///
-/// Each set is guarded by one of a few locks, held for a look at sixteen tags; no worker waits long for another. A table is overwritten only when
-/// no reader that might have got its address is still inside its batch.
+/// Each set is guarded by one of a few locks, held for a look at sixteen tags; no worker waits long for another. A
+/// table is overwritten only when no reader that might have got its address is still inside its batch.
 ///
 /// Sendable without the compiler's proof: entries are touched under their set's lock only; tables are written by
 /// the builder alone, after the wait for readers.
@@ -24,7 +24,7 @@ final class KnownKeys: @unchecked Sendable {
     static let bytesMin = ways * SignatureKernel.knownKeyBytes
 
     /// A key's own bytes: the form byte of its X9.63 point, then x, then y where it is there.
-    struct Key: Equatable {
+    struct Key: Hashable {
         var form: UInt8 = 0
         var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -42,6 +42,12 @@ final class KnownKeys: @unchecked Sendable {
                 && (a.words.0 ^ b.words.0) | (a.words.1 ^ b.words.1) | (a.words.2 ^ b.words.2) | (a.words.3 ^ b.words.3)
                     | (a.words.4 ^ b.words.4) | (a.words.5 ^ b.words.5) | (a.words.6 ^ b.words.6)
                     | (a.words.7 ^ b.words.7) == 0
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(form)
+            hasher.combine(words.0)
+            hasher.combine(words.1)
         }
 
         /// The X9.63 point.
@@ -78,19 +84,24 @@ final class KnownKeys: @unchecked Sendable {
     private let keys: UnsafeMutablePointer<Key>
     /// Places whose tables are being built.
     private let reserved: UnsafeMutablePointer<Bool>
-    private let locks: [Lock]
+    /// Not in an array of objects, whose every use would count references.
+    private let locks: UnsafeMutablePointer<Mutex<Void>>
     private let secret: (UInt64, UInt64, UInt64, UInt64)
-    /// Tags of keys that were offered once, by hash: a later one takes the place of an earlier one.
+    /// Tags of keys that were offered once, in rows by hash, the newest of a row first: a new one pushes the oldest
+    /// out. (With one place for each hash, two keys that share it and come in turn would never be remembered.)
     private let offered: UnsafeMutablePointer<UInt32>
     private static let offeredCount = 1 << 16
+    private static let offeredPerRow = 8
     private let readers = Mutex<[Reader]>([])
-    private let pending = Mutex<[Key]>([])
+    private let pending = Mutex(Pending())
     private let builder = DispatchQueue(label: "rootgate known keys", qos: .utility)
     private let readyCount = Atomic<Int>(0)
     private let hitCount = Atomic<UInt64>(0)
 
-    private final class Lock: Sendable {
-        let mutex = Mutex(())
+    /// Keys that wait for their tables: in order, and to see whether one waits already.
+    private struct Pending {
+        var keys: [Key] = []
+        var members: Swift.Set<Key> = []
     }
 
     /// `bytesMax`: at least `bytesMin`. The memory is taken as keys come.
@@ -108,13 +119,16 @@ final class KnownKeys: @unchecked Sendable {
         reserved.initialize(repeating: false, count: places)
         offered = .allocate(capacity: KnownKeys.offeredCount)
         offered.initialize(repeating: 0, count: KnownKeys.offeredCount)
-        locks = (0..<KnownKeys.lockCount).map { _ in Lock() }
+        locks = .allocate(capacity: KnownKeys.lockCount)
+        for index in 0..<KnownKeys.lockCount { (locks + index).initialize(to: Mutex(())) }
         var generator = SystemRandomNumberGenerator()
         secret = (generator.next(), generator.next(), generator.next() | 1, generator.next() | 1)
     }
 
     deinit {
-        // All elements are trivial.
+        // The elements of all others are trivial.
+        locks.deinitialize(count: KnownKeys.lockCount)
+        locks.deallocate()
         tables.deallocate()
         sets.deallocate()
         keys.deallocate()
@@ -155,7 +169,9 @@ final class KnownKeys: @unchecked Sendable {
 
     private func set(_ hash: UInt64) -> Int { Int(((hash >> 32) * UInt64(setCount)) >> 32) }
 
-    private func lock(of set: Int) -> Lock { locks[set % KnownKeys.lockCount] }
+    private func withLock<R>(of set: Int, _ body: () -> R) -> R {
+        locks[set % KnownKeys.lockCount].withLock { _ in body() }
+    }
 
     private func table(_ place: Int) -> UnsafeMutablePointer<UInt64> {
         (tables + place * SignatureKernel.knownKeyBytes).assumingMemoryBound(to: UInt64.self)
@@ -180,7 +196,7 @@ final class KnownKeys: @unchecked Sendable {
             let hash = hashes[index]
             let (set, tag) = (set(hash), tag(hash))
             found[index] = nil
-            let place = lock(of: set).mutex.withLock { _ -> Int? in
+            let place = withLock(of: set) { () -> Int? in
                 for way in 0..<KnownKeys.ways where sets[set].tags[way] == tag { return set * KnownKeys.ways + way }
                 return nil
             }
@@ -195,7 +211,7 @@ final class KnownKeys: @unchecked Sendable {
             guard let key = Key(checks[index].point) else { continue }
             let hash = hashes[index]
             let set = set(hash)
-            let place = lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set) }
+            let place = withLock(of: set) { find(key, tag(hash), in: set) }
             guard let place else { continue }
             found[index] = UnsafePointer(table(place))
             hits += 1
@@ -222,26 +238,28 @@ final class KnownKeys: @unchecked Sendable {
         let hash = hash(of: key)
         let set = set(hash)
         let tag = tag(hash)
-        let isRepeated = lock(of: set).mutex.withLock { _ in
+        let isRepeated = withLock(of: set) {
             isOfferedAgain(tag, lock: set % KnownKeys.lockCount) && find(key, tag, in: set) == nil
         }
         guard isRepeated else { return }
         let begins = pending.withLock { pending -> Bool in
-            guard pending.count < Limits.knownKeysQueuedMax, !pending.contains(key) else { return false }
-            pending.append(key)
-            return pending.count == 1
+            guard pending.keys.count < Limits.knownKeysQueuedMax, pending.members.insert(key).inserted else { return false }
+            pending.keys.append(key)
+            return pending.keys.count == 1
         }
         // The first of a group waits a little for others: a build serves many keys for the price of one.
         if begins {
             builder.asyncAfter(deadline: .now() + .milliseconds(5)) { [weak self] in self?.buildPending() }
         }
     }
+
     /// Whether the tag was offered before; remembers it if not. Under the lock, whose share of the memory it uses.
     private func isOfferedAgain(_ tag: UInt32, lock: Int) -> Bool {
-        let share = KnownKeys.offeredCount / KnownKeys.lockCount
-        let place = offered + lock * share + Int(tag >> 1) % share
-        guard place.pointee != tag else { return true }
-        place.pointee = tag
+        let rows = KnownKeys.offeredCount / KnownKeys.offeredPerRow / KnownKeys.lockCount
+        let row = offered + (lock * rows + Int(tag >> 1) % rows) * KnownKeys.offeredPerRow
+        for place in 0..<KnownKeys.offeredPerRow where row[place] == tag { return true }
+        for place in (1..<KnownKeys.offeredPerRow).reversed() { row[place] = row[place - 1] }
+        row[0] = tag
         return false
     }
 
@@ -252,13 +270,14 @@ final class KnownKeys: @unchecked Sendable {
         while true {
             let group = pending.withLock { pending -> [Key] in
                 // The group stays in `pending` while it is built, so that nobody begins another one.
-                Array(pending.prefix(SignatureKernel.buildMax))
+                Array(pending.keys.prefix(SignatureKernel.buildMax))
             }
             let missing = group.filter { !isReady($0) }
             if !missing.isEmpty { build(missing, workspace) }
             let isDone = pending.withLock { pending -> Bool in
-                pending.removeFirst(group.count)
-                return pending.isEmpty
+                pending.keys.removeFirst(group.count)
+                pending.members.subtract(group)
+                return pending.keys.isEmpty
             }
             if isDone { return }
         }
@@ -267,7 +286,7 @@ final class KnownKeys: @unchecked Sendable {
     private func isReady(_ key: Key) -> Bool {
         let hash = hash(of: key)
         let set = set(hash)
-        return lock(of: set).mutex.withLock { _ in find(key, tag(hash), in: set) != nil }
+        return withLock(of: set) { find(key, tag(hash), in: set) != nil }
     }
 
     private func build(_ keys: [Key], _ workspace: UnsafeMutableRawPointer) {
@@ -285,7 +304,7 @@ final class KnownKeys: @unchecked Sendable {
         }
         for (key, place) in zip(keys, places) {
             let (set, way) = place.quotientAndRemainder(dividingBy: KnownKeys.ways)
-            lock(of: set).mutex.withLock { _ in
+            withLock(of: set) {
                 reserved[place] = false
                 guard isBuilt else { return }
                 sets[set].tags[way] = tag(hash(of: key))
@@ -298,7 +317,7 @@ final class KnownKeys: @unchecked Sendable {
     /// Takes a place that was not used lately for a key, away from whoever had it.
     private func reserve(_ key: Key) -> Int {
         let set = set(hash(of: key))
-        return lock(of: set).mutex.withLock { _ in
+        return withLock(of: set) {
             // Each place gets a second chance; a place that is empty needs none, one that was reserved a moment
             // ago is not given away again. No group has more keys than a set has places.
             var way = Int(sets[set].hand)

@@ -91,6 +91,19 @@ struct SignatureEngineTests {
         #expect(engine.statistics.knownKeys == 0)
     }
 
+    @Test("Every one of many keys that come in turn gets its table")
+    func manyKeys() async throws {
+        let engine = SignatureEngine(configuration(knownKeyBytes: 256 << 20))
+        let verifier = try SignatureVerifier(engine)
+        var generator = SeededGenerator(seed: runSeed)
+        let points = try (0..<1500).map { _ in try PrivateKey(seed: generator.bytes(48)).uncompressedPoint }
+        for _ in 0..<100 where engine.statistics.knownKeys < points.count {
+            for point in points { point.withUnsafeBytes { verifier.granted($0) } }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(engine.statistics.knownKeys == points.count, "seed \(runSeed)")
+    }
+
     @Test("The memory of known keys has its bound, and evicts while others verify")
     func eviction() async throws {
         let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
