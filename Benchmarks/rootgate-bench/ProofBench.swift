@@ -224,14 +224,14 @@ final class ProofBench {
     /// Proofs per second through the worker pool, without a socket.
     func inProcess() throws -> Double {
         let count = scale.size(32_768, tiny: 512)
-        let bodies = try nextRequests(proofs: count, batch: 256).map { Array($0.frame.dropFirst(Limits.frameHeaderBytes)) }
+        let bodies = try nextRequests(proofs: count, batch: 256)
+            .map { HeldBody($0.frame.dropFirst(Limits.frameHeaderBytes)) }
         let sources = (0..<4).map { _ in WorkSource() }
         let granted = Atomic<Int>(0)
         let elapsed = try seconds {
             let group = DispatchGroup()
-            for (number, body) in bodies.enumerated() {
+            for (number, held) in bodies.enumerated() {
                 group.enter()
-                let held = HeldBody(body)
                 let batch = try ProofBatch(held.bytes, isSigned: true)
                 let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: false) {
                     batch.proof(at: $0, in: held.bytes)
@@ -254,7 +254,7 @@ final class ProofBench {
 private final class HeldBody: @unchecked Sendable {
     private let storage: UnsafeMutableRawBufferPointer
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: some Collection<UInt8>) {
         storage = .allocate(byteCount: bytes.count, alignment: 8)
         storage.copyBytes(from: bytes)
     }

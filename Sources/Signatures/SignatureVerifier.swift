@@ -78,10 +78,8 @@ package final class SignatureVerifier {
     }
 
     private func findTables(of checks: UnsafeBufferPointer<SignatureCheck>, in knownKeys: KnownKeys) {
-        if tables.count < checks.count {
-            tables = [UnsafePointer<UInt64>?](repeating: nil, count: checks.count)
-            hashes = [UInt64](repeating: 0, count: checks.count)
-        }
+        if tables.count < checks.count { tables = [UnsafePointer<UInt64>?](repeating: nil, count: checks.count) }
+        if hashes.count < checks.count { hashes = [UInt64](repeating: 0, count: checks.count) }
         hashes.withUnsafeMutableBufferPointer { hashes in
             tables.withUnsafeMutableBufferPointer { tables in
                 guard let hashes = hashes.baseAddress, let tables = tables.baseAddress else { return }
@@ -108,10 +106,20 @@ package final class SignatureVerifier {
         engine.knownKeys == nil || engine.kernelInUse == nil || usedTable.indices.contains(index) && usedTable[index]
     }
 
-    /// Says that a proof by a key that was not known was granted: keys that come again get a table.
+    /// Says that proofs by keys that were not known were granted: keys that come again get a table.
+    ///
+    /// `points`: X9.63 points.
+    package func granted(_ points: UnsafeBufferPointer<UnsafeRawBufferPointer>) {
+        guard engine.kernelInUse != nil, let knownKeys = engine.knownKeys, !points.isEmpty else { return }
+        if hashes.count < points.count { hashes = [UInt64](repeating: 0, count: points.count) }
+        hashes.withUnsafeMutableBufferPointer { hashes in
+            if let hashes = hashes.baseAddress { knownKeys.offer(points, hashes: hashes) }
+        }
+    }
+
+    /// The same of one proof.
     package func granted(_ point: UnsafeRawBufferPointer) {
-        guard engine.kernelInUse != nil else { return }
-        engine.knownKeys?.offer(point)
+        withUnsafePointer(to: point) { granted(UnsafeBufferPointer(start: $0, count: 1)) }
     }
 
     /// Runs a batch through a kernel and empties it. What the kernel leaves undecided goes to libcrypto.

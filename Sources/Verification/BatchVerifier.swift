@@ -130,7 +130,7 @@ package final class BatchVerifier {
             filter(proofs, verdicts) { verifier, position in verifier.spend(position, &memory) }
         }
         settle(as: .granted, verdicts)
-        for position in selection where !isKnown[position] { signatures.granted(points[position]) }
+        offerKeys()
     }
 
     /// The verdict of every proof without looking at a signature: the root hash and its membership only.
@@ -369,6 +369,16 @@ package final class BatchVerifier {
             case .memoryFull: return .replayMemoryFull
             }
         }
+    }
+
+    /// Keys of granted proofs that had no table may get one. (The names have been looked up: their memory is free.)
+    private func offerKeys() {
+        var count = 0
+        for position in selection where !isKnown[position] {
+            names[count] = points[position]
+            count += 1
+        }
+        signatures.granted(UnsafeBufferPointer(rebasing: names[..<count]))
     }
 
     private func settle(as verdict: Verdict, _ verdicts: UnsafeMutableBufferPointer<Verdict>) {
