@@ -1,19 +1,26 @@
-/// First in, first out; both ends in constant time on average.
+/// First in, first out; both ends in constant time on average. Inlinable, so that other modules get it made for
+/// their elements: as it stands it would look their types up at each call.
 package struct Queue<Element> {
-    private var items: [Element?] = []
-    private var head = 0
+    @usableFromInline var items: [Element?] = []
+    @usableFromInline var head = 0
 
+    @inlinable
     package init() {}
 
+    @inlinable
     package var count: Int { items.count - head }
+    @inlinable
     package var isEmpty: Bool { head == items.count }
+    @inlinable
     package var first: Element? { isEmpty ? nil : items[head] }
 
+    @inlinable
     package mutating func append(_ element: Element) {
         items.append(element)
     }
 
     /// Drops the first element; the queue must not be empty.
+    @inlinable
     package mutating func removeFirst() {
         items[head] = nil
         head += 1
@@ -26,6 +33,7 @@ package struct Queue<Element> {
         }
     }
 
+    @inlinable
     package mutating func popFirst() -> Element? {
         guard let element = first else { return nil }
         removeFirst()

@@ -74,6 +74,9 @@ package final class SignatureEngine: Sendable {
     /// The kernel, unless there is none or it was switched off.
     var kernelInUse: SignatureKernel? { isKernelOff.load(ordering: .relaxed) ? nil : kernel }
 
+    /// How many checks cost no more than `count` of them.
+    package func filled(_ count: Int) -> Int { kernelInUse?.filled(count) ?? count }
+
     /// The kernels that verify at present; empty when libcrypto does.
     package var kernelNames: [String] { kernelInUse?.names ?? [] }
 

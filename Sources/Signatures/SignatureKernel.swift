@@ -60,6 +60,13 @@ final class SignatureKernel: @unchecked Sendable {
     /// Bytes of memory that a call works in, aligned as RG_P256_ALIGNMENT says.
     var workspaceBytes: Int { max(wide.pointee.workspace_bytes, narrow.pointee.workspace_bytes) }
 
+    /// How many checks cost no more than `count` of them: a lane takes its time whether it holds a check or not.
+    func filled(_ count: Int) -> Int {
+        let rest = count % wide.pointee.width
+        guard rest > 0 else { return count }
+        return count - rest + (rest > narrow.pointee.width ? wide : narrow).pointee.width
+    }
+
     /// Fills the outcomes of a batch.
     func verify(_ batch: KernelBatch, workspace: UnsafeMutableRawPointer) {
         // Whole steps and long rests for the wide kernel, a short rest for the narrow one.

@@ -217,10 +217,11 @@ package final class WorkerPool: Sendable {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes turns from the sources until the portion is full: this worker's share of what waits.
+    /// Takes turns from the sources until the portion is full: this worker's share of what waits, and what can be
+    /// verified beside it for nothing.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
-        var room = min(Limits.proofsPerPortionMax, max(Limits.proofsPerPortionMin, share))
+        var room = min(Limits.proofsPerPortionMax, gate.signatures.filled(max(Limits.proofsPerPortionMin, share)))
         var slices: [Slice] = []
         var isSigned = true
         while room > 0, let source = state.turns.first, let work = source.waiting.first {

@@ -1,8 +1,10 @@
 import Core
+import Dispatch
 import Foundation
 import Identity
 import RootgateClient
 import Server
+import Synchronization
 import TestSupport
 import Testing
 import Transport
@@ -192,31 +194,35 @@ import Wire
         #expect(try await client.verify(Array(try await door.proofs(10))).allSatisfy { $0.verdict == .granted })
     }
 
+    /// One worker without kernels: thousands of proofs keep it busy long enough to be caught at it.
+    private static func slow(_ configuration: inout Configuration) {
+        configuration.workers = 1
+        configuration.usesSignatureKernels = false
+    }
+
     @Test func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
-        let service = try TestService { $0.workers = 1 }
+        let service = try TestService(Self.slow)
         let client = try service.client()
         let door = try await Door(client)
-        let proofs = try await door.proofs(2000)
-        async let decisions = client.verify(proofs)
-        while service.service.pool.depth == 0 { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(service.service.shutDown() == .drained)
-        let answered = try await decisions
-        #expect(answered.count { $0.verdict == .granted } == 2000)
+        let proofs = try await door.proofs(4000)
+        let shutdown = ShutdownUnderWork(service, isForced: false)
+        let answered = try await client.verify(proofs)
+        #expect(answered.count { $0.verdict == .granted } == 4000)
+        #expect(shutdown.result == .drained)
         await #expect(throws: ServiceError.self) {
             try await RootgateClient(service.endpoint, configuration: .init(requestTimeout: .milliseconds(300))).ping()
         }
     }
 
     @Test func aForcedShutdownDoesNotWait() async throws {
-        let service = try TestService { $0.workers = 1 }
+        let service = try TestService(Self.slow)
         let client = try service.client()
         let door = try await Door(client)
         let proofs = try await door.proofs(4000)
-        async let decisions = client.verify(proofs)
-        while service.service.pool.depth == 0 { try await Task.sleep(for: .milliseconds(1)) }
-        #expect(service.service.shutDown(isForced: { true }) == .forced)
-        let answered: [AccessDecision]? = try? await decisions
+        let shutdown = ShutdownUnderWork(service, isForced: true)
+        let answered: [AccessDecision]? = try? await client.verify(proofs)
         #expect(answered == nil)
+        #expect(shutdown.result == .forced)
     }
 
     @Test func otherThanLoopbackNeedsToBeMeant() throws {
@@ -241,5 +247,29 @@ import Wire
     @Test func aSecondServiceOnTheSameDataIsRefused() throws {
         let service = try TestService()
         #expect(throws: ServiceError(.storageInUse, "")) { try TestService(directory: service.directory) }
+    }
+}
+
+/// Shuts a service down once proofs wait in it: on a thread of its own, because a task may have to wait for other
+/// tests until long after the proofs are verified.
+private final class ShutdownUnderWork: Sendable {
+    private let outcome = Mutex<Service.Ending?>(nil)
+    private let ended = DispatchSemaphore(value: 0)
+
+    init(_ service: TestService, isForced: Bool) {
+        Thread { [self] in
+            defer { ended.signal() }
+            for _ in 0..<300_000 where service.service.pool.depth == 0 { usleep(100) }
+            guard service.service.pool.depth > 0 else { return }
+            let result = service.service.shutDown(isForced: { isForced })
+            outcome.withLock { $0 = result }
+        }.start()
+    }
+
+    /// `nil` when no proof was seen waiting.
+    var result: Service.Ending? {
+        ended.wait()
+        defer { ended.signal() }
+        return outcome.withLock { $0 }
     }
 }
