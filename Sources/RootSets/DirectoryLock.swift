@@ -25,8 +25,8 @@ final class DirectoryLock: Sendable {
             let held = errno == EWOULDBLOCK
             let error = failure("locking the data directory")
             tries -= 1
+            // Thrown from here on, `deinit` closes the descriptor: once more, it would close somebody else's.
             guard held, tries > 0 else {
-                close(descriptor)
                 throw held
                     ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
             }
