@@ -43,6 +43,9 @@ struct Totals {
     var collaborations: UInt64 = 0
     var roots: UInt64 = 0
 
+    /// What no sequence and no log reaches: what is above was never written.
+    private static let plausibleMax: UInt64 = 1 << 56
+
     /// Bytes that the log takes, with what LMDB and `mutations` keep for each record.
     var logBytes: UInt64 { logValueBytes + (sequence + 1 - firstSequence) * LogRecord.overheadBytes }
 
@@ -55,8 +58,10 @@ struct Totals {
         }
         sequence = word(0)
         firstSequence = word(1)
-        guard firstSequence > 0, firstSequence <= sequence + 1 else { throw .damaged("the totals are damaged") }
         logValueBytes = word(2)
+        guard sequence < Totals.plausibleMax, logValueBytes < Totals.plausibleMax, firstSequence > 0,
+            firstSequence <= sequence + 1
+        else { throw .damaged("the totals are damaged") }
         collaborations = word(3)
         roots = word(4)
     }
