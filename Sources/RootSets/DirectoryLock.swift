@@ -25,7 +25,7 @@ final class DirectoryLock: Sendable {
             let held = errno == EWOULDBLOCK
             let error = failure("locking the data directory")
             tries -= 1
-            // Thrown from here on, `deinit` closes the descriptor: once more, it would close somebody else's.
+            // `deinit` follows and closes the descriptor. Closed here too, it might be somebody else's by then.
             guard held, tries > 0 else {
                 throw held
                     ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
