@@ -125,7 +125,7 @@ private final class LoadedGate {
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
         service = try Service(configuration)
         endpoint = service.endpoints[0]
-        client = try RootgateClient(endpoint)
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
         let collaboration = try #require(CollaborationIdentifier("load"))
         population = try Population(people: people, devices: 1...5, in: collaboration)
         try await client.createCollaboration(collaboration)

@@ -18,7 +18,7 @@ import Transport
         let directory = ScratchDirectory()
         var first: Service? = try service(directory)
         let endpoint = try #require(first?.endpoints.first)
-        let client = try RootgateClient(endpoint)
+        let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
         try await client.ping()
         _ = first?.shutDown()
         first = nil
@@ -33,7 +33,7 @@ import Transport
         let endpoint = try #require(first?.endpoints.first)
         _ = first?.shutDown()
         first = nil
-        let client = try RootgateClient(endpoint)
+        let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
         let collaboration = try #require(CollaborationIdentifier("later"))
         async let receipt = client.createCollaboration(collaboration)
         try await Task.sleep(for: .milliseconds(300))
@@ -63,7 +63,7 @@ import Transport
     @Test func aCancelledTaskStopsWaiting() async throws {
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
         defer { close(listener.descriptor) }
-        let client = try RootgateClient(listener.endpoint, configuration: .init(requestTimeout: .seconds(60)))
+        let client = try RootgateClient(listener.endpoint, configuration: .init(requestTimeout: patience))
         let task = Task { try await client.ping() }
         try await Task.sleep(for: .milliseconds(100))
         task.cancel()
@@ -73,7 +73,7 @@ import Transport
     @Test func aClosedClientSaysSo() async throws {
         let directory = ScratchDirectory()
         let running = try service(directory)
-        let client = try RootgateClient(running.endpoints[0])
+        let client = try RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience))
         try await client.ping()
         client.close()
         await #expect(throws: ServiceError(.connectionLost, "")) { try await client.ping() }
@@ -96,7 +96,7 @@ import Transport
     @Test func theServiceSaysWhatItIs() async throws {
         let directory = ScratchDirectory()
         let running = try service(directory)
-        let hello = try await RootgateClient(running.endpoints[0]).hello()
+        let hello = try await RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience)).hello()
         #expect(hello.version == 1)
         #expect(hello.software == "rootgate \(Service.version)")
         #expect(hello.limits[1] == UInt64(Limits.frameBodyBytesMax))

@@ -29,7 +29,7 @@ final class TestService: Sendable {
         _ = service.shutDown()
     }
 
-    func client(timeout: Duration = .seconds(20)) throws -> RootgateClient {
+    func client(timeout: Duration = patience) throws -> RootgateClient {
         try RootgateClient(endpoint, configuration: .init(requestTimeout: timeout))
     }
 }
