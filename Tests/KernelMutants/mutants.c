@@ -33,6 +33,7 @@ extern const rg_sha256_functions
     rg_sha256_mutant_node_padding,
     rg_sha256_mutant_tail,
     rg_sha256_mutant_lanes_swapped,
+    rg_sha256_mutant_second_group,
     rg_sha256_mutant_second_stream,
     rg_sha256_mutant_padding;
 
@@ -72,6 +73,7 @@ static const rg_kernel mutants[] = {
     WIDE(node_padding),
     WIDE(tail),
     WIDE(lanes_swapped),
+    WIDE(second_group),
     NARROW(second_stream),
     WIDE(padding),
 };

@@ -34,8 +34,8 @@
 // Sixteen messages at a time, one in each lane of a vector register.
 // Requires AVX512F, AVX512BW, AVX512DQ and AVX512VL, enabled by the operating system.
 //
-// A last group of fewer than sixteen costs as much as sixteen, because its idle lanes repeat a message. For up to
-// about eight the SHA-NI pair is cheaper.
+// Up to sixteen cost as much as sixteen, because idle lanes repeat a message; for up to about eight the SHA-NI pair is
+// cheaper. Seventeen to thirty-two go through the rounds together and cost a third more than sixteen.
 void rg_sha256_nodes_avx512(const uint8_t *children, uint8_t *digests, size_t count);
 void rg_sha256_messages_avx512(const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count);
 

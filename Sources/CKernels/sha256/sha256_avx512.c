@@ -1,7 +1,8 @@
-// SHA-256 of sixteen messages at a time: word t of all sixteen shares one 512-bit register.
+// SHA-256 of sixteen messages at a time: word t of all sixteen shares one 512-bit register. Where there are more than
+// sixteen, two such groups go through the rounds together, so that one's instructions fill the other's waits.
 //
 // From the bottom up: the functions of FIPS 180-4 on vectors; compression of one block; turning rows of bytes
-// into vectors of words and back; whole messages; the two entry points.
+// into vectors of words and back; nodes; messages.
 #include "sha256.h"
 
 #if defined(__x86_64__)
@@ -9,19 +10,23 @@
 #include "sha256_constants.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are not, or not wholly:
-// the instructions of 128 rounds in line outgrow the cache of decoded instructions, and took a fifth longer.
+// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are so for 8 rounds only,
+// after which every working variable is back in its register. What the processor's cache of decoded instructions
+// doesn't hold, it decodes again, at half the pace: 16 rounds of two groups took a fifth longer in some builds and not
+// in others, 8 take the same in all.
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
 enum {
     LANES = 16,         // messages in a group
+    GROUPS = 2,         // at most, at a time
     BLOCK_BYTES = 64,
     BLOCK_WORDS = 16,
     STATE_WORDS = 8,
@@ -69,15 +74,16 @@ INLINE words small_sigma_1(words x) {
     return rotate_right(x, 17) ^ rotate_right(x, 19) ^ (x >> 10);
 }
 
-// MARK: - FIPS 180-4, 6.2.2: one block
+// MARK: - FIPS 180-4, 6.2.2: one block of each group
 
-// Step 1: the word of round t >= 16, in the place of the word of round t - 16, which no later round needs. So t
-// counts mod 16.
-INLINE words next_word(words schedule[BLOCK_WORDS], int t) {
-    words word = schedule[t & 15] + small_sigma_0(schedule[(t - 15) & 15]) + schedule[(t - 7) & 15]
-        + small_sigma_1(schedule[(t - 2) & 15]);
-    schedule[t & 15] = word;
-    return word;
+// The working variables, or the hash value, of each group; and its message schedule. Functions that take `groups` work
+// on that many, which the compiler must know.
+typedef words group_states[GROUPS][STATE_WORDS];
+typedef words group_schedules[GROUPS][ROUNDS];
+
+// Step 1: W[t] for t >= 16, at `word`, behind those before it.
+INLINE words next_word(words *word) {
+    return *word = word[-16] + small_sigma_0(word[-15]) + word[-7] + small_sigma_1(word[-2]);
 }
 
 // Step 3: round t, where `addend` is W[t] + K[t].
@@ -94,42 +100,62 @@ INLINE void do_round(words v[STATE_WORDS], int t, words addend) {
 }
 
 // Step 4.
-INLINE void add_state(words state[STATE_WORDS], const words v[STATE_WORDS]) {
+INLINE void add_states(int groups, group_states states, group_states v) {
     UNROLLED
-    for (int i = 0; i < STATE_WORDS; i++) state[i] += v[i];
+    for (int g = 0; g < groups; g++) {
+        UNROLLED
+        for (int i = 0; i < STATE_WORDS; i++) states[g][i] += v[g][i];
+    }
 }
 
-// Steps 1 to 4 for one block. The schedule is consumed.
-INLINE void compress(words state[STATE_WORDS], words schedule[BLOCK_WORDS]) {
+// Steps 1 to 4 for one block, whose words are the first sixteen of the schedule. The others are written.
+INLINE void compress(int groups, group_states states, group_schedules schedules) {
     const uint32_t *constants = rg_sha256_round_constants;
-    words v[STATE_WORDS];
-    memcpy(v, state, sizeof v);
-    UNROLLED
-    for (int t = 0; t < BLOCK_WORDS; t++) do_round(v, t, schedule[t] + splat(constants[t]));
+    group_states v;
+    memcpy(v, states, sizeof v[0] * groups);
     ROLLED
-    for (int first = BLOCK_WORDS; first < ROUNDS; first += BLOCK_WORDS) {
+    for (int first = 0; first < BLOCK_WORDS; first += STATE_WORDS) {
         UNROLLED
-        for (int t = 0; t < BLOCK_WORDS; t++) do_round(v, t, next_word(schedule, t) + splat(constants[first + t]));
+        for (int t = 0; t < STATE_WORDS; t++) {
+            UNROLLED
+            for (int g = 0; g < groups; g++) do_round(v[g], t, schedules[g][first + t] + splat(constants[first + t]));
+        }
     }
-    add_state(state, v);
+    ROLLED
+    for (int first = BLOCK_WORDS; first < ROUNDS; first += STATE_WORDS) {
+        UNROLLED
+        for (int t = 0; t < STATE_WORDS; t++) {
+            UNROLLED
+            for (int g = 0; g < groups; g++) {
+                do_round(v[g], t, next_word(&schedules[g][first + t]) + splat(constants[first + t]));
+            }
+        }
+    }
+    add_states(groups, states, v);
 }
 
 // The same for the second block of a node, whose schedule is known beforehand.
-INLINE void compress_node_padding(words state[STATE_WORDS]) {
+INLINE void compress_node_padding(int groups, group_states states) {
     const uint32_t *addends = rg_sha256_node_padding;
-    words v[STATE_WORDS];
-    memcpy(v, state, sizeof v);
+    group_states v;
+    memcpy(v, states, sizeof v[0] * groups);
     ROLLED
-    for (int first = 0; first < ROUNDS; first += BLOCK_WORDS) {
+    for (int first = 0; first < ROUNDS; first += STATE_WORDS) {
         UNROLLED
-        for (int t = 0; t < BLOCK_WORDS; t++) do_round(v, t, splat(addends[first + t]));
+        for (int t = 0; t < STATE_WORDS; t++) {
+            UNROLLED
+            for (int g = 0; g < groups; g++) do_round(v[g], t, splat(addends[first + t]));
+        }
     }
-    add_state(state, v);
+    add_states(groups, states, v);
 }
 
-INLINE void start(words state[STATE_WORDS]) {
+INLINE void start(int groups, group_states states) {
     UNROLLED
-    for (int i = 0; i < STATE_WORDS; i++) state[i] = splat(rg_sha256_initial_state[i]);
+    for (int g = 0; g < groups; g++) {
+        UNROLLED
+        for (int i = 0; i < STATE_WORDS; i++) states[g][i] = splat(rg_sha256_initial_state[i]);
+    }
 }
 
 // MARK: - Rows of bytes and vectors of words
@@ -161,7 +187,7 @@ INLINE void transpose_lanes(__m512i *a, __m512i *b, __m512i *c, __m512i *d) {
 }
 
 // From rows (the block of message i, as bytes, in rows[i]) to the first sixteen words of the schedule.
-INLINE void schedule_of_rows(words schedule[BLOCK_WORDS], __m512i rows[LANES]) {
+INLINE void schedule_of_rows(words schedule[ROUNDS], __m512i rows[LANES]) {
     UNROLLED
     for (int i = 0; i < LANES; i++) rows[i] = swap_bytes(rows[i]);
     UNROLLED
@@ -200,115 +226,128 @@ INLINE void store_digests(const words state[STATE_WORDS], uint8_t *digests) {
     }
 }
 
-// MARK: - Whole messages, one in each lane
+INLINE size_t smaller(size_t x, size_t y) {
+    return x < y ? x : y;
+}
 
-// Sixteen messages that all have the same length. In a group of fewer, the idle lanes repeat the last one.
-typedef struct {
-    const uint8_t *messages[LANES];
-} message_group;
+// The digests of all groups to where the first `count` belong: 32 bytes each at `digests`.
+INLINE void store_first_digests(int groups, group_states states, uint8_t *digests, size_t count) {
+    uint8_t padded[GROUPS * LANES * DIGEST_BYTES];
+    const bool full = count == (size_t)groups * LANES;
+    uint8_t *destination = full ? digests : padded;
+    for (int g = 0; g < groups; g++) store_digests(states[g], destination + g * LANES * DIGEST_BYTES);
+    if (!full) memcpy(digests, padded, DIGEST_BYTES * count);
+}
+
+// MARK: - Nodes: 64 bytes each, one after the other
+
+// `count` of them, more than the groups but the last hold. Idle lanes repeat the last one.
+INLINE void hash_nodes(int groups, const uint8_t *children, uint8_t *digests, size_t count) {
+    group_states states;
+    group_schedules schedules;
+    start(groups, states);
+    for (int g = 0; g < groups; g++) {
+        __m512i rows[LANES];
+        UNROLLED
+        for (size_t i = 0; i < LANES; i++) {
+            rows[i] = _mm512_loadu_si512(children + BLOCK_BYTES * smaller(g * LANES + i, count - 1));
+        }
+        schedule_of_rows(schedules[g], rows);
+    }
+    compress(groups, states, schedules);
+    compress_node_padding(groups, states);
+    store_first_digests(groups, states, digests, count);
+}
+
+static __attribute__((noinline)) void hash_nodes_of_one(const uint8_t *children, uint8_t *digests, size_t count) {
+    hash_nodes(1, children, digests, count);
+}
+
+static __attribute__((noinline)) void hash_nodes_of_two(const uint8_t *children, uint8_t *digests, size_t count) {
+    hash_nodes(2, children, digests, count);
+}
+
+void rg_sha256_nodes_avx512(const uint8_t *children, uint8_t *digests, size_t count) {
+    for (size_t done = 0; done < count; done += GROUPS * LANES) {
+        const size_t live = smaller(count - done, GROUPS * LANES);
+        (live > LANES ? hash_nodes_of_two : hash_nodes_of_one)(
+            children + BLOCK_BYTES * done, digests + DIGEST_BYTES * done, live);
+    }
+}
+
+// MARK: - Messages of any one length, each at its own address
 
 // A whole block of each message, 64 bytes from `offset`.
-INLINE void load_block(words schedule[BLOCK_WORDS], const message_group *group, size_t offset) {
+INLINE void load_block(words schedule[ROUNDS], const uint8_t *const *messages, size_t offset) {
     __m512i rows[LANES];
     UNROLLED
-    for (int i = 0; i < LANES; i++) rows[i] = _mm512_loadu_si512(group->messages[i] + offset);
+    for (int i = 0; i < LANES; i++) rows[i] = _mm512_loadu_si512(messages[i] + offset);
     schedule_of_rows(schedule, rows);
 }
 
 // The last `rest` < 64 bytes of each message, from `offset`, then the bit 1 and zeros (FIPS 180-4, 5.1.1).
 // The length is left to the caller.
-INLINE void load_partial_block(words schedule[BLOCK_WORDS], const message_group *group, size_t offset, size_t rest) {
+INLINE void load_partial_block(words schedule[ROUNDS], const uint8_t *const *messages, size_t offset, size_t rest) {
     const __mmask64 present = ((__mmask64)1 << rest) - 1;
     const __m512i padding = _mm512_maskz_set1_epi8((__mmask64)1 << rest, (char)0x80);
     __m512i rows[LANES];
     // A masked load touches no byte whose bit is 0, even where the memory ends.
     UNROLLED
-    for (int i = 0; i < LANES; i++) {
-        rows[i] = _mm512_mask_loadu_epi8(padding, present, group->messages[i] + offset);
-    }
+    for (int i = 0; i < LANES; i++) rows[i] = _mm512_mask_loadu_epi8(padding, present, messages[i] + offset);
     schedule_of_rows(schedule, rows);
 }
 
 // The length in bits, in the last two words of the last block (FIPS 180-4, 5.1.1).
-INLINE void set_length(words schedule[BLOCK_WORDS], size_t length) {
+INLINE void set_length(words schedule[ROUNDS], size_t length) {
     const uint64_t bits = (uint64_t)length * 8;
     schedule[14] = splat((uint32_t)(bits >> 32));
     schedule[15] = splat((uint32_t)bits);
 }
 
-// `compress` as one copy, for all the blocks of messages of any length.
-static __attribute__((noinline)) void compress_block(words state[STATE_WORDS], words schedule[BLOCK_WORDS]) {
-    compress(state, schedule);
-}
-
-// Sixteen nodes: 64 bytes each. 512 bytes at `digests`.
-static __attribute__((noinline)) void hash_nodes(const message_group *group, uint8_t *digests) {
-    words state[STATE_WORDS], schedule[BLOCK_WORDS];
-    start(state);
-    load_block(schedule, group, 0);
-    compress(state, schedule);
-    compress_node_padding(state);
-    store_digests(state, digests);
-}
-
-// Sixteen messages of `length` bytes. 512 bytes at `digests`.
-static void hash_messages(const message_group *group, size_t length, uint8_t *digests) {
-    words state[STATE_WORDS], schedule[BLOCK_WORDS];
-    start(state);
+// `count` messages, more than the groups but the last hold. Idle lanes repeat the last one.
+INLINE void hash_messages(
+    int groups, const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
+    static const uint8_t empty;
+    const uint8_t *lanes[GROUPS * LANES];
+    for (size_t i = 0; i < (size_t)groups * LANES; i++) lanes[i] = length == 0 ? &empty : messages[smaller(i, count - 1)];
+    group_states states;
+    group_schedules schedules;
+    start(groups, states);
     const size_t rest = length % BLOCK_BYTES, whole = length - rest;
-    for (size_t offset = 0; offset < whole; offset += BLOCK_BYTES) {
-        load_block(schedule, group, offset);
-        compress_block(state, schedule);
-    }
-    load_partial_block(schedule, group, whole, rest);
-    if (rest >= LENGTH_OFFSET) {
-        // The length does not fit behind the bit 1, and takes a block of its own.
-        compress_block(state, schedule);
-        memset(schedule, 0, sizeof schedule);
-    }
-    set_length(schedule, length);
-    compress_block(state, schedule);
-    store_digests(state, digests);
-}
-
-// Digests of the first `count` <= 16 messages of the group.
-INLINE void hash_group(const message_group *group, size_t length, uint8_t *digests, size_t count) {
-    uint8_t padded[LANES * DIGEST_BYTES];
-    uint8_t *destination = count == LANES ? digests : padded;
-    if (length == BLOCK_BYTES) {
-        hash_nodes(group, destination);
-    } else {
-        hash_messages(group, length, destination);
-    }
-    if (count < LANES) memcpy(digests, padded, DIGEST_BYTES * count);
-}
-
-INLINE size_t smaller(size_t x, size_t y) {
-    return x < y ? x : y;
-}
-
-// MARK: - Entry points
-
-void rg_sha256_nodes_avx512(const uint8_t *children, uint8_t *digests, size_t count) {
-    for (size_t done = 0; done < count; done += LANES) {
-        const size_t live = smaller(count - done, LANES);
-        message_group group;
-        for (size_t i = 0; i < LANES; i++) {
-            group.messages[i] = children + BLOCK_BYTES * (done + smaller(i, live - 1));
+    const size_t blocks = length / BLOCK_BYTES + (rest < LENGTH_OFFSET ? 1 : 2);
+    for (size_t block = 0; block < blocks; block++) {
+        const size_t offset = block * BLOCK_BYTES;
+        for (int g = 0; g < groups; g++) {
+            if (offset < whole) {
+                load_block(schedules[g], lanes + g * LANES, offset);
+            } else if (offset == whole) {
+                load_partial_block(schedules[g], lanes + g * LANES, offset, rest);
+            } else {
+                // The length did not fit behind the bit 1, and has a block of its own.
+                memset(schedules[g], 0, BLOCK_WORDS * sizeof(words));
+            }
+            if (block == blocks - 1) set_length(schedules[g], length);
         }
-        hash_group(&group, BLOCK_BYTES, digests + DIGEST_BYTES * done, live);
+        compress(groups, states, schedules);
     }
+    store_first_digests(groups, states, digests, count);
+}
+
+static __attribute__((noinline)) void hash_messages_of_one(
+    const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
+    hash_messages(1, messages, length, digests, count);
+}
+
+static __attribute__((noinline)) void hash_messages_of_two(
+    const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
+    hash_messages(2, messages, length, digests, count);
 }
 
 void rg_sha256_messages_avx512(const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
-    static const uint8_t empty;
-    for (size_t done = 0; done < count; done += LANES) {
-        const size_t live = smaller(count - done, LANES);
-        message_group group;
-        for (size_t i = 0; i < LANES; i++) {
-            group.messages[i] = length == 0 ? &empty : messages[done + smaller(i, live - 1)];
-        }
-        hash_group(&group, length, digests + DIGEST_BYTES * done, live);
+    for (size_t done = 0; done < count; done += GROUPS * LANES) {
+        const size_t live = smaller(count - done, GROUPS * LANES);
+        (live > LANES ? hash_messages_of_two : hash_messages_of_one)(
+            messages + done, length, digests + DIGEST_BYTES * done, live);
     }
 }
 
