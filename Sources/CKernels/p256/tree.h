@@ -8,8 +8,11 @@
 typedef struct { int first, count; } Run;
 
 enum {
-    /// Points of one block, at most: a known key's digits and the generator's.
-    TREE_POINTS = 52 + 20,
+    /// The digits of a scalar, in the shapes of known keys and of the generator.
+    KNOWN_KEY_DIGITS = 43,
+    GENERATOR_DIGITS = 20,
+    /// Points of one block, at most.
+    TREE_POINTS = KNOWN_KEY_DIGITS + GENERATOR_DIGITS,
     /// Blocks whose trees are summed together, at most.
     TREE_BLOCKS = 128 / BLOCK,
 };

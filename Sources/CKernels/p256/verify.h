@@ -26,9 +26,9 @@ static const Shape NEW_KEY = {5, 52, 52};
 /// A known key: 11 subtables of 32 points, 18 doublings. Chosen by measurement, in ns a signature with 256 and
 /// with 4,096 keys: width 6 in 4 columns (22 KB) 1,140 and 1,200, width 5 in 4 (13 KB) 1,250 and 1,340, width 6 in
 /// 6 (16 KB) 1,260 and 1,290, width 7 in 5 (32 KB) 1,150 and 1,330.
-static const Shape KNOWN_KEY = {6, 43, 4};
+static const Shape KNOWN_KEY = {6, KNOWN_KEY_DIGITS, 4};
 /// The generator: 20 subtables of 4,096 points, no doublings.
-static const Shape GENERATOR = {13, 20, 1};
+static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
 
 /// No lane.
 static const __mmask8 NONE[GROUPS];
@@ -56,7 +56,7 @@ typedef struct {
     lanes inverse[BLOCKS_MAX * GROUPS][LIMBS], scratch[BLOCKS_MAX * GROUPS][LIMBS];
     Tree tree;
     /// The generator's rows that are wanted next.
-    uint64_t rows[TREE_BLOCKS * BLOCK * 20];
+    uint64_t rows[TREE_BLOCKS * BLOCK * GENERATOR_DIGITS];
 } Workspace;
 
 STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
@@ -353,6 +353,7 @@ UNIT void multiply_key(
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
+        // 51 steps a block: half a row for every lane each makes all 20, and some to spare.
         ask(wanted, BLOCK / 2);
     }
 }
@@ -421,6 +422,7 @@ static void verify(
         begin_chain(&block->chain, &block->key);
         for (int k = 1; k < CHAIN; k++) {
             extend_chain(&block->chain, k - 1, k);
+            // 15 steps a block, so two rows for every lane are more than its 20.
             ask(&wanted, 2 * BLOCK);
         }
         Digits z;
@@ -435,7 +437,7 @@ static void verify(
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
         if (by_tree) {
-            static const Run generator_run = {0, 20};
+            static const Run generator_run = {0, GENERATOR_DIGITS};
             for (int b = 0; b < some; b++)
                 load_leaves(
                     &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
