@@ -18,6 +18,11 @@ final class BucketDirectory: @unchecked Sendable {
         var bound: UInt64
         /// The value's address in the low 48 bits, its size in the high 16.
         var place: UInt64
+
+        var bytes: UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(
+                start: UnsafeRawPointer(bitPattern: UInt(place & 0xffff_ffff_ffff)), count: Int(place >> 48))
+        }
     }
 
     /// The transaction whose commit made the snapshot.
@@ -81,12 +86,25 @@ final class BucketDirectory: @unchecked Sendable {
     /// The bytes of the first bucket from `first` on whose bound is not below `number`, not touched yet.
     @inline(__always)
     func bucket(_ number: UInt64, from first: Int) -> UnsafeRawBufferPointer? {
+        index(of: number, from: first).map { entries[$0].bytes }
+    }
+
+    @inline(__always)
+    private func index(of number: UInt64, from first: Int) -> Int? {
         var index = first
         while index < count, entries[index].bound < number { index += 1 }
-        guard index < count else { return nil }
-        let place = entries[index].place
-        return UnsafeRawBufferPointer(
-            start: UnsafeRawPointer(bitPattern: UInt(place & 0xffff_ffff_ffff)), count: Int(place >> 48))
+        return index < count ? index : nil
+    }
+
+    /// In a large collaboration's directory: the bucket that a root with this prefix is in, not touched yet, and
+    /// about where in it, as its numbers are spread evenly.
+    @inline(__always)
+    func neighbourhood(of prefix: UInt64) -> (roots: PackedRoots, position: Int)? {
+        guard let index = index(of: prefix, from: Int(starts[start(prefix)])) else { return nil }
+        let roots = PackedRoots(entries[index].bytes)
+        let least = index > 0 ? entries[index - 1].bound : 0
+        let share = Double(prefix &- least) / Double(max(1, entries[index].bound &- least))
+        return (roots, min(Int(share * Double(roots.count)), max(0, roots.count - 1)))
     }
 }
 

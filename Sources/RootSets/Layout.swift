@@ -1,3 +1,4 @@
+import CLMDB
 import Core
 
 // The five databases of the environment. Integers are little-endian unless said otherwise.
@@ -174,27 +175,75 @@ struct PackedRoots {
         return Digest(at: start + index * Digest.byteCount)
     }
 
+    /// Asks for three lines of memory, six roots, around a position.
+    @inline(__always)
+    func prefetch(around position: Int) {
+        guard let start else { return }
+        let middle = start + position * Digest.byteCount
+        lmdb_prefetch(middle)
+        lmdb_prefetch(middle + PackedRoots.lineBytes)
+        if position > 1 { lmdb_prefetch(middle - PackedRoots.lineBytes) }
+    }
+
+    private static let lineBytes = 64
+
+    /// Whether the root at `position` is below `root`, whose prefix is `prefix`.
+    @inline(__always)
+    private func isBelow(_ position: Int, _ root: Digest, _ prefix: UInt64) -> Bool {
+        guard let address = start.map({ $0 + position * Digest.byteCount }) else { return false }
+        let other = UInt64(bigEndian: address.loadUnaligned(as: UInt64.self))
+        return other < prefix || (other == prefix && Digest(at: address) < root)
+    }
+
     /// The position of the first root that is not below `root`.
     func lowerBound(of root: Digest) -> Int {
-        guard let start else { return 0 }
+        lowerBound(of: root, between: 0, and: count)
+    }
+
+    private func lowerBound(of root: Digest, between least: Int, and most: Int) -> Int {
         let prefix = root.prefix
-        var low = 0
-        var high = count
+        var low = least
+        var high = most
         while low < high {
             let middle = (low + high) / 2
-            let address = start + middle * Digest.byteCount
-            let other = UInt64(bigEndian: address.loadUnaligned(as: UInt64.self))
-            if other < prefix || (other == prefix && Digest(at: address) < root) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+            if isBelow(middle, root, prefix) { low = middle + 1 } else { high = middle }
         }
         return low
     }
 
+    /// The same, quicker when it is near `guess`, which may be any position from 0 to `count`: steps away from there,
+    /// each twice as far as the one before.
+    func lowerBound(of root: Digest, near guess: Int) -> Int {
+        let prefix = root.prefix
+        var step = 2
+        var low = guess
+        var high = guess
+        if guess < count, isBelow(guess, root, prefix) {
+            repeat {
+                low = high + 1
+                high = min(high + step, count)
+                step *= 2
+            } while high < count && isBelow(high, root, prefix)
+        } else {
+            while low > 0 {
+                high = low
+                low = max(0, low - step)
+                step *= 2
+                if isBelow(low, root, prefix) { break }
+            }
+        }
+        return lowerBound(of: root, between: low, and: high)
+    }
+
     func contains(_ root: Digest) -> Bool {
-        let position = lowerBound(of: root)
-        return position < count && self[position] == root
+        isAt(lowerBound(of: root), root)
+    }
+
+    func contains(_ root: Digest, near guess: Int) -> Bool {
+        isAt(lowerBound(of: root, near: guess), root)
+    }
+
+    private func isAt(_ position: Int, _ root: Digest) -> Bool {
+        position < count && self[position] == root
     }
 }

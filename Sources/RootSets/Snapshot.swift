@@ -115,6 +115,14 @@ package struct Snapshot: ~Copyable {
         }
     }
 
+    /// Asks for the memory that `contains` will read, where a directory knows it.
+    package func prefetch(_ root: Digest, in collaboration: CollaborationView) {
+        collaboration.directory?._withUnsafeGuaranteedRef { directory in
+            guard let place = directory.neighbourhood(of: root.prefix) else { return }
+            place.roots.prefetch(around: place.position)
+        }
+    }
+
     /// Whether `root` is in the set of `collaboration`, whose identifier's bytes must still be there.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
@@ -122,8 +130,7 @@ package struct Snapshot: ~Copyable {
         guard collaboration.isLarge else { return collaboration.roots.contains(root) }
         if let directory = collaboration.directory {
             return directory._withUnsafeGuaranteedRef { directory in
-                let first = directory.prefetchEntry(root.prefix)
-                return directory.bucket(root.prefix, from: first).map { PackedRoots($0).contains(root) } ?? false
+                directory.neighbourhood(of: root.prefix).map { $0.roots.contains(root, near: $0.position) } ?? false
             }
         }
         let key = BucketKeyBuffer(collaboration.identifier, bound: root.prefix)

@@ -309,6 +309,9 @@ package final class BatchVerifier {
         _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) throws(ServiceError) {
         var kept = 0
+        for position in selection {
+            if let view = views[position] { snapshot.prefetch(roots[position], in: view) }
+        }
         for index in 0..<survivorCount {
             let position = survivors[index]
             if let view = views[position], try snapshot.contains(roots[position], in: view) {
