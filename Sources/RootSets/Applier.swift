@@ -165,28 +165,35 @@ struct Applier {
     private func packedBucket(
         atOrAfter hash: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        try packedBucket(from: hash, [MDB_SET_RANGE])
+    }
+
+    /// The packed bucket before the one with this bound, borrowed until the next write.
+    private func packedBucket(
+        before bound: UInt64
+    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
+        try packedBucket(from: bound, [MDB_SET, MDB_PREV])
+    }
+
+    /// Where these moves of a cursor lead, of which the first starts at `hash`; `nil` when one leads nowhere.
+    private func packedBucket(
+        from hash: UInt64, _ moves: [MDB_cursor_op]
+    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
         try transaction.withCursor(environment.packed) { cursor throws(StorageFailure) in
             var hash = hash
             var key = MDB_val()
             var value = MDB_val()
             let code = withUnsafeMutableBytes(of: &hash) { bytes in
                 key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
-                return mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
+                return moves.reduce(MDB_SUCCESS) { $0 == MDB_SUCCESS ? mdb_cursor_get(cursor, &key, &value, $1) : $0 }
             }
-            return try found(code, key, value)
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading a bucket")
+            guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+                throw .damaged("a bucket's key is damaged")
+            }
+            return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
         }
-    }
-
-    /// The bucket that a cursor came to.
-    private func found(
-        _ code: CInt, _ key: MDB_val, _ value: MDB_val
-    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
-        if code == MDB_NOTFOUND { return nil }
-        try check(code, "reading a bucket")
-        guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
-            throw .damaged("a bucket's key is damaged")
-        }
-        return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
     }
 
     private func putPacked(bound: UInt64, _ value: [UInt8]) throws(StorageFailure) {
@@ -198,17 +205,18 @@ struct Applier {
     /// Writes the record of `identifier` in place of the one that is there, if any; `nil` removes it.
     private func put(_ record: [UInt8]?, of identifier: CollaborationIdentifier) throws(StorageFailure) {
         let hash = hash(of: identifier)
-        let entry = record.map { (tag: UInt32(truncatingIfNeeded: hash), bytes: $0) }
+        let added = record.map { PackedBucket.value(ofRecord: $0, tag: UInt32(truncatingIfNeeded: hash)) }
         guard let (bound, bucket) = try packedBucket(atOrAfter: hash) else {
-            let empty: [UInt8] = [0, 0, 0, 0]
-            let value = try empty.withRawBytes { empty throws(StorageFailure) in
-                try PackedBucket(empty).rebuilt(0..<0, with: entry, at: 0, replacing: false)
-            }
-            return try putPacked(bound: .max, value)
+            if let added { try putPacked(bound: .max, added) }
+            return
         }
         let present = try find(identifier, hash, in: bucket)
         let place = if let present { present } else { try insertionPlace(of: identifier, hash, in: bucket) }
-        let value = bucket.rebuilt(0..<bucket.count, with: entry, at: place, replacing: present != nil)
+        let before = (bucket, 0..<place)
+        let after = (bucket, (present == nil ? place : place + 1)..<bucket.count)
+        let value = try added?.withRawBytes { added throws(StorageFailure) in
+            PackedBucket.value(of: [before, (try PackedBucket(added), 0..<1), after])
+        } ?? PackedBucket.value(of: [before, after])
         try value.withRawBytes { bytes throws(StorageFailure) in
             let changed = try PackedBucket(bytes)
             if changed.count == 0 {
@@ -235,41 +243,41 @@ struct Applier {
     }
 
     /// Writes a bucket that has outgrown its page: over its own and a neighbour's when that has room, else two
-    /// pages become three. So pages are about five sixths full in the long run, where halves would leave them at
+    /// pages become three. So pages are about four fifths full in the long run, where halves would leave them at
     /// two thirds (Knuth, The Art of Computer Programming, 6.2.4, B*-trees).
     private func spread(_ outgrown: PackedBucket, bound: UInt64) throws(StorageFailure) {
-        var joined: [(value: [UInt8], bounds: [UInt64])] = []
+        var pairs: [(bytes: Int, buckets: [(bound: UInt64, bucket: PackedBucket)])] = []
         if bound < .max, let after = try packedBucket(atOrAfter: bound + 1) {
-            joined.append((outgrown.joined(with: after.bucket), [bound, after.bound]))
+            pairs.append((outgrown.bytes.count + after.bucket.bytes.count, [(bound, outgrown), after]))
         }
         if let before = try packedBucket(before: bound) {
-            joined.append((before.bucket.joined(with: outgrown), [before.bound, bound]))
+            pairs.append((before.bucket.bytes.count + outgrown.bytes.count, [before, (bound, outgrown)]))
         }
-        joined.sort { $0.value.count < $1.value.count }
+        pairs.sort { $0.bytes < $1.bytes }
         // A neighbour that is nearly full would be full again at once.
-        if let emptier = joined.first, emptier.value.count <= 2 * PackedBucket.byteCountMax * 7 / 8,
-            try write(emptier.value, over: emptier.bounds, pages: 2, bytesMax: PackedBucket.byteCountMax)
+        if let emptier = pairs.first, emptier.bytes <= 2 * PackedBucket.byteCountMax * 7 / 8,
+            try write(emptier.buckets, pages: 2, bytesMax: PackedBucket.byteCountMax)
         {
             return
         }
-        if let fuller = joined.last, fuller.value.count <= 3 * PackedBucket.byteCountMax,
-            try write(fuller.value, over: fuller.bounds, pages: 3, bytesMax: PackedBucket.byteCountMax)
+        if let fuller = pairs.last, fuller.bytes <= 3 * PackedBucket.byteCountMax,
+            try write(fuller.buckets, pages: 3, bytesMax: PackedBucket.byteCountMax)
         {
             return
         }
-        let own = Array(outgrown.bytes)
-        if try write(own, over: [bound], pages: 2, bytesMax: .max) { return }
+        if try write([(bound, outgrown)], pages: 2, bytesMax: .max) { return }
         // All hashes are equal: the bucket just grows.
-        try putPacked(bound: bound, own)
+        try putPacked(bound: bound, Array(outgrown.bytes))
     }
 
-    /// Writes the records of a bucket's `value` as so many buckets of about the same number of bytes, in place of
-    /// those with the given bounds. False, and nothing is written, when one would have more than `bytesMax` bytes,
-    /// or equal hashes leave no place for a bound.
+    /// Writes the records of neighbouring buckets as so many buckets of about the same number of bytes, in place of
+    /// them. False, and nothing is written, when one would have more than `bytesMax` bytes, or equal hashes leave no
+    /// place for a bound.
     private func write(
-        _ value: [UInt8], over bounds: [UInt64], pages: Int, bytesMax: Int
+        _ buckets: [(bound: UInt64, bucket: PackedBucket)], pages: Int, bytesMax: Int
     ) throws(StorageFailure) -> Bool {
-        try value.withRawBytes { bytes throws(StorageFailure) in
+        try PackedBucket.value(of: buckets.map { ($0.bucket, 0..<$0.bucket.count) }).withRawBytes {
+            bytes throws(StorageFailure) in
             let all = try PackedBucket(bytes)
             var hashes: [UInt64] = []
             for index in 0..<all.count { hashes.append(environment.nameHash.hash(try all.record(index).identifier)) }
@@ -281,32 +289,15 @@ struct Applier {
                 edges.append(cut)
             }
             edges.append(all.count)
-            let pieces = zip(edges, edges.dropFirst()).map { all.rebuilt($0..<$1, with: nil, at: $0, replacing: false) }
+            let pieces = zip(edges, edges.dropFirst()).map { PackedBucket.value(of: [(all, $0..<$1)]) }
             guard pieces.allSatisfy({ $0.count <= bytesMax }) else { return false }
             // Every piece but the last takes the bound of its last record.
-            for bound in bounds.dropLast() {
+            for (bound, _) in buckets.dropLast() {
                 try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
             }
-            let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + bounds.suffix(1)
+            let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + buckets.suffix(1).map(\.bound)
             for (end, piece) in zip(ends, pieces) { try putPacked(bound: end, piece) }
             return true
-        }
-    }
-
-    /// The last packed bucket whose bound is below `bound`, which is a bucket's; borrowed until the next write.
-    private func packedBucket(
-        before bound: UInt64
-    ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
-        try transaction.withCursor(environment.packed) { cursor throws(StorageFailure) in
-            var bound = bound
-            var key = MDB_val()
-            var value = MDB_val()
-            var code = withUnsafeMutableBytes(of: &bound) { bytes in
-                key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
-                return mdb_cursor_get(cursor, &key, &value, MDB_SET)
-            }
-            if code == MDB_SUCCESS { code = mdb_cursor_get(cursor, &key, &value, MDB_PREV) }
-            return try found(code, key, value)
         }
     }
 

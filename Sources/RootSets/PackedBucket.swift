@@ -111,65 +111,40 @@ struct PackedBucket {
         return nil
     }
 
-    /// A bucket of the records `kept` of this one, with `record` (tag and bytes) put before the record at
-    /// `place`, which may be `kept.upperBound`; the record at `place` is left out when `replacing`.
-    func rebuilt(
-        _ kept: Range<Int>, with record: (tag: UInt32, bytes: [UInt8])?, at place: Int, replacing: Bool
-    ) -> [UInt8] {
-        let after = replacing ? place + 1 : place
-        let pieces = [kept.lowerBound..<place, after..<kept.upperBound]
-        let total = pieces[0].count + pieces[1].count + (record == nil ? 0 : 1)
-        let recordsStart = PackedBucket.headerBytes + total * PackedBucket.directoryBytes
-        let keptBytes = pieces.reduce(0) { $0 + start($1.upperBound) - start($1.lowerBound) }
+    /// Records of a bucket that stand one after the other.
+    typealias Run = (bucket: PackedBucket, records: Range<Int>)
+
+    /// The value of a bucket of these records, in this order.
+    static func value(of runs: [Run]) -> [UInt8] {
+        let count = runs.reduce(0) { $0 + $1.records.count }
+        let recordsStart = headerBytes + count * directoryBytes
+        let recordBytes = runs.map { $0.bucket.start($0.records.lowerBound)..<$0.bucket.start($0.records.upperBound) }
         var value: [UInt8] = []
-        value.reserveCapacity(recordsStart + keptBytes + (record?.bytes.count ?? 0))
+        value.reserveCapacity(recordBytes.reduce(recordsStart) { $0 + $1.count })
         func append(_ number: some FixedWidthInteger) {
             withUnsafeBytes(of: number.littleEndian) { value.append(contentsOf: $0) }
         }
-        append(UInt16(total))
+        append(UInt16(count))
         append(UInt16(0))
-        for index in pieces[0] { append(tag(index)) }
-        if let record { append(record.tag) }
-        for index in pieces[1] { append(tag(index)) }
+        for run in runs {
+            for index in run.records { append(run.bucket.tag(index)) }
+        }
         var offset = recordsStart
-        for index in pieces[0] {
-            append(UInt16(offset))
-            offset += start(index + 1) - start(index)
+        for run in runs {
+            for index in run.records {
+                append(UInt16(truncatingIfNeeded: offset))
+                offset += run.bucket.start(index + 1) - run.bucket.start(index)
+            }
         }
-        if let record {
-            append(UInt16(offset))
-            offset += record.bytes.count
-        }
-        for index in pieces[1] {
-            append(UInt16(offset))
-            offset += start(index + 1) - start(index)
-        }
-        value.append(contentsOf: bytes[start(pieces[0].lowerBound)..<start(pieces[0].upperBound)])
-        if let record { value.append(contentsOf: record.bytes) }
-        value.append(contentsOf: bytes[start(pieces[1].lowerBound)..<start(pieces[1].upperBound)])
+        for (run, bytes) in zip(runs, recordBytes) { value.append(contentsOf: run.bucket.bytes[bytes]) }
         return value
     }
 
-    /// The value of a bucket of the records of this one and then those of `other`.
-    func joined(with other: PackedBucket) -> [UInt8] {
-        let total = count + other.count
-        var value: [UInt8] = []
-        value.reserveCapacity(bytes.count + other.bytes.count)
-        func append(_ number: some FixedWidthInteger) {
-            withUnsafeBytes(of: number.littleEndian) { value.append(contentsOf: $0) }
-        }
-        append(UInt16(total))
-        append(UInt16(0))
-        for index in 0..<count { append(tag(index)) }
-        for index in 0..<other.count { append(other.tag(index)) }
-        var offset = PackedBucket.headerBytes + total * PackedBucket.directoryBytes
-        for bucket in [self, other] {
-            for index in 0..<bucket.count {
-                append(UInt16(truncatingIfNeeded: offset))
-                offset += bucket.start(index + 1) - bucket.start(index)
-            }
-        }
-        for bucket in [self, other] { value.append(contentsOf: bucket.bytes[bucket.start(0)...]) }
-        return value
+    /// The value of a bucket of one record.
+    static func value(ofRecord record: [UInt8], tag: UInt32) -> [UInt8] {
+        var value: [UInt8] = [1, 0, 0, 0]
+        withUnsafeBytes(of: tag.littleEndian) { value.append(contentsOf: $0) }
+        value += [UInt8(headerBytes + directoryBytes), 0]
+        return value + record
     }
 }
