@@ -131,11 +131,11 @@ final class ProofBench {
     func restart(workers: Int? = nil, hasKernels: Bool? = nil, knownPercent: Int? = nil) throws {
         self.workers = workers ?? self.workers
         self.hasKernels = hasKernels ?? self.hasKernels
+        let share = knownPercent ?? mix.knownPercent
         mix = DeviceMix(known: mix.known, knownPercent: 100)
         _ = service.shutDown()
         service = nil
         service = try ProofBench.service(in: directory, workers: self.workers, hasKernels: self.hasKernels)
-        let share = knownPercent ?? mix.knownPercent
         if share > 0 {
             // One pass after the other, so that each key has been granted four proofs, one by one.
             for _ in 0..<4 { _ = try drive(.batches, proofs: mix.known) }
