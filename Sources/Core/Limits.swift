@@ -86,6 +86,14 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Bytes of a record's key, with the sequence of those that have one, and of its value.
+    public static let recordKeyBytesMax = 500
+    public static let recordValueBytesMax = 64 << 10
+    /// Records, and ranges of removed ones, in one edit.
+    public static let recordsPerEditMax = 4096
+    public static let rangesPerEditMax = 64
+    /// Records in one page of a listing.
+    public static let recordsPerPageMax = 4096
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20

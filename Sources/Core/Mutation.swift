@@ -9,13 +9,16 @@ public enum Change: Hashable, Sendable {
     case addRoots(CollaborationIdentifier, [Digest])
     /// Takes root hashes out of a collaboration's set; those not there don't matter.
     case removeRoots(CollaborationIdentifier, [Digest])
+    /// Several changes at once; not for clients to send, but in the change log.
+    case edit(Edit)
 
-    /// The collaboration that is changed.
-    public var collaboration: CollaborationIdentifier {
+    /// The collaboration that is changed; `nil` for an edit of records alone.
+    public var collaboration: CollaborationIdentifier? {
         switch self {
         case .createCollaboration(let collaboration, _), .dropCollaboration(let collaboration),
             .addRoots(let collaboration, _), .removeRoots(let collaboration, _):
             collaboration
+        case .edit(let edit): edit.collaboration
         }
     }
 }

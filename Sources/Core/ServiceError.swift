@@ -20,6 +20,7 @@ public struct ServiceError: Error, Sendable {
         case collaborationExists = 20
         case mutationConflict = 21
         case changesTrimmed = 22
+        case staleEdit = 23
 
         // The service's state: try again later, or call its operator.
         case busy = 32
@@ -52,6 +53,7 @@ public struct ServiceError: Error, Sendable {
             case .collaborationExists: "collaboration-exists"
             case .mutationConflict: "mutation-conflict"
             case .changesTrimmed: "changes-trimmed"
+            case .staleEdit: "stale-edit"
             case .busy: "busy"
             case .shuttingDown: "shutting-down"
             case .challengesExhausted: "challenges-exhausted"

@@ -7,8 +7,8 @@ import Core
 /// the same log, without clock or randomness. What can be refused is refused
 /// before anything is written, so a refusal leaves the transaction usable.
 struct Applier {
-    private let transaction: WriteTransaction
-    private let environment: StorageEnvironment
+    let transaction: WriteTransaction
+    let environment: StorageEnvironment
     private var totals: Totals
     private var key: [UInt8] = []
     private var value: [UInt8] = []
@@ -43,10 +43,7 @@ struct Applier {
         switch mutation.change {
         case .createCollaboration(let identifier, let policy):
             if let present = try set(of: identifier) {
-                guard present.policy == policy else {
-                    return .failure(
-                        ServiceError(.collaborationExists, "\(identifier) exists already with another policy"))
-                }
+                guard present.policy == policy else { return .failure(Applier.exists(identifier)) }
                 changed = 0
             } else {
                 guard spaceLeft else { return .failure(Applier.noSpace) }
@@ -56,11 +53,7 @@ struct Applier {
             }
         case .dropCollaboration(let identifier):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
-            if present.roots == nil { try dropBuckets(of: identifier) }
-            try put(nil, of: identifier)
-            totals.collaborations -= 1
-            totals.roots -= UInt64(present.rootCount)
-            changed = 1
+            changed = try drop(identifier, present)
         case .addRoots(let identifier, let roots):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             guard spaceLeft else { return .failure(Applier.noSpace) }
@@ -70,9 +63,58 @@ struct Applier {
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             changed = try edit(identifier, present, roots.sorted(), adding: false)
             totals.roots -= changed
+        case .edit(let edit):
+            if let refusal = try refusal(of: edit) { return .failure(refusal) }
+            guard spaceLeft || !edit.needsSpace else { return .failure(Applier.noSpace) }
+            switch try applySets(of: edit) {
+            case .success(let count): changed = count
+            case .failure(let refusal): return .failure(refusal)
+            }
+            try writeRecords(of: edit, sequence: totals.sequence + 1)
         }
         try log(mutation, changed: changed)
         return .success(MutationReceipt(sequence: totals.sequence, changed: changed, isRepeat: false))
+    }
+
+    /// Applies what an edit does to its collaboration and the collaboration's set; returns how many collaborations and
+    /// root hashes came or went. A refusal has written nothing.
+    private mutating func applySets(of edit: Edit) throws(StorageFailure) -> Result<UInt64, ServiceError> {
+        guard let identifier = edit.collaboration else { return .success(0) }
+        var changed: UInt64 = 0
+        var present = try set(of: identifier)
+        if let policy = edit.creation {
+            if let present, present.policy != policy { return .failure(Applier.exists(identifier)) }
+            if present == nil {
+                try put(PackedRecord.encode(identifier, policy, rootCount: 0, roots: []), of: identifier)
+                totals.collaborations += 1
+                changed += 1
+            }
+        } else if present == nil {
+            return .failure(unknown(identifier))
+        }
+        for (roots, isAdding) in [(edit.removedRoots, false), (edit.addedRoots, true)] where !roots.isEmpty {
+            present = try set(of: identifier)
+            guard let set = present else { throw .damaged("a collaboration is gone while it is edited") }
+            let count = try self.edit(identifier, set, roots.sorted(), adding: isAdding)
+            totals.roots = isAdding ? totals.roots + count : totals.roots - count
+            changed += count
+        }
+        if edit.dropsCollaboration, let last = try set(of: identifier) {
+            changed += try drop(identifier, last)
+        }
+        return .success(changed)
+    }
+
+    private mutating func drop(_ identifier: CollaborationIdentifier, _ present: CopiedSet) throws(StorageFailure) -> UInt64 {
+        if present.roots == nil { try dropBuckets(of: identifier) }
+        try put(nil, of: identifier)
+        totals.collaborations -= 1
+        totals.roots -= UInt64(present.rootCount)
+        return 1
+    }
+
+    private static func exists(_ identifier: CollaborationIdentifier) -> ServiceError {
+        ServiceError(.collaborationExists, "\(identifier) exists already with another policy")
     }
 
     /// Drops the oldest records while the log is larger than `bytes`, but never the last one, and no more

@@ -83,6 +83,7 @@ final class CommitQueue: Sendable {
         switch mutation.change {
         case .addRoots(_, let roots), .removeRoots(_, let roots): 256 + roots.count * Digest.byteCount
         case .createCollaboration, .dropCollaboration: 256
+        case .edit(let edit): 256 + edit.weight
         }
     }
 

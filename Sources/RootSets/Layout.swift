@@ -1,7 +1,7 @@
 import CLMDB
 import Core
 
-// The five databases of the environment. Integers are little-endian unless said otherwise.
+// The six databases of the environment. Integers are little-endian unless said otherwise.
 //
 // `packed`: every collaboration's record: its policy, how many roots it has and, while they are few, the
 //   roots. Records of neighbouring hashes (`NameHash`) share a bucket of one page, so that one look-up with
@@ -22,6 +22,7 @@ import Core
 //   (identifier 00 prefix) is the bucket that a root with that prefix is in.
 //
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
+// `records`: what layers above the gate keep; see `Records.swift`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
 // `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`.
 
@@ -91,6 +92,7 @@ struct LogRecord {
         static let drop: UInt8 = 2
         static let add: UInt8 = 3
         static let remove: UInt8 = 4
+        static let edit: UInt8 = 5
     }
 
     /// Replaces the contents of `bytes` with the record of `mutation`.
@@ -109,8 +111,9 @@ struct LogRecord {
             (kind, roots, number) = (Kind.add, added, UInt32(added.count))
         case .removeRoots(_, let removed):
             (kind, roots, number) = (Kind.remove, removed, UInt32(removed.count))
+        case .edit: kind = Kind.edit
         }
-        let name = mutation.change.collaboration.utf8
+        let name = mutation.change.collaboration?.utf8 ?? []
         withUnsafeBytes(of: mutation.identifier.value.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(kind)
         bytes.append(UInt8(name.count))
@@ -120,6 +123,7 @@ struct LogRecord {
         withUnsafeBytes(of: changed.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: name)
         roots.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        if case .edit(let edit) = mutation.change { edit.append(to: &bytes) }
     }
 
     static func changed(in value: UnsafeRawBufferPointer) throws(StorageFailure) -> UInt64 {
@@ -133,7 +137,18 @@ struct LogRecord {
         let identifier = UInt128(littleEndian: value.loadUnaligned(fromByteOffset: 0, as: UInt128.self))
         let nameEnd = headerBytes + Int(value[17])
         let number = UInt32(littleEndian: value.loadUnaligned(fromByteOffset: 20, as: UInt32.self))
-        guard nameEnd <= value.count,
+        guard nameEnd <= value.count else { throw damage }
+        if value[16] == Kind.edit {
+            let name = UnsafeRawBufferPointer(rebasing: value[headerBytes..<nameEnd])
+            let collaboration = CollaborationIdentifier(utf8: name)
+            guard name.isEmpty || collaboration != nil,
+                let edit = Edit(UnsafeRawBufferPointer(rebasing: value[nameEnd...]), collaboration: collaboration)
+            else { throw damage }
+            return LoggedMutation(
+                sequence: sequence, changed: changed,
+                mutation: Mutation(identifier: MutationIdentifier(identifier), .edit(edit)))
+        }
+        guard
             let collaboration = CollaborationIdentifier(utf8: UnsafeRawBufferPointer(rebasing: value[headerBytes..<nameEnd]))
         else { throw damage }
         var roots: [Digest] = []

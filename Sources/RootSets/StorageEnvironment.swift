@@ -13,6 +13,7 @@ final class StorageEnvironment: @unchecked Sendable {
     let large: MDB_dbi
     let log: MDB_dbi
     let mutations: MDB_dbi
+    let records: MDB_dbi
     let meta: MDB_dbi
     let nameHash: NameHash
     let directories = BucketDirectories()
@@ -47,14 +48,14 @@ final class StorageEnvironment: @unchecked Sendable {
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             do throws(StorageFailure) {
                 try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
-                try check(mdb_env_set_maxdbs(environment, 5), "setting the number of databases")
+                try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 // NOTLS: read transactions are pooled and move between threads.
                 try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), "opening \(directory)")
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
-                (packed, large, log, mutations, meta, nameHash) = try StorageEnvironment.openDatabases(in: environment)
+                (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(in: environment)
             } catch {
                 mdb_env_close(environment)
                 throw error
@@ -98,7 +99,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     private static func openDatabases(
         in environment: OpaquePointer
-    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
+    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
         let transaction = try WriteTransaction(environment)
         func open(_ name: String, flags: CInt = 0) throws(StorageFailure) -> MDB_dbi {
             var database: MDB_dbi = 0
@@ -107,6 +108,7 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         let (packed, large) = (try open("packed", flags: MDB_INTEGERKEY), try open("large"))
         let (log, mutations, meta) = (try open("log"), try open("mutations"), try open("meta"))
+        let records = try open("records")
         let formatKey = Array("format".utf8)
         if let value = try transaction.get(meta, formatKey) {
             let found = value.count == 4 ? UInt32(littleEndian: value.loadUnaligned(as: UInt32.self)) : 0
@@ -125,7 +127,7 @@ final class StorageEnvironment: @unchecked Sendable {
             throw .damaged("the hash key is damaged")
         }
         try transaction.commit()
-        return (packed, large, log, mutations, meta, nameHash)
+        return (packed, large, log, mutations, records, meta, nameHash)
     }
 
     /// Pages that hold something as of the last commit, and their bytes.

@@ -142,6 +142,9 @@ public final class RootgateClient: Sendable {
         if case .addRoots(_, let roots) = mutation.change {
             try checkLimit(roots.count, Limits.rootsPerRequestMax, "root hashes")
         }
+        if case .edit = mutation.change {
+            throw ServiceError(.malformedRequest, "edits are made by the service itself and can't be sent")
+        }
         if case .removeRoots(_, let roots) = mutation.change {
             try checkLimit(roots.count, Limits.rootsPerRequestMax, "root hashes")
         }

@@ -238,8 +238,8 @@ package enum Answer {
     }
 
     /// A page of the change log: count (4), more (1), zero (3), each: sequence (8), changed (8), mutation
-    /// identifier (16), operation (2), policy (1), zero (1), window in seconds or number of roots (4),
-    /// length (1), collaboration identifier, root hashes.
+    /// identifier (16), operation (2), policy (1), zero (1), window in seconds, number of roots or bytes of an edit
+    /// (4), length (1), collaboration identifier, root hashes or edit.
     package static func append(changes: [LoggedMutation], hasMore: Bool, to bytes: inout [UInt8]) {
         bytes.appendInteger(UInt32(changes.count))
         bytes.append(hasMore ? 1 : 0)
@@ -248,10 +248,14 @@ package enum Answer {
             var policy: UInt8 = 0
             var number: UInt32 = 0
             var roots: [Digest] = []
+            var editBytes: [UInt8] = []
             switch change.mutation.change {
             case .createCollaboration(_, let chosen): (policy, number) = chosen.code
             case .dropCollaboration: break
             case .addRoots(_, let listed), .removeRoots(_, let listed): (roots, number) = (listed, UInt32(listed.count))
+            case .edit(let edit):
+                edit.append(to: &editBytes)
+                number = UInt32(editBytes.count)
             }
             bytes.appendInteger(change.sequence)
             bytes.appendInteger(change.changed)
@@ -260,8 +264,9 @@ package enum Answer {
             bytes.append(policy)
             bytes.append(0)
             bytes.appendInteger(number)
-            bytes.appendShortBytes(change.mutation.change.collaboration.utf8)
+            bytes.appendShortBytes(change.mutation.change.collaboration?.utf8 ?? [])
             bytes.appendDigests(roots)
+            bytes.append(contentsOf: editBytes)
         }
     }
 
@@ -286,8 +291,18 @@ package enum Answer {
         guard let sequence: UInt64 = reader.integer(), let changed: UInt64 = reader.integer(),
             let identifier: UInt128 = reader.integer(), let code: UInt16 = reader.integer(),
             let policyKind = reader.byte(), reader.byte() != nil, let number: UInt32 = reader.integer(),
-            let name = reader.shortBytes(), let collaboration = CollaborationIdentifier(utf8: name)
+            let name = reader.shortBytes()
         else { return nil }
+        let named = CollaborationIdentifier(utf8: name)
+        if Operation(rawValue: code) == .edit {
+            guard name.isEmpty || named != nil, let body = reader.bytes(Int(number)),
+                let edit = Edit(body, collaboration: named)
+            else { return nil }
+            return LoggedMutation(
+                sequence: sequence, changed: changed,
+                mutation: Mutation(identifier: MutationIdentifier(identifier), .edit(edit)))
+        }
+        guard let collaboration = named else { return nil }
         let change: Change
         switch Operation(rawValue: code) {
         case .createCollaboration:

@@ -25,6 +25,8 @@ package enum Operation: UInt16, CaseIterable, Sendable {
     case createCollaboration = 0x30
     case dropCollaboration = 0x31
     case listCollaborations = 0x32
+    /// Only in the change log.
+    case edit = 0x33
     case statistics = 0x40
     case readChanges = 0x41
 }

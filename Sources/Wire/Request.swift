@@ -102,6 +102,9 @@ package enum Request: Sendable {
             guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw short }
             try checkPage(Int(limit), Limits.changesPerPageMax)
             return .readChanges(after: sequence, limit: Int(limit))
+        case .edit:
+            throw ServiceError(
+                .unknownOperation, detail: UInt32(operation.rawValue), "edits are in the change log, but can't be sent")
         case .verify, .verifyInclusion:
             throw ServiceError(.internalFault, "proofs are read elsewhere")
         }
@@ -145,6 +148,7 @@ package enum Request: Sendable {
             case .dropCollaboration: .dropCollaboration
             case .addRoots: .addRoots
             case .removeRoots: .removeRoots
+            case .edit: .edit
             }
         case .testRoots: .testRoots
         case .listRoots: .listRoots
@@ -167,7 +171,7 @@ package enum Request: Sendable {
         case .verify: preconditionFailure("proofs are written by ProofBatch.append")
         case .mutate(let mutation):
             bytes.appendInteger(mutation.identifier.value)
-            bytes.appendShortBytes(mutation.change.collaboration.utf8)
+            bytes.appendShortBytes(mutation.change.collaboration?.utf8 ?? [])
             switch mutation.change {
             case .createCollaboration(_, let policy):
                 bytes.append(policy.code.kind)
@@ -176,6 +180,7 @@ package enum Request: Sendable {
             case .addRoots(_, let roots), .removeRoots(_, let roots):
                 bytes.appendInteger(UInt32(roots.count))
                 bytes.appendDigests(roots)
+            case .edit: preconditionFailure("edits are not sent")
             }
         case .testRoots(let collaboration, let roots):
             bytes.appendShortBytes(collaboration.utf8)

@@ -27,30 +27,58 @@ private struct Steps {
     }
 
     /// `growth`: how likely an add is, from 0 to 1, against a removal.
-    mutating func next(growth: Double) -> Mutation {
+    /// `records`: those that there are, so that some edits expect the right version.
+    mutating func next(growth: Double, _ records: [[UInt8]: StoredRecord] = [:]) -> Mutation {
         if !past.isEmpty, Int.random(in: 0..<12, using: &random) == 0 {
             let old = past[Int.random(in: past.indices, using: &random)]
             // Every third one has other content than the first time.
             guard Int.random(in: 0..<3, using: &random) == 0 else { return old }
-            return Mutation(identifier: old.identifier, change(growth: growth))
+            return Mutation(identifier: old.identifier, change(growth: growth, records))
         }
         let identifier = UInt128(random.next()) << 64 | UInt128(random.next())
-        let mutation = Mutation(identifier: MutationIdentifier(identifier), change(growth: growth))
+        let mutation = Mutation(identifier: MutationIdentifier(identifier), change(growth: growth, records))
         past.append(mutation)
         return mutation
     }
 
-    private mutating func change(growth: Double) -> Change {
+    private mutating func change(growth: Double, _ records: [[UInt8]: StoredRecord]) -> Change {
         let name = names[Int.random(in: names.indices, using: &random)]
         switch Int.random(in: 0..<60, using: &random) {
         case 0..<8:
             let policies: [ProofPolicy] = [.challenge, .challenge, .challenge, .deviceNonce(windowSeconds: 60)]
             return .createCollaboration(name, policies[Int.random(in: 0..<4, using: &random)])
         case 8: return .dropCollaboration(name)
+        case 9..<24: return .edit(edit(of: Int.random(in: 0..<4, using: &random) == 0 ? nil : name, records))
         default:
             let roots = someRoots()
             return Double.random(in: 0..<1, using: &random) < growth ? .addRoots(name, roots) : .removeRoots(name, roots)
         }
+    }
+
+    private mutating func edit(of name: CollaborationIdentifier?, _ records: [[UInt8]: StoredRecord]) -> Edit {
+        let keys = ["a", "a\0", "ab", "b", "b\u{7f}", String(repeating: "k", count: 500)].map { Array($0.utf8) }
+        var edit = Edit(name)
+        if name != nil {
+            edit.creation = Bool.random(using: &random) ? .challenge : nil
+            edit.dropsCollaboration = Int.random(in: 0..<20, using: &random) == 0
+            edit.addedRoots = someRoots()
+            edit.removedRoots = someRoots()
+        }
+        if Int.random(in: 0..<8, using: &random) == 0 {
+            edit.removedRanges = [RecordRange(keys.randomElement(using: &random) ?? [], keys.randomElement(using: &random) ?? [])]
+        }
+        for key in keys where Int.random(in: 0..<4, using: &random) == 0 {
+            let right: RecordEdit.Expectation = records[key].map { .version($0.version) } ?? .absent
+            let wrong: [RecordEdit.Expectation] = [.anything, .absent, .present, .version(3)]
+            edit.records.append(
+                RecordEdit(
+                    key, value: Int.random(in: 0..<4, using: &random) == 0 ? nil : random.bytes(Int.random(in: 0..<90, using: &random)),
+                    expecting: Int.random(in: 0..<4, using: &random) == 0 ? wrong.randomElement(using: &random) ?? right : right))
+        }
+        if Bool.random(using: &random) {
+            edit.records.append(RecordEdit(Array("log".utf8), isSequenced: true, value: random.bytes(5)))
+        }
+        return edit
     }
 
     /// A few roots from anywhere, or a run of neighbours, or a large part; repeats are likely.
@@ -76,7 +104,7 @@ struct ModelTests {
         for step in 0..<count {
             let context = "seed \(runSeed), step \(step)"
             let growth = step % 300 < 170 ? 0.8 : 0.1
-            let mutation = steps.next(growth: growth)
+            let mutation = steps.next(growth: growth, model.records)
             let expected = model.apply(mutation)
             #expect(try storage.sets.outcome(of: mutation) == expected, "\(context)")
             largest = max(largest, model.entries.values.map(\.roots.count).max() ?? 0)

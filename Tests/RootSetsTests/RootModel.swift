@@ -12,6 +12,7 @@ struct RootModel {
     }
 
     private(set) var entries: [CollaborationIdentifier: Entry] = [:]
+    private(set) var records: [[UInt8]: StoredRecord] = [:]
     private(set) var log: [LoggedMutation] = []
     private var applied: [MutationIdentifier: LoggedMutation] = [:]
 
@@ -20,7 +21,8 @@ struct RootModel {
             guard first.mutation == mutation else { return .failure(.mutationConflict) }
             return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
         }
-        let name = mutation.change.collaboration
+        if case .edit(let edit) = mutation.change { return apply(edit, of: mutation) }
+        guard let name = mutation.change.collaboration else { return .failure(.internalFault) }
         var changed = 1
         switch mutation.change {
         case .createCollaboration(_, let policy):
@@ -40,7 +42,48 @@ struct RootModel {
             guard let before = entries[name] else { return .failure(.unknownCollaboration) }
             entries[name]?.roots.subtract(roots)
             changed = before.roots.count - (entries[name]?.roots.count ?? 0)
+        case .edit: break
         }
+        return logged(mutation, changed)
+    }
+
+    private mutating func apply(_ edit: Edit, of mutation: Mutation) -> Outcome {
+        for record in edit.records {
+            let present = records[record.key]
+            switch record.expectation {
+            case .anything: break
+            case .absent: if present != nil { return .failure(.staleEdit) }
+            case .present: if present == nil { return .failure(.staleEdit) }
+            case .version(let version): if present?.version != version { return .failure(.staleEdit) }
+            }
+        }
+        var changed = 0
+        if let name = edit.collaboration {
+            if let policy = edit.creation {
+                if let present = entries[name], present.policy != policy { return .failure(.collaborationExists) }
+                if entries[name] == nil { (entries[name], changed) = (Entry(policy: policy), 1) }
+            }
+            guard let before = entries[name]?.roots else { return .failure(.unknownCollaboration) }
+            let left = before.subtracting(edit.removedRoots)
+            let after = left.union(edit.addedRoots)
+            entries[name]?.roots = after
+            changed += before.count - left.count + after.count - left.count
+            if edit.dropsCollaboration { (entries[name], changed) = (nil, changed + 1) }
+        }
+        let sequence = UInt64(log.count + 1)
+        for range in edit.removedRanges {
+            records = records.filter { key, _ in
+                key.lexicographicallyPrecedes(range.start) || !key.lexicographicallyPrecedes(range.end)
+            }
+        }
+        for record in edit.records {
+            let key = record.isSequenced ? record.key + withUnsafeBytes(of: sequence.bigEndian) { Array($0) } : record.key
+            records[key] = record.value.map { StoredRecord(key: key, version: sequence, value: $0) }
+        }
+        return logged(mutation, changed)
+    }
+
+    private mutating func logged(_ mutation: Mutation, _ changed: Int) -> Outcome {
         let record = LoggedMutation(sequence: UInt64(log.count + 1), changed: UInt64(changed), mutation: mutation)
         log.append(record)
         applied[mutation.identifier] = record
@@ -138,6 +181,22 @@ func expectSame(
     #expect(try sets.allCollaborations(pages: 1000) == listed, "the order does not depend on the pages; \(context)")
     let listedNames = listed.map(\.identifier).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     #expect(listedNames == names, "\(context)")
+    let records = model.records.values.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    try sets.read { snapshot throws(ServiceError) in
+        let all = RecordRange([0], [0xff])
+        let isSame = try snapshot.records(in: all, limit: .max).items == records
+        #expect(isSame, "\(context): records")
+        let last = try snapshot.records(in: all, limit: 3, isDescending: true)
+        #expect(last.items == records.suffix(3).reversed() && last.hasMore == (records.count > 3), "\(context)")
+        if let middle = records.dropFirst(records.count / 2).first {
+            #expect(try snapshot.record(middle.key) == middle, "\(context)")
+            #expect(try snapshot.record(middle.key + [0]) == nil, "\(context)")
+            let before = try snapshot.records(in: RecordRange([0], middle.key), limit: 2, isDescending: true).items
+            #expect(before == records.filter { $0.key.lexicographicallyPrecedes(middle.key) }.suffix(2).reversed(), "\(context)")
+            let behind = try snapshot.records(in: RecordRange(middle.key, [0xff]), limit: 2).items
+            #expect(behind == Array(records.dropFirst(records.count / 2).prefix(2)), "\(context)")
+        }
+    }
     for summary in listed {
         let entry = try #require(model.entries[summary.identifier])
         #expect(summary.policy == entry.policy, "\(context)")

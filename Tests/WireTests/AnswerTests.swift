@@ -20,6 +20,15 @@ struct AnswerTests {
                 roots.withUnsafeBufferPointer { VerdictList.append(verdicts, roots: $0, to: &bytes) }
             }
         }
+        var edit = Edit(name)
+        edit.creation = .deviceNonce(windowSeconds: 9)
+        edit.dropsCollaboration = true
+        (edit.addedRoots, edit.removedRoots) = (roots, roots.reversed())
+        edit.removedRanges = [RecordRange([1], [2, 3])]
+        edit.records = [
+            RecordEdit([5], isSequenced: true, value: [], expecting: .absent), RecordEdit([6, 7], value: nil),
+            RecordEdit([8], value: [9], expecting: .version(.max)), RecordEdit([8], value: [9], expecting: .present),
+        ]
         let changes = [
             LoggedMutation(
                 sequence: 1, changed: 1,
@@ -35,6 +44,8 @@ struct AnswerTests {
             LoggedMutation(
                 sequence: .max, changed: .max,
                 mutation: Mutation(identifier: MutationIdentifier(10), .dropCollaboration(other))),
+            LoggedMutation(sequence: 5, changed: 2, mutation: Mutation(identifier: MutationIdentifier(11), .edit(edit))),
+            LoggedMutation(sequence: 6, changed: 0, mutation: Mutation(identifier: MutationIdentifier(12), .edit(Edit()))),
         ]
         return [
             (

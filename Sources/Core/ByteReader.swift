@@ -1,5 +1,3 @@
-package import Core
-
 /// Reads little-endian fields from borrowed bytes. Every read is checked
 /// against the end and returns `nil` beyond it; nothing is copied.
 package struct ByteReader {

@@ -1,0 +1,144 @@
+import CLMDB
+package import Core
+
+// `records`: what layers above the gate keep. Key: the layer's own, in the order of its bytes. Value: the sequence of
+// the mutation that wrote it (8), then the layer's bytes.
+
+extension Applier {
+    /// Why an edit's records can't be written as things stand; `nil` when they can.
+    func refusal(of edit: Edit) throws(StorageFailure) -> ServiceError? {
+        guard edit.records.count <= Limits.recordsPerEditMax, edit.removedRanges.count <= Limits.rangesPerEditMax else {
+            return ServiceError(.limitExceeded, detail: UInt32(Limits.recordsPerEditMax), "an edit has too many records")
+        }
+        for record in edit.records {
+            let keyBytes = record.key.count + (record.isSequenced ? 8 : 0)
+            guard keyBytes > 0, keyBytes <= Limits.recordKeyBytesMax,
+                record.value.map({ $0.count <= Limits.recordValueBytesMax }) ?? true
+            else {
+                return ServiceError(.limitExceeded, detail: UInt32(Limits.recordValueBytesMax), "a record is too long")
+            }
+            guard record.expectation != .anything else { continue }
+            let present = try recordVersion(at: record.key)
+            let isAsExpected = switch record.expectation {
+            case .anything: true
+            case .absent: present == nil
+            case .present: present != nil
+            case .version(let version): present == version
+            }
+            guard isAsExpected else {
+                return ServiceError(.staleEdit, "a record has changed since it was read: read it again")
+            }
+        }
+        return nil
+    }
+
+    /// Removes and writes an edit's records. `sequence`: that of the edit.
+    func writeRecords(of edit: Edit, sequence: UInt64) throws(StorageFailure) {
+        for range in edit.removedRanges { try removeRecords(range) }
+        for record in edit.records {
+            let key = record.isSequenced ? record.key + bigEndianBytes(sequence) : record.key
+            if let value = record.value {
+                try transaction.put(
+                    environment.records, key, withUnsafeBytes(of: sequence.littleEndian) { Array($0) } + value)
+            } else {
+                try transaction.delete(environment.records, key)
+            }
+        }
+    }
+
+    private func recordVersion(at key: [UInt8]) throws(StorageFailure) -> UInt64? {
+        guard let value = try transaction.get(environment.records, key) else { return nil }
+        guard value.count >= 8 else { throw .damaged("a record is damaged") }
+        return UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+    }
+
+    private func removeRecords(_ range: RecordRange) throws(StorageFailure) {
+        try transaction.withCursor(environment.records) { cursor throws(StorageFailure) in
+            while true {
+                var found = MDB_val()
+                var value = MDB_val()
+                let code = withMDBValue(range.start) { wanted in
+                    found = wanted.pointee
+                    return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
+                }
+                if code == MDB_NOTFOUND { return }
+                try check(code, "removing records")
+                let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
+                guard key.lexicographicallyPrecedes(range.end) else { return }
+                try check(mdb_cursor_del(cursor, 0), "removing records")
+            }
+        }
+    }
+}
+
+extension Snapshot {
+    /// The record at `key`, copied; `nil` when there is none.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func record(_ key: [UInt8]) throws(ServiceError) -> StoredRecord? {
+        do throws(StorageFailure) {
+            var value = MDB_val()
+            let code = withMDBValue(key) { key in mdb_get(transaction.handle, environment.records, key, &value) }
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading a record")
+            return try stored(key, value)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// Up to `limit` records of a range, copied; from its end backwards when `isDescending`.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func records(
+        in range: RecordRange, limit: Int, isDescending: Bool = false
+    ) throws(ServiceError) -> Page<StoredRecord> {
+        do throws(StorageFailure) {
+            return try walk(range, limit, isDescending)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    private func walk(
+        _ range: RecordRange, _ limit: Int, _ isDescending: Bool
+    ) throws(StorageFailure) -> Page<StoredRecord> {
+        var page = Page<StoredRecord>(items: [], hasMore: false)
+        var cursor: OpaquePointer?
+        try check(mdb_cursor_open(transaction.handle, environment.records, &cursor), "reading records")
+        guard let cursor else { return page }
+        defer { mdb_cursor_close(cursor) }
+        var found = MDB_val()
+        var value = MDB_val()
+        var code = withMDBValue(isDescending ? range.end : range.start) { wanted in
+            found = wanted.pointee
+            return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
+        }
+        if isDescending {
+            // The first record that is not before the end, or nothing: the one before it is the range's last.
+            code = code == MDB_NOTFOUND
+                ? mdb_cursor_get(cursor, &found, &value, MDB_LAST) : mdb_cursor_get(cursor, &found, &value, MDB_PREV)
+        }
+        while code == MDB_SUCCESS {
+            let key = Array(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
+            let isInside = isDescending
+                ? !key.lexicographicallyPrecedes(range.start) : key.lexicographicallyPrecedes(range.end)
+            guard isInside else { return page }
+            guard page.items.count < limit else {
+                page.hasMore = true
+                return page
+            }
+            page.items.append(try stored(key, value))
+            code = mdb_cursor_get(cursor, &found, &value, isDescending ? MDB_PREV : MDB_NEXT)
+        }
+        if code != MDB_NOTFOUND { try check(code, "reading records") }
+        return page
+    }
+
+    private func stored(_ key: [UInt8], _ value: MDB_val) throws(StorageFailure) -> StoredRecord {
+        let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
+        return StoredRecord(
+            key: key, version: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), value: Array(bytes[8...]))
+    }
+}

@@ -1,0 +1,90 @@
+import Core
+import RootSets
+import TestSupport
+import Testing
+
+@Suite("Records beside the sets")
+struct RecordsTests {
+    private func code(of edit: Edit, on storage: Storage) throws -> ServiceError.Code? {
+        switch try storage.sets.outcome(of: Mutation(.edit(edit))) {
+        case .success: nil
+        case .failure(let code): code
+        }
+    }
+
+    private func writing(_ records: [RecordEdit]) -> Edit {
+        var edit = Edit()
+        edit.records = records
+        return edit
+    }
+
+    @Test("Keys and values of the largest size are kept, and one byte more is over the limit")
+    func sizes() throws {
+        let storage = try Storage()
+        let key = [UInt8](repeating: 7, count: Limits.recordKeyBytesMax)
+        let value = [UInt8](repeating: 8, count: Limits.recordValueBytesMax)
+        #expect(try code(of: writing([RecordEdit(key, value: value)]), on: storage) == nil)
+        #expect(try code(of: writing([RecordEdit(Array(key.dropLast(8)), isSequenced: true, value: [])]), on: storage) == nil)
+        for refused in [
+            RecordEdit(key + [1], value: []), RecordEdit([1], value: value + [1]), RecordEdit([], value: []),
+            RecordEdit(Array(key.dropLast(7)), isSequenced: true, value: []),
+        ] {
+            #expect(try code(of: writing([RecordEdit([2], value: []), refused]), on: storage) == .limitExceeded)
+        }
+        let kept = try storage.sets.read { snapshot throws(ServiceError) in
+            try snapshot.records(in: RecordRange([0], [255]), limit: 10).items
+        }
+        #expect(kept.map(\.key.count) == [500, 500], "a refused edit left something behind")
+        #expect(kept.contains { $0.key == key && $0.value == value && $0.version == 1 })
+    }
+
+    @Test("An edit with too many records or ranges is over the limit")
+    func counts() throws {
+        let storage = try Storage()
+        let records = (0...Limits.recordsPerEditMax).map { RecordEdit(Array("\($0)".utf8), value: []) }
+        #expect(try code(of: writing(records), on: storage) == .limitExceeded)
+        #expect(try code(of: writing(records.dropLast()), on: storage) == nil)
+        var edit = Edit()
+        edit.removedRanges = .init(repeating: RecordRange([1], [2]), count: Limits.rangesPerEditMax + 1)
+        #expect(try code(of: edit, on: storage) == .limitExceeded)
+        edit.removedRanges.removeLast()
+        #expect(try code(of: edit, on: storage) == nil)
+    }
+
+    @Test("Of two edits that were decided on the same version, the second is stale and changes nothing")
+    func stale() throws {
+        let storage = try Storage()
+        let collaboration = try name("decks")
+        var first = writing([RecordEdit([1], value: [1], expecting: .absent)])
+        first.collaboration = collaboration
+        first.creation = .challenge
+        first.addedRoots = [.zero]
+        #expect(try code(of: first, on: storage) == nil)
+        #expect(try code(of: first, on: storage) == .staleEdit)
+        var second = writing([RecordEdit([2], value: []), RecordEdit([1], value: [2], expecting: .version(2))])
+        second.collaboration = collaboration
+        second.removedRoots = [.zero]
+        #expect(try code(of: second, on: storage) == .staleEdit)
+        #expect(try storage.sets.test([.zero], in: collaboration) == [true])
+        second.records[1].expectation = .version(1)
+        #expect(try code(of: second, on: storage) == nil)
+        #expect(try storage.sets.test([.zero], in: collaboration) == [false])
+    }
+
+    @Test("What the log keeps of an edit is understood whole or not at all")
+    func truncations() throws {
+        var edit = writing([RecordEdit([1, 2], value: [3, 4], expecting: .version(5)), RecordEdit([6], value: nil)])
+        edit.addedRoots = [.zero]
+        edit.removedRanges = [RecordRange([1], [2])]
+        var bytes: [UInt8] = []
+        edit.append(to: &bytes)
+        let whole = bytes.withRawBytes { Edit($0, collaboration: nil) }
+        #expect(whole == edit)
+        for count in 0..<bytes.count {
+            let cut = Array(bytes[..<count]).withRawBytes { Edit($0, collaboration: nil) }
+            #expect(cut == nil, "\(count) bytes")
+        }
+        let longer = (bytes + [0]).withRawBytes { Edit($0, collaboration: nil) }
+        #expect(longer == nil)
+    }
+}
