@@ -57,7 +57,7 @@ extension Applier {
             while true {
                 var found = MDB_val()
                 var value = MDB_val()
-                let code = withMDBValue(range.start) { wanted in
+                let code = withMDBValue(range.firstKey) { wanted in
                     found = wanted.pointee
                     return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
                 }
@@ -71,11 +71,17 @@ extension Applier {
     }
 }
 
+extension RecordRange {
+    /// The first key that may be in it. LMDB has no empty keys, and does not look for one.
+    fileprivate var firstKey: [UInt8] { start.isEmpty ? [0] : start }
+}
+
 extension Snapshot {
     /// The record at `key`, copied; `nil` when there is none.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func record(_ key: [UInt8]) throws(ServiceError) -> StoredRecord? {
+        guard !key.isEmpty else { return nil }
         do throws(StorageFailure) {
             var value = MDB_val()
             let code = withMDBValue(key) { key in mdb_get(transaction.handle, environment.records, key, &value) }
@@ -104,13 +110,14 @@ extension Snapshot {
         _ range: RecordRange, _ limit: Int, _ isDescending: Bool
     ) throws(StorageFailure) -> Page<StoredRecord> {
         var page = Page<StoredRecord>(items: [], hasMore: false)
+        guard !range.end.isEmpty else { return page }
         var cursor: OpaquePointer?
         try check(mdb_cursor_open(transaction.handle, environment.records, &cursor), "reading records")
         guard let cursor else { return page }
         defer { mdb_cursor_close(cursor) }
         var found = MDB_val()
         var value = MDB_val()
-        var code = withMDBValue(isDescending ? range.end : range.start) { wanted in
+        var code = withMDBValue(isDescending ? range.end : range.firstKey) { wanted in
             found = wanted.pointee
             return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
         }

@@ -71,6 +71,27 @@ struct RecordsTests {
         #expect(try storage.sets.test([.zero], in: collaboration) == [false])
     }
 
+    @Test("Empty bounds are before every key")
+    func emptyBounds() throws {
+        let storage = try Storage()
+        let keys: [[UInt8]] = [[0], [0, 0], [9], [255]]
+        #expect(try code(of: writing(keys.map { RecordEdit($0, value: $0) }), on: storage) == nil)
+        func kept(_ range: RecordRange, isDescending: Bool = false) throws -> [[UInt8]] {
+            try storage.sets.read { snapshot throws(ServiceError) in
+                try snapshot.records(in: range, limit: 10, isDescending: isDescending).items.map(\.key)
+            }
+        }
+        #expect(try kept(RecordRange([], [255, 0])) == keys)
+        #expect(try kept(RecordRange([], [255]), isDescending: true) == [[9], [0, 0], [0]])
+        #expect(try kept(RecordRange([], [])) == [])
+        #expect(try kept(RecordRange([1], []), isDescending: true) == [])
+        #expect(try storage.sets.read { snapshot throws(ServiceError) in try snapshot.record([]) } == nil)
+        var edit = Edit()
+        edit.removedRanges = [RecordRange([], []), RecordRange([], [9])]
+        #expect(try code(of: edit, on: storage) == nil)
+        #expect(try kept(RecordRange([], [255, 0])) == [[9], [255]])
+    }
+
     @Test("What the log keeps of an edit is understood whole or not at all")
     func truncations() throws {
         var edit = writing([RecordEdit([1, 2], value: [3, 4], expecting: .version(5)), RecordEdit([6], value: nil)])
