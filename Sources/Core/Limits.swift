@@ -92,8 +92,8 @@ public enum Limits {
     /// Records, and ranges of removed ones, in one edit.
     public static let recordsPerEditMax = 4096
     public static let rangesPerEditMax = 64
-    /// Records in one page of a listing.
-    public static let recordsPerPageMax = 4096
+    /// Bytes of one edit: with a page's other changes before it, it fits into a frame.
+    public static let editBytesMax = 1 << 20
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20

@@ -10,6 +10,10 @@ extension Applier {
         guard edit.records.count <= Limits.recordsPerEditMax, edit.removedRanges.count <= Limits.rangesPerEditMax else {
             return ServiceError(.limitExceeded, detail: UInt32(Limits.recordsPerEditMax), "an edit has too many records")
         }
+        let bounds = edit.removedRanges.flatMap { [$0.start, $0.end] }
+        guard edit.weight <= Limits.editBytesMax, bounds.allSatisfy({ $0.count <= Limits.recordKeyBytesMax }) else {
+            return ServiceError(.limitExceeded, detail: UInt32(Limits.editBytesMax), "an edit is too long")
+        }
         for record in edit.records {
             let keyBytes = record.key.count + (record.isSequenced ? 8 : 0)
             guard keyBytes > 0, keyBytes <= Limits.recordKeyBytesMax,

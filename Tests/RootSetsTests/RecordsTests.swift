@@ -49,6 +49,26 @@ struct RecordsTests {
         #expect(try code(of: edit, on: storage) == .limitExceeded)
         edit.removedRanges.removeLast()
         #expect(try code(of: edit, on: storage) == nil)
+        let longest = [UInt8](repeating: 1, count: Limits.recordKeyBytesMax)
+        edit.removedRanges = [RecordRange(longest, longest)]
+        #expect(try code(of: edit, on: storage) == nil)
+        edit.removedRanges = [RecordRange([1], longest + [1])]
+        #expect(try code(of: edit, on: storage) == .limitExceeded)
+    }
+
+    @Test("An edit of the largest size is kept and can be read from the log; a byte more is over the limit")
+    func bytes() throws {
+        let storage = try Storage()
+        var edit = writing(
+            (0..<15).map { RecordEdit([$0], value: [UInt8](repeating: 5, count: Limits.recordValueBytesMax)) })
+        edit.records.append(RecordEdit([15], value: []))
+        edit.records[15].value = [UInt8](repeating: 6, count: Limits.editBytesMax - edit.weight)
+        #expect(edit.weight == Limits.editBytesMax)
+        #expect(try code(of: edit, on: storage) == nil)
+        let page = try storage.sets.read { snapshot throws(ServiceError) in try snapshot.changes(after: 0, limit: 10) }
+        #expect(page.items.map(\.mutation.change) == [.edit(edit)])
+        edit.records[15].value?.append(6)
+        #expect(try code(of: edit, on: storage) == .limitExceeded)
     }
 
     @Test("Of two edits that were decided on the same version, the second is stale and changes nothing")
