@@ -58,6 +58,8 @@ public struct RecordEdit: Hashable, Sendable {
     /// What stands there from now on; `nil` removes the record.
     public var value: [UInt8]?
     public var expectation: Expectation
+    /// Whether the record stays as it is, and only the expectation counts.
+    public var isCheck = false
 
     public init(
         _ key: [UInt8], isSequenced: Bool = false, value: [UInt8]?, expecting expectation: Expectation = .anything
@@ -66,6 +68,13 @@ public struct RecordEdit: Hashable, Sendable {
         self.isSequenced = isSequenced
         self.value = value
         self.expectation = expectation
+    }
+
+    /// Leaves a record as it is: the edit counts on it.
+    public static func checking(_ key: [UInt8], expecting expectation: Expectation) -> RecordEdit {
+        var record = RecordEdit(key, value: nil, expecting: expectation)
+        record.isCheck = true
+        return record
     }
 }
 
@@ -90,7 +99,7 @@ extension Edit {
     ///     roots added (4)  roots removed (4)  ranges (4)  records (4)  the roots
     ///     each range: length (2), start, length (2), end
     ///     each record: expectation (1: 0 anything, 1 absent, 2 present, 3 version), flags (1: 1 sequenced, 2 has a
-    ///     value), length of the key (2), length of the value (4), version (8, else 0), key, value
+    ///     value, 4 stays as it is), length of the key (2), length of the value (4), version (8, else 0), key, value
     package func append(to bytes: inout [UInt8]) {
         bytes.append((creation == nil ? 0 : 1) | (dropsCollaboration ? 2 : 0))
         bytes.append(creation?.code.kind ?? 0)
@@ -115,7 +124,7 @@ extension Edit {
             case .version(let version): (3, version)
             }
             bytes.append(kind)
-            bytes.append((record.isSequenced ? 1 : 0) | (record.value == nil ? 0 : 2))
+            bytes.append((record.isSequenced ? 1 : 0) | (record.value == nil ? 0 : 2) | (record.isCheck ? 4 : 0))
             bytes.appendInteger(UInt16(record.key.count))
             bytes.appendInteger(UInt32(record.value?.count ?? 0))
             bytes.appendInteger(version)
@@ -163,7 +172,7 @@ extension Edit {
 
 extension RecordEdit {
     fileprivate init?(_ reader: inout ByteReader) {
-        guard let kind = reader.byte(), let flags = reader.byte(), flags <= 3, let keyCount: UInt16 = reader.integer(),
+        guard let kind = reader.byte(), let flags = reader.byte(), flags <= 4, let keyCount: UInt16 = reader.integer(),
             let valueCount: UInt32 = reader.integer(), let version: UInt64 = reader.integer(),
             let key = reader.bytes(Int(keyCount)), let value = reader.bytes(Int(valueCount))
         else { return nil }
@@ -177,5 +186,6 @@ extension RecordEdit {
         }
         self.init(
             Array(key), isSequenced: flags & 1 != 0, value: flags & 2 == 0 ? nil : Array(value), expecting: expectation)
+        isCheck = flags == 4
     }
 }

@@ -100,4 +100,47 @@ public enum Limits {
     /// Mutations, and bytes of mutations, that may wait for the writer; then the service answers busy.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20
+
+    // MARK: The collaboration layer
+
+    /// Bytes of a request's JSON.
+    public static let collaborationRequestBytesMax = 256 << 10
+    /// Bytes of a request's name.
+    public static let requestNameBytesMax = 64
+    /// UTF-8 bytes of a title, a name or another text for people, and of a link.
+    public static let textBytesMax = 512
+    public static let linkBytesMax = 2048
+    /// Groups of share options, and options in all of them.
+    public static let optionGroupsMax = 16
+    public static let optionsMax = 64
+    /// Participants added or removed by one request, and in one page.
+    public static let participantsPerRequestMax = 512
+    public static let participantsPerPageMax = 256
+    /// Events posted together, and notices after which a page of a feed ends.
+    public static let noticesPerPostMax = 64
+    public static let noticesPerPageMax = 256
+    /// Collaborations whose notices make an account's feed.
+    public static let linksPerAccountMax = 4096
+    /// How long an answer may wait for news, and requests of one connection that may wait so.
+    public static let followMillisecondsMax = 60_000
+    public static let followsPerConnectionMax = 1024
+    /// Requests of all connections that may wait for news.
+    public static let followsMax = 65_536
+    /// Shelves that one share is put on, items in one page of a shelf, conversations of one item that are looked at,
+    /// and attributions of one that are told.
+    public static let recipientsPerShareMax = 256
+    public static let highlightsPerPageMax = 64
+    public static let conversationsPerItemMax = 256
+    public static let attributionsPerItemMax = 8
+    /// What the details of a collaboration show at most.
+    public static let detailParticipantsMax = 100
+    public static let detailNoticesMax = 20
+    public static let customItemsMax = 32
+    /// Invitations and shares in one page.
+    public static let invitationsPerPageMax = 256
+    public static let sharesPerPageMax = 256
+    /// Grants in one check.
+    public static let grantsPerCheckMax = 4096
+    /// How often a request is decided again because what it was decided on has changed.
+    public static let decisionsPerRequestMax = 16
 }

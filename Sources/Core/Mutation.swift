@@ -21,6 +21,12 @@ public enum Change: Hashable, Sendable {
         case .edit(let edit): edit.collaboration
         }
     }
+
+    /// Whether it is an edit. Edits are decided anew each time that their request comes, so that a repeated one is
+    /// known by its identifier alone.
+    package var isEdit: Bool {
+        if case .edit = self { true } else { false }
+    }
 }
 
 /// One change and the identifier that makes retrying it harmless.

@@ -32,6 +32,18 @@ public struct ServiceError: Error, Sendable {
         case storageInUse = 51
         case internalFault = 64
 
+        // The collaboration layer: the connection goes on.
+        case notPermitted = 80
+        case unknownOption = 81
+        case optionConflict = 82
+        case optionRequired = 83
+        case noLinkBase = 84
+        case unknownParticipant = 85
+        case grantRefused = 86
+        case unknownInvitation = 87
+        case unknownHighlight = 88
+        case behindSequence = 89
+
         // Seen by a client only, never on the wire.
         case connectionLost = 256
         case connectionRefused = 257
@@ -62,6 +74,16 @@ public struct ServiceError: Error, Sendable {
             case .storageDamaged: "storage-damaged"
             case .storageInUse: "storage-in-use"
             case .internalFault: "internal-fault"
+            case .notPermitted: "not-permitted"
+            case .unknownOption: "unknown-option"
+            case .optionConflict: "option-conflict"
+            case .optionRequired: "option-required"
+            case .noLinkBase: "no-link-base"
+            case .unknownParticipant: "unknown-participant"
+            case .grantRefused: "grant-refused"
+            case .unknownInvitation: "unknown-invitation"
+            case .unknownHighlight: "unknown-highlight"
+            case .behindSequence: "behind-sequence"
             case .connectionLost: "connection-lost"
             case .connectionRefused: "connection-refused"
             case .deadlineExceeded: "deadline-exceeded"
@@ -78,7 +100,7 @@ public struct ServiceError: Error, Sendable {
         public var isTransient: Bool {
             switch self {
             case .busy, .shuttingDown, .challengesExhausted, .tooManyConnections, .connectionLost, .connectionRefused,
-                .deadlineExceeded:
+                .deadlineExceeded, .behindSequence:
                 true
             default: false
             }

@@ -1,5 +1,6 @@
 import CLMDB
 package import Core
+import Foundation
 
 // `records`: what layers above the gate keep. Key: the layer's own, in the order of its bytes. Value: the sequence of
 // the mutation that wrote it (8), then the layer's bytes.
@@ -39,7 +40,7 @@ extension Applier {
     /// Removes and writes an edit's records. `sequence`: that of the edit.
     func writeRecords(of edit: Edit, sequence: UInt64) throws(StorageFailure) {
         for range in edit.removedRanges { try removeRecords(range) }
-        for record in edit.records {
+        for record in edit.records where !record.isCheck {
             let key = record.isSequenced ? record.key + bigEndianBytes(sequence) : record.key
             if let value = record.value {
                 try transaction.put(
@@ -97,6 +98,27 @@ extension Snapshot {
         }
     }
 
+    /// Lends the record at `key`, without copying anything: its version and its value. `nil` when there is none.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func withRecord<R>(
+        _ key: UnsafeRawBufferPointer, _ body: (_ version: UInt64, _ value: UnsafeRawBufferPointer) -> R
+    ) throws(ServiceError) -> R? {
+        do throws(StorageFailure) {
+            guard !key.isEmpty else { return nil }
+            var value = MDB_val()
+            let code = withMDBValue(key) { key in mdb_get(transaction.handle, environment.records, key, &value) }
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading a record")
+            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+            guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
+            return body(
+                UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), UnsafeRawBufferPointer(rebasing: bytes[8...]))
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
     /// Up to `limit` records of a range, copied; from its end backwards when `isDescending`.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
@@ -108,6 +130,43 @@ extension Snapshot {
         } catch {
             throw error.asServiceError
         }
+    }
+
+    /// Lends every record of a range, in order, key and value, until `body` returns false; nothing is copied, and
+    /// nothing that is lent may be kept.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func visitRecords(
+        in range: RecordRange, _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+    ) throws(ServiceError) {
+        do throws(StorageFailure) {
+            try visit(range, body)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    private func visit(
+        _ range: RecordRange, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+    ) throws(StorageFailure) {
+        var cursor: OpaquePointer?
+        try check(mdb_cursor_open(transaction.handle, environment.records, &cursor), "reading records")
+        guard let cursor else { return }
+        defer { mdb_cursor_close(cursor) }
+        var found = MDB_val()
+        var value = MDB_val()
+        var code = withMDBValue(range.firstKey) { wanted in
+            found = wanted.pointee
+            return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
+        }
+        while code == MDB_SUCCESS {
+            let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
+            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+            guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
+            guard key.isBelow(range.end), body(key, UnsafeRawBufferPointer(rebasing: bytes[8...])) else { return }
+            code = mdb_cursor_get(cursor, &found, &value, MDB_NEXT)
+        }
+        if code != MDB_NOTFOUND { try check(code, "reading records") }
     }
 
     private func walk(
@@ -151,5 +210,16 @@ extension Snapshot {
         guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
         return StoredRecord(
             key: key, version: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), value: Array(bytes[8...]))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes stand before `other` in the order of keys.
+    fileprivate func isBelow(_ other: [UInt8]) -> Bool {
+        other.withUnsafeBytes { other in
+            guard let ours = baseAddress, let theirs = other.baseAddress else { return count < other.count }
+            let order = memcmp(ours, theirs, Swift.min(count, other.count))
+            return order < 0 || (order == 0 && count < other.count)
+        }
     }
 }

@@ -317,6 +317,17 @@ package struct Snapshot: ~Copyable {
         }
     }
 
+    /// The last mutation that is in this snapshot; 0 before the first.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func lastSequence() throws(ServiceError) -> UInt64 {
+        do throws(StorageFailure) {
+            return try totals().sequence
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
     private func totals() throws(StorageFailure) -> Totals {
         var value = MDB_val()
         let code = withMDBValue(Array("totals".utf8)) { key in

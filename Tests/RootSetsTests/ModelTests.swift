@@ -69,6 +69,10 @@ private struct Steps {
         }
         for key in keys where Int.random(in: 0..<4, using: &random) == 0 {
             let right: RecordEdit.Expectation = records[key].map { .version($0.version) } ?? .absent
+            if Int.random(in: 0..<6, using: &random) == 0 {
+                edit.records.append(.checking(key, expecting: right))
+                continue
+            }
             let wrong: [RecordEdit.Expectation] = [.anything, .absent, .present, .version(3)]
             edit.records.append(
                 RecordEdit(

@@ -91,6 +91,68 @@ struct RecordsTests {
         #expect(try storage.sets.test([.zero], in: collaboration) == [false])
     }
 
+    @Test("A check leaves the record and its version, and makes the edit stale when it does not hold")
+    func checks() throws {
+        let storage = try Storage()
+        #expect(try code(of: writing([RecordEdit([1], value: [5])]), on: storage) == nil)
+        let other = RecordEdit([2], value: [6])
+        #expect(try code(of: writing([.checking([1], expecting: .version(1)), other]), on: storage) == nil)
+        #expect(try code(of: writing([.checking([3], expecting: .absent), other]), on: storage) == nil)
+        for wrong in [RecordEdit.checking([1], expecting: .version(2)), .checking([1], expecting: .absent), .checking([3], expecting: .present)] {
+            #expect(try code(of: writing([wrong, RecordEdit([4], value: [])]), on: storage) == .staleEdit)
+        }
+        let kept = try storage.sets.read { snapshot throws(ServiceError) in
+            try snapshot.records(in: RecordRange([0], [255]), limit: 10).items
+        }
+        #expect(kept == [StoredRecord(key: [1], version: 1, value: [5]), StoredRecord(key: [2], version: 3, value: [6])])
+    }
+
+    @Test("An edit that comes again is known by its identifier, whatever it was decided to be")
+    func repeats() throws {
+        let storage = try Storage()
+        let identifier = MutationIdentifier(5)
+        let first = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [5])])))
+        let second = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [6])])))
+        #expect(try storage.sets.outcome(of: first) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: false)))
+        #expect(try storage.sets.outcome(of: second) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: true)))
+        let name = try #require(CollaborationIdentifier("a"))
+        let other = Mutation(identifier: identifier, .createCollaboration(name, .challenge))
+        #expect(try storage.sets.outcome(of: other) == .failure(.mutationConflict))
+        let value = try storage.sets.read { snapshot throws(ServiceError) in try snapshot.record([1])?.value }
+        #expect(value == [5])
+    }
+
+    @Test("What is lent of records is what is copied of them")
+    func lending() throws {
+        let storage = try Storage()
+        let records = (0..<20).map { RecordEdit([UInt8($0 / 5), UInt8($0)], value: [UInt8](repeating: UInt8($0), count: $0)) }
+        #expect(try code(of: writing(records), on: storage) == nil)
+        for range in [RecordRange([], [9]), RecordRange([1], [2]), RecordRange([1, 6], [1, 6, 0]), RecordRange([2], [1]), RecordRange([3], [])] {
+            let (copied, lent) = try storage.sets.read { snapshot throws(ServiceError) in
+                var lent: [[UInt8]] = []
+                try snapshot.visitRecords(in: range) { key, value in
+                    lent.append(Array(key) + Array(value))
+                    return true
+                }
+                return (try snapshot.records(in: range, limit: 100).items, lent)
+            }
+            #expect(lent == copied.map { $0.key + $0.value })
+        }
+        let (some, version, none) = try storage.sets.read { snapshot throws(ServiceError) in
+            var some = 0
+            try snapshot.visitRecords(in: RecordRange([], [9])) { _, _ in
+                some += 1
+                return some < 7
+            }
+            let version = try [0, 3].withRawBytes { key throws(ServiceError) in
+                try snapshot.withRecord(key) { version, value in Int(version) + value.count }
+            }
+            let none = try [0, 9].withRawBytes { key throws(ServiceError) in try snapshot.withRecord(key) { _, _ in 1 } }
+            return (some, version, none)
+        }
+        #expect((some, version, none) == (7, 4, nil))
+    }
+
     @Test("Empty bounds are before every key")
     func emptyBounds() throws {
         let storage = try Storage()

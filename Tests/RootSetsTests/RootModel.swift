@@ -18,7 +18,7 @@ struct RootModel {
 
     mutating func apply(_ mutation: Mutation) -> Outcome {
         if let first = applied[mutation.identifier] {
-            guard first.mutation == mutation else { return .failure(.mutationConflict) }
+            guard first.mutation == mutation || first.mutation.change.isEdit && mutation.change.isEdit else { return .failure(.mutationConflict) }
             return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
         }
         if case .edit(let edit) = mutation.change { return apply(edit, of: mutation) }
@@ -76,7 +76,7 @@ struct RootModel {
                 key.lexicographicallyPrecedes(range.start) || !key.lexicographicallyPrecedes(range.end)
             }
         }
-        for record in edit.records {
+        for record in edit.records where !record.isCheck {
             let key = record.isSequenced ? record.key + withUnsafeBytes(of: sequence.bigEndian) { Array($0) } : record.key
             records[key] = record.value.map { StoredRecord(key: key, version: sequence, value: $0) }
         }
