@@ -62,10 +62,11 @@ let package = Package(
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
-        layer("Server", ["Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport"]),
+        layer("Collaboration", ["Core"]),
+        layer("Server", ["Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport", "Collaboration"]),
 
         // What talks to it.
-        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport"]),
+        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "Collaboration"]),
         layer("LoadHarness", ["COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport"]),
         program("rootgate", [
             "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport", "Server",
@@ -102,9 +103,10 @@ let package = Package(
         tests(of: "RootSets", ["Core", "Platform"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
+        tests(of: "Collaboration", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
         tests(of: "Server", ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
-        tests(of: "RootgateClient", ["Core", "Identity", "Server", "Transport"]),
+        tests(of: "RootgateClient", ["Core", "Hashing", "Identity", "Server", "Transport"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
         tests(of: "rootgate-bench"),
         tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),

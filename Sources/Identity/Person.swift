@@ -18,19 +18,19 @@ package struct Person: Sendable {
     package func identity(
         in collaboration: CollaborationIdentifier, encoding: KeyEncoding = .uncompressed, paddedTo size: Int = 8,
         random: RandomSource = .system
-    ) throws(ServiceError) -> PersonIdentity {
+    ) throws(ServiceError) -> SimulatedIdentity {
         var keys: [PrivateKey] = []
         for device in devices { keys.append(try device.key(in: collaboration)) }
         let publicKeys = keys.map { encoding.bytes(of: $0) }
         guard let tree = MerkleTree(keys: publicKeys, paddedTo: size, random: random) else {
             throw ServiceError(.internalFault, "a person can't have \(devices.count) devices")
         }
-        return PersonIdentity(keys: keys, publicKeys: publicKeys, tree: tree)
+        return SimulatedIdentity(keys: keys, publicKeys: publicKeys, tree: tree)
     }
 }
 
 /// What a person is in one collaboration: key pairs and the tree over them.
-package struct PersonIdentity: Sendable {
+package struct SimulatedIdentity: Sendable {
     package let keys: [PrivateKey]
     /// As sent, in the order of the devices.
     package let publicKeys: [[UInt8]]

@@ -7,7 +7,7 @@ import Synchronization
 /// Simulated people of one collaboration, and a stranger who is none of them.
 package struct Population: Sendable {
     package let collaboration: CollaborationIdentifier
-    package let people: [PersonIdentity]
+    package let people: [SimulatedIdentity]
     package let stranger: PrivateKey
 
     /// `people` people whose numbers of devices go through `devices`, made on all cores.

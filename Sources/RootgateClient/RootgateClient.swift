@@ -109,6 +109,22 @@ public final class RootgateClient: Sendable {
     private func verify(
         _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool
     ) async throws(ServiceError) -> [AccessDecision] {
+        var body: [UInt8] = []
+        try RootgateClient.appendBatch(requests, isSigned: isSigned, wantsRoots: wantsRoots, to: &body)
+        let answer = try await send(
+            isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
+        let (verdicts, roots) = try answer.withRawBytes { body throws(ServiceError) in try VerdictList.decode(body) }
+        guard verdicts.count == requests.count else { throw malformedAnswer }
+        return verdicts.indices.map { index in
+            let root = wantsRoots && roots[index] != .zero ? roots[index] : nil
+            return AccessDecision(verdict: verdicts[index], rootHash: root)
+        }
+    }
+
+    /// Appends the body of a verify request; collaborations that several proofs name are named once.
+    static func appendBatch(
+        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, to body: inout [UInt8]
+    ) throws(ServiceError) {
         var positions: [CollaborationIdentifier: Int] = [:]
         var collaborations: [CollaborationIdentifier] = []
         var entries: [ProofBatch.Entry] = []
@@ -122,16 +138,7 @@ public final class RootgateClient: Sendable {
                 collaborations.append(request.collaboration)
             }
         }
-        var body: [UInt8] = []
         try ProofBatch.append(entries, of: collaborations, isSigned: isSigned, wantsRoots: wantsRoots, to: &body)
-        let answer = try await send(
-            isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
-        let (verdicts, roots) = try answer.withRawBytes { body throws(ServiceError) in try VerdictList.decode(body) }
-        guard verdicts.count == requests.count else { throw malformedAnswer }
-        return verdicts.indices.map { index in
-            let root = wantsRoots && roots[index] != .zero ? roots[index] : nil
-            return AccessDecision(verdict: verdicts[index], rootHash: root)
-        }
     }
 
     // MARK: Collaborations
@@ -246,10 +253,11 @@ public final class RootgateClient: Sendable {
     }
 
     /// Sends a request, again after a lost connection when that is harmless, and returns its answer's body.
-    private func send(
-        _ operation: Operation, body: [UInt8], isRepeatable: Bool
+    /// `waiting`: how much longer than others the answer may take.
+    func send(
+        _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero
     ) async throws(ServiceError) -> [UInt8] {
-        let deadline = ContinuousClock.now + configuration.requestTimeout
+        let deadline = ContinuousClock.now + configuration.requestTimeout + waiting
         var pause = configuration.reconnectPause
         while true {
             let failure: ServiceError

@@ -76,6 +76,26 @@ final class Ticket: Sendable {
         }
     }
 
+    /// Has the request wait for news, which takes nothing from others. False when the connection has too many.
+    func park() -> Bool {
+        guard session.park() else { return false }
+        admission.release(reservedBytes.exchange(0, ordering: .relaxed))
+        admission.inFlight.subtract(1, ordering: .releasing)
+        return true
+    }
+
+    /// The request is about to be answered.
+    func unpark() {
+        admission.inFlight.add(1, ordering: .relaxed)
+        session.unpark()
+    }
+
+    /// Answers a parked request.
+    func answerParked(_ body: [UInt8]) {
+        unpark()
+        answer { $0.append(contentsOf: body) }
+    }
+
     func fail(_ error: ServiceError) {
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         var bytes: [UInt8] = []

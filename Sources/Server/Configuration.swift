@@ -35,6 +35,13 @@ package struct Configuration: Sendable {
     package var storageBytesMax = 16 << 30
     package var storageReserveBytes = 16 << 20
     package var logRetentionBytes = 32 << 20
+    /// What universal links begin with; without it nothing can be shared.
+    package var linkBase: String?
+    /// How long a grant is valid.
+    package var grantSeconds: UInt64 = 300
+    /// How long notices are kept, and how many posts of a collaboration at least.
+    package var noticeDays: UInt64 = 30
+    package var noticesKept = 1000
 
     package init(dataDirectory: String, workers: Int) {
         self.dataDirectory = dataDirectory

@@ -14,6 +14,7 @@ struct Pipeline: Sendable {
     let pool: WorkerPool
     let admission: Admission
     let statistics: StatisticsSource
+    let collaboration: CollaborationLayer
 
     /// Sees to one request. `frame` is kept only by requests whose proofs stay in it.
     func handle(_ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes, from session: Session) {
@@ -27,6 +28,9 @@ struct Pipeline: Sendable {
             case .issueChallenges(let count): issue(count, ticket)
             case .verify(let batch): try verify(batch, in: frame(), ticket)
             case .mutate(let mutation): gate.rootSets.submit(mutation) { result in ticket.answer(result) }
+            case .collaborate(let call): try collaboration.handle(call, ticket)
+            case .open(let batch, let sequence): try collaboration.open(batch, atLeast: sequence, in: frame(), ticket)
+            case .checkGrants(let batch): try collaboration.check(batch, ticket)
             default: try read(request, ticket)
             }
         } catch {
@@ -87,7 +91,7 @@ struct Pipeline: Sendable {
         case .readChanges(let sequence, let limit):
             let page = try snapshot.changes(after: sequence, limit: limit)
             ticket.answer { Answer.append(changes: page.items, hasMore: page.hasMore, to: &$0) }
-        case .hello, .ping, .issueChallenges, .verify, .mutate:
+        case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants:
             throw ServiceError(.internalFault, "\(request.operation) is not read from a snapshot")
         }
     }
@@ -114,7 +118,7 @@ struct Pipeline: Sendable {
                 .unsupportedVersion, detail: UInt32(protocolVersion), "only version \(protocolVersion) is spoken here")
         }
         let answer = HelloAnswer(
-            version: protocolVersion, features: [.challenges, .deviceNonces, .inclusionOnly, .changeLog],
+            version: protocolVersion, features: [.challenges, .deviceNonces, .inclusionOnly, .changeLog, .collaboration],
             limits: limits, software: "rootgate \(Service.version)")
         ticket.answer { answer.append(to: &$0) }
     }
@@ -144,6 +148,9 @@ extension Request {
         case .testRoots(_, let roots): roots.count
         case .listRoots, .listCollaborations: Limits.pageAnswerBytes
         case .readChanges: 4 * Limits.pageAnswerBytes
+        case .collaborate: Limits.pageAnswerBytes
+        case .open(let batch, _): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
+        case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
         }
     }

@@ -1,6 +1,7 @@
+import Collaboration
 package import Core
 import Dispatch
-import Foundation
+package import Foundation
 import Platform
 import RootSets
 import Signatures
@@ -27,6 +28,7 @@ package final class Service: Sendable {
     private let sockets: Sockets
     private let admission: Admission
     private let statistics: StatisticsSource
+    private let collaboration: CollaborationLayer
     private let configuration: Configuration
     private let hasEnded = Atomic<Bool>(false)
 
@@ -36,6 +38,7 @@ package final class Service: Sendable {
     /// `internalFault` when nothing can be listened on.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
+        wallClock: @escaping @Sendable () -> Date = { Date() },
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ServiceError) {
         self.configuration = configuration
@@ -65,8 +68,12 @@ package final class Service: Sendable {
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         statistics = StatisticsSource(gate, pool, admission, clock)
+        collaboration = CollaborationLayer(
+            gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000, clock: clock,
+            wallClock: wallClock, random: random)
         try sockets.start(
-            serving: Pipeline(gate: gate, pool: pool, admission: admission, statistics: statistics),
+            serving: Pipeline(
+                gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),
             connectionsMax: configuration.connectionsMax, log: log)
     }
 
@@ -87,6 +94,7 @@ package final class Service: Sendable {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return .drained }
         admission.isDraining.store(true, ordering: .relaxed)
         sockets.stopListening()
+        collaboration.close()
         let deadline = ContinuousClock.now + .seconds(Int(configuration.drainSeconds))
         while admission.inFlight.load(ordering: .acquiring) > 0 || sockets.unsentBytes > 0 {
             guard ContinuousClock.now < deadline, !isForced() else { break }
@@ -104,6 +112,14 @@ package final class Service: Sendable {
 }
 
 extension Configuration {
+    fileprivate var collaboration: CollaborationSettings {
+        var settings = CollaborationSettings()
+        settings.linkBase = linkBase
+        settings.noticeSeconds = Double(noticeDays) * 24 * 3600
+        settings.noticeCount = noticesKept
+        return settings
+    }
+
     fileprivate var signatures: SignatureEngine.Configuration {
         var signatures = SignatureEngine.Configuration()
         signatures.usesKernels = usesSignatureKernels

@@ -9,6 +9,8 @@ import Wire
 final class Session: ConnectionHandler {
     private struct State {
         var inFlight = 0
+        /// Requests that wait for news: they hold up nothing.
+        var parked = 0
         var isPaused = false
     }
 
@@ -57,11 +59,14 @@ final class Session: ConnectionHandler {
         connection.close()
     }
 
-    var isBusy: Bool { state.withLock { $0.inFlight > 0 } }
+    var isBusy: Bool { state.withLock { $0.inFlight > 0 || $0.parked > 0 } }
 
     func drained() { resumeIfPossible() }
 
-    func closed() { onClose() }
+    func closed() {
+        onClose()
+        if state.withLock({ $0.parked > 0 }) { pipeline.collaboration.followers.forget(source) }
+    }
 
     private func hasTooMuch() -> Bool {
         let unsent = connection.unsentBytes
@@ -76,6 +81,25 @@ final class Session: ConnectionHandler {
 
     func began() {
         state.withLock { $0.inFlight += 1 }
+    }
+
+    /// A request goes on without being in flight. False when too many do.
+    func park() -> Bool {
+        let isParked = state.withLock { state in
+            guard state.parked < Limits.followsPerConnectionMax else { return false }
+            state.inFlight -= 1
+            state.parked += 1
+            return true
+        }
+        if isParked { resumeIfPossible() }
+        return isParked
+    }
+
+    func unpark() {
+        state.withLock { state in
+            state.inFlight += 1
+            state.parked -= 1
+        }
     }
 
     func answer(_ bytes: [UInt8]) {

@@ -12,6 +12,7 @@ package struct HelloAnswer: Equatable, Sendable {
         package static let deviceNonces = Features(rawValue: 2)
         package static let inclusionOnly = Features(rawValue: 4)
         package static let changeLog = Features(rawValue: 8)
+        package static let collaboration = Features(rawValue: 16)
     }
 
     /// The numbers of the limits; a peer skips those that it does not know.

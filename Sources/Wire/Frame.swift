@@ -29,6 +29,10 @@ package enum Operation: UInt16, CaseIterable, Sendable {
     case edit = 0x33
     case statistics = 0x40
     case readChanges = 0x41
+    /// A request of the collaboration layer, as JSON.
+    case collaborate = 0x80
+    case open = 0x81
+    case checkGrants = 0x82
 }
 
 /// The 16 bytes before every body:

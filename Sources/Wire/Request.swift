@@ -15,6 +15,10 @@ package enum Request: Sendable {
     case listCollaborations(after: CollaborationIdentifier?, limit: Int)
     case statistics
     case readChanges(after: UInt64, limit: Int)
+    case collaborate(CollaborationCall)
+    /// A verify request that gives grants.
+    case open(ProofBatch, atLeast: UInt64)
+    case checkGrants(GrantBatch)
 
     /// Reads the body of a request for `operation`. A `verify` keeps offsets into `body`; all else is copied.
     ///
@@ -26,6 +30,12 @@ package enum Request: Sendable {
         switch operation {
         case .verify: return .verify(try ProofBatch(body, isSigned: true))
         case .verifyInclusion: return .verify(try ProofBatch(body, isSigned: false))
+        case .open:
+            guard body.count >= OpenRequest.headerBytes else { throw malformedRequest("the body is too short") }
+            let proofs = UnsafeRawBufferPointer(rebasing: body[OpenRequest.headerBytes...])
+            return .open(
+                try ProofBatch(proofs, isSigned: true),
+                atLeast: UInt64(littleEndian: body.loadUnaligned(as: UInt64.self)))
         default: break
         }
         var reader = ByteReader(body)
@@ -102,10 +112,14 @@ package enum Request: Sendable {
             guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw short }
             try checkPage(Int(limit), Limits.changesPerPageMax)
             return .readChanges(after: sequence, limit: Int(limit))
+        case .collaborate:
+            return .collaborate(try CollaborationCall(&reader, bodyBytes: bodyBytes))
+        case .checkGrants:
+            return .checkGrants(try GrantBatch(&reader))
         case .edit:
             throw ServiceError(
                 .unknownOperation, detail: UInt32(operation.rawValue), "edits are in the change log, but can't be sent")
-        case .verify, .verifyInclusion:
+        case .verify, .verifyInclusion, .open:
             throw ServiceError(.internalFault, "proofs are read elsewhere")
         }
     }
@@ -156,6 +170,9 @@ package enum Request: Sendable {
         case .listCollaborations: .listCollaborations
         case .statistics: .statistics
         case .readChanges: .readChanges
+        case .collaborate: .collaborate
+        case .open: .open
+        case .checkGrants: .checkGrants
         }
     }
 
@@ -168,7 +185,9 @@ package enum Request: Sendable {
             bytes.appendInteger(UInt16(0))
         case .ping(let content): bytes.append(contentsOf: content)
         case .issueChallenges(let count): bytes.appendInteger(UInt32(count))
-        case .verify: preconditionFailure("proofs are written by ProofBatch.append")
+        case .verify, .open: preconditionFailure("proofs are written by ProofBatch.append")
+        case .checkGrants: preconditionFailure("grants are written by GrantBatch.append")
+        case .collaborate(let call): call.append(to: &bytes)
         case .mutate(let mutation):
             bytes.appendInteger(mutation.identifier.value)
             bytes.appendShortBytes(mutation.change.collaboration?.utf8 ?? [])

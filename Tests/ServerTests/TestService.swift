@@ -37,7 +37,7 @@ final class TestService: Sendable {
 /// A collaboration on a service with one person who has devices.
 struct Door {
     let collaboration: CollaborationIdentifier
-    let person: PersonIdentity
+    let person: SimulatedIdentity
     let client: RootgateClient
 
     init(

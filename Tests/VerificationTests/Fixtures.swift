@@ -69,7 +69,7 @@ final class Fixture: Sendable {
     let time = ManualClock()
     let gate: Gate
     /// By collaboration; each person has three devices and is known.
-    let people: [String: [PersonIdentity]]
+    let people: [String: [SimulatedIdentity]]
     let stranger: PrivateKey
 
     init(
@@ -77,7 +77,7 @@ final class Fixture: Sendable {
     ) throws {
         let random = RandomSource.seeded(runSeed)
         let sets = try RootSets(RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20))
-        var people: [String: [PersonIdentity]] = [:]
+        var people: [String: [SimulatedIdentity]] = [:]
         for (text, policy) in [
             (Fixture.challenged, ProofPolicy.challenge),
             (Fixture.nonced, .deviceNonce(windowSeconds: Fixture.windowSeconds)),

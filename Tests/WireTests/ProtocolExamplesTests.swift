@@ -11,6 +11,7 @@ struct ProtocolExamplesTests {
     private static let names = [
         "error-answer", "hello-request", "hello-answer", "challenges-request", "verify-request", "verify-answer",
         "inclusion-request", "create-request", "add-request", "receipt-answer", "list-request",
+        "collaborate-request",
     ]
 
     private static let verifyProof = SignedIdentityProof(
@@ -41,6 +42,10 @@ struct ProtocolExamplesTests {
         case "add-request":
             let identifier = MutationIdentifier(0x1f1e_1d1c_1b1a_1918_1716_1514_1312_1110)
             return (.mutate(Mutation(identifier: identifier, .addRoots(decks, [digest(0xa7)]))), 6)
+        case "collaborate-request":
+            let identifier = MutationIdentifier(0x2f2e_2d2c_2b2a_2928_2726_2524_2322_2120)
+            let json = Array(#"{"collaboration":"deck"}"#.utf8)
+            return (.collaborate(CollaborationCall(identifier: identifier, name: "stopSharing", json: json)), 8)
         case "list-request": return (.listRoots(decks, after: digest(0xa7), limit: 4096), 7)
         default: return nil
         }

@@ -1,0 +1,41 @@
+public import Foundation
+
+/// Something of the app's own in the collaboration's popover: a title and what the app needs to act on it.
+public struct CustomItem: Hashable, Sendable, Codable {
+    public var identifier: String
+    public var title: String
+    public var subtitle: String?
+    public var url: URL?
+
+    public init(identifier: String, title: String, subtitle: String? = nil, url: URL? = nil) {
+        self.identifier = identifier
+        self.title = title
+        self.subtitle = subtitle
+        self.url = url
+    }
+}
+
+/// What a person may do to a collaboration.
+public enum ManageOperation: String, Hashable, Sendable, Codable, CaseIterable {
+    case changeOptions, addParticipants, removeParticipants, stopSharing
+}
+
+/// What the collaboration button's popover shows. Apple: `SWCollaborationView`.
+public struct CollaborationDetails: Hashable, Sendable, Codable {
+    public let highlight: CollaborationHighlight
+    public let shareOptions: ShareOptions
+    /// The first of them, at most 100.
+    public let participants: [Participant]
+    /// Those who aren't removed.
+    public let participantCount: Int
+    /// The newest first, at most 20.
+    public let recentActivity: [Notice]
+    public let customItems: [CustomItem]
+    /// The title of the button that opens the share options.
+    public let manageButtonTitle: String
+    /// What the viewer may do; everything when no viewer was named.
+    public let manageOperations: [ManageOperation]
+
+    /// The title of the manage button as long as the app names no other.
+    public static let standardManageButtonTitle = "Manage Shared File"
+}

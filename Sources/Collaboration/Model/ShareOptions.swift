@@ -1,0 +1,227 @@
+public import Core
+
+/// One choice that people have when they share. Apple: `SWCollaborationOption`.
+public struct CollaborationOption: Hashable, Sendable, Codable {
+    public var title: String
+    public var subtitle: String
+    /// Names the option; no other option of the same share options has it.
+    public var identifier: String
+    public var isSelected: Bool
+    /// Identifiers of options that have to be selected for this one to be.
+    public var requiredOptionsIdentifiers: [String]
+    /// What participants may do when this option is selected; `nil` when it has no say in that.
+    public var permission: Permission?
+
+    public init(
+        title: String, subtitle: String = "", identifier: String, isSelected: Bool = false,
+        requiredOptionsIdentifiers: [String] = [], permission: Permission? = nil
+    ) {
+        self.title = title
+        self.subtitle = subtitle
+        self.identifier = identifier
+        self.isSelected = isSelected
+        self.requiredOptionsIdentifiers = requiredOptionsIdentifiers
+        self.permission = permission
+    }
+}
+
+/// What both kinds of groups have.
+public protocol CollaborationOptionsGroup: Hashable, Sendable, Codable {
+    var identifier: String { get set }
+    var title: String { get set }
+    var footer: String { get set }
+    var options: [CollaborationOption] { get set }
+    /// The group as share options keep it.
+    var kept: ShareOptions.Group { get }
+}
+
+/// Independent switches. Apple: `SWCollaborationOptionsGroup`.
+public struct OptionsGroup: CollaborationOptionsGroup {
+    public var identifier: String
+    public var title: String
+    public var footer: String
+    public var options: [CollaborationOption]
+
+    public init(identifier: String, title: String = "", footer: String = "", options: [CollaborationOption]) {
+        self.identifier = identifier
+        self.title = title
+        self.footer = footer
+        self.options = options
+    }
+
+    public var kept: ShareOptions.Group { .switches(self) }
+}
+
+/// Options of which exactly one is selected. Apple: `SWCollaborationOptionsPickerGroup`.
+public struct OptionsPickerGroup: CollaborationOptionsGroup {
+    public var identifier: String
+    public var title: String
+    public var footer: String
+    public var options: [CollaborationOption]
+
+    /// When no option is selected, the first one is.
+    public init(identifier: String, title: String = "", footer: String = "", options: [CollaborationOption]) {
+        self.identifier = identifier
+        self.title = title
+        self.footer = footer
+        self.options = options
+        if !options.isEmpty, !options.contains(where: \.isSelected) { self.options[0].isSelected = true }
+    }
+
+    /// Selects one option and no other. Nothing happens when the group has no such option.
+    public mutating func select(_ identifier: String) {
+        guard options.contains(where: { $0.identifier == identifier }) else { return }
+        for index in options.indices { options[index].isSelected = options[index].identifier == identifier }
+    }
+
+    public var kept: ShareOptions.Group { .picker(self) }
+}
+
+/// The choices that people have when they share, and how they have chosen. Apple: `SWCollaborationShareOptions`.
+public struct ShareOptions: Hashable, Sendable, Codable {
+    /// A group with its kind.
+    public enum Group: Hashable, Sendable, Codable {
+        case switches(OptionsGroup)
+        case picker(OptionsPickerGroup)
+
+        /// The group without its kind.
+        public var content: any CollaborationOptionsGroup {
+            switch self {
+            case .switches(let group): group
+            case .picker(let group): group
+            }
+        }
+
+        /// The group's options.
+        public var options: [CollaborationOption] {
+            get { content.options }
+            set {
+                switch self {
+                case .switches(var group):
+                    group.options = newValue
+                    self = .switches(group)
+                case .picker(var group):
+                    group.options = newValue
+                    self = .picker(group)
+                }
+            }
+        }
+
+        /// Reads `{"kind": "switches" | "picker", ...}`.
+        public init(from decoder: any Decoder) throws {
+            let kind = try decoder.container(keyedBy: Key.self).decode(Kind.self, forKey: .kind)
+            switch kind {
+            case .switches: self = .switches(try OptionsGroup(from: decoder))
+            case .picker: self = .picker(try OptionsPickerGroup(from: decoder))
+            }
+        }
+
+        /// Writes the group's fields and its kind.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            switch self {
+            case .switches(let group):
+                try container.encode(Kind.switches, forKey: .kind)
+                try group.encode(to: encoder)
+            case .picker(let group):
+                try container.encode(Kind.picker, forKey: .kind)
+                try group.encode(to: encoder)
+            }
+        }
+
+        private enum Key: String, CodingKey { case kind }
+        private enum Kind: String, Codable { case switches, picker }
+    }
+
+    public var groups: [Group]
+    /// What the selected options come to, in a phrase; derived when it is not given.
+    public var givenSummary: String?
+
+    public init(optionsGroups: [any CollaborationOptionsGroup], summary: String? = nil) {
+        groups = optionsGroups.map(\.kept)
+        givenSummary = summary
+    }
+
+    /// The groups without their kinds.
+    public var optionsGroups: [any CollaborationOptionsGroup] { groups.map(\.content) }
+
+    /// Identifiers of the selected options, in the order of the groups.
+    public var selectedIdentifiers: [String] {
+        groups.flatMap(\.options).filter(\.isSelected).map(\.identifier)
+    }
+
+    /// The permission summary that the share sheet and the link show: what was given, or else what the pickers
+    /// stand on, or else what the permission means.
+    public var summary: String {
+        if let givenSummary, !givenSummary.isEmpty { return givenSummary }
+        let picks = groups.compactMap { group -> String? in
+            guard case .picker(let picker) = group else { return nil }
+            return picker.options.first(where: \.isSelected)?.title
+        }
+        guard picks.isEmpty else { return picks.joined(separator: ", ") }
+        switch permission {
+        case .readOnly: return "Only invited people can view"
+        case .readWrite: return "Only invited people can make changes"
+        }
+    }
+
+    /// What participants may do, unless somebody said otherwise for one of them: the permission of the last selected
+    /// option that has one, or to read and write.
+    public var permission: Permission {
+        groups.flatMap(\.options).last { $0.isSelected && $0.permission != nil }?.permission ?? .readWrite
+    }
+
+    /// These options with other choices: exactly the options of those identifiers are selected.
+    ///
+    /// Throws `unknownOption`, `optionConflict` or `optionRequired`; the reason names the option.
+    public func selecting(_ identifiers: [String]) throws(ServiceError) -> ShareOptions {
+        let known = Set(groups.flatMap(\.options).map(\.identifier))
+        if let stranger = identifiers.first(where: { !known.contains($0) }) {
+            throw ServiceError(.unknownOption, "there is no option “\(stranger)”")
+        }
+        let wanted = Set(identifiers)
+        var chosen = self
+        for index in chosen.groups.indices {
+            var options = chosen.groups[index].options
+            for position in options.indices { options[position].isSelected = wanted.contains(options[position].identifier) }
+            chosen.groups[index].options = options
+        }
+        try chosen.check()
+        return chosen
+    }
+
+    /// Whether the choices go together: pickers have exactly one selected option each, and what selected options
+    /// require is selected.
+    ///
+    /// Throws `unknownOption` (an option requires one that isn't there), `optionConflict` (two picks, none, or two
+    /// options of one identifier) or `optionRequired`; the reason names the option.
+    public func check() throws(ServiceError) {
+        let options = groups.flatMap(\.options)
+        let selected = Set(options.filter(\.isSelected).map(\.identifier))
+        var known: Set<String> = []
+        for option in options where !known.insert(option.identifier).inserted {
+            throw ServiceError(.optionConflict, "two options have the identifier “\(option.identifier)”")
+        }
+        for case .picker(let picker) in groups {
+            let picks = picker.options.filter(\.isSelected)
+            guard picks.count == 1 else {
+                throw ServiceError(
+                    .optionConflict,
+                    picks.isEmpty
+                        ? "no option of the group “\(picker.identifier)” is selected: it takes one"
+                        : "“\(picks[0].identifier)” and “\(picks[1].identifier)” are both selected: their group takes one")
+            }
+        }
+        for option in options {
+            if let stranger = option.requiredOptionsIdentifiers.first(where: { !known.contains($0) }) {
+                throw ServiceError(
+                    .unknownOption, "“\(option.identifier)” requires “\(stranger)”, and there is no such option")
+            }
+            guard option.isSelected else { continue }
+            if let missing = option.requiredOptionsIdentifiers.first(where: { !selected.contains($0) }) {
+                throw ServiceError(
+                    .optionRequired, "“\(option.identifier)” requires “\(missing)”, which is not selected")
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+public import Core
+import Foundation
+
+/// What the collaboration button's popover shows.
+public struct ReadDetails: RuledRequest {
+    public static let name = "readDetails"
+    public typealias Answer = CollaborationDetails
+
+    public var collaboration: CollaborationIdentifier
+    /// Who looks: sees mentions of itself, and what it may do.
+    public var viewer: PersonIdentity?
+
+    public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil) {
+        self.collaboration = collaboration
+        self.viewer = viewer
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let stored = try records.collaboration(collaboration).value
+        var operations = ManageOperation.allCases
+        if let viewer {
+            switch try records.participant(viewer, in: collaboration).value.role {
+            case .owner: break
+            case .administrator: operations.removeAll { $0 == .stopSharing }
+            case .member: operations = []
+            }
+        }
+        let (participants, hasMore) = try records.participants(
+            of: collaboration, stored, after: nil, limit: Limits.detailParticipantsMax, includesRemoved: false)
+        return .answer(
+            CollaborationDetails(
+                highlight: stored.highlight(collaboration, context), shareOptions: stored.shareOptions,
+                participants: participants,
+                participantCount: hasMore ? try count(records) : participants.count,
+                recentActivity: try records.recentNotices(
+                    of: collaboration, for: viewer, count: Limits.detailNoticesMax, context),
+                customItems: stored.customItems,
+                manageButtonTitle: stored.manageButtonTitle ?? CollaborationDetails.standardManageButtonTitle,
+                manageOperations: operations))
+    }
+
+    /// Everybody who may do something: whoever was removed may not.
+    private func count(_ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Int {
+        var count = 0
+        try records.visitRecords(in: .beginning(with: RecordKeys.accesses(collaboration))) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+}
+
+/// Changes what the app adds to the popover, and the collaboration's title.
+public struct CustomizeDetails: RuledRequest {
+    public static let name = "customizeDetails"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    /// What is `nil` stays as it is.
+    public var title: String?
+    public var customItems: [CustomItem]?
+    /// An empty one brings the usual title back.
+    public var manageButtonTitle: String?
+
+    public init(
+        of collaboration: CollaborationIdentifier, title: String? = nil, customItems: [CustomItem]? = nil,
+        manageButtonTitle: String? = nil
+    ) {
+        self.collaboration = collaboration
+        self.title = title
+        self.customItems = customItems
+        self.manageButtonTitle = manageButtonTitle
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try check(title, "a title")
+        try check(manageButtonTitle, "a title")
+        try check(customItems?.count ?? 0, atMost: Limits.customItemsMax, "custom items")
+        for item in customItems ?? [] {
+            try checkName(item.identifier, "a custom item's identifier")
+            try check(item.title, "a title")
+            try check(item.subtitle, "a subtitle")
+            try check(item.url?.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
+        }
+        let found = try records.collaboration(collaboration)
+        var stored = found.value
+        if let title { stored.title = title }
+        if let customItems { stored.customItems = customItems }
+        if let manageButtonTitle { stored.manageButtonTitle = manageButtonTitle.isEmpty ? nil : manageButtonTitle }
+        var edit = Edit(collaboration)
+        edit.records = [
+            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
+        ]
+        return .edit(edit, topics: [.collaboration(collaboration)]) {
+            ChangeReceipt(sequence: $0.sequence, changed: 1)
+        }
+    }
+}

@@ -1,0 +1,306 @@
+public import Core
+import Foundation
+
+/// Lets people in by their identities: all of them or, when one can't be, none. Those who are there already stay as
+/// they are; those who were removed are invited anew.
+public struct AddParticipants: RuledRequest {
+    public static let name = "addParticipants"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    public var participants: [NewParticipant]
+
+    public init(_ participants: [NewParticipant], to collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+        self.participants = participants
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try check(participants.count, atMost: Limits.participantsPerRequestMax, "participants")
+        _ = try records.collaboration(collaboration)
+        var edit = Edit(collaboration)
+        var seen: Set<PersonIdentity> = []
+        for participant in participants where seen.insert(participant.identity).inserted {
+            guard participant.role != .owner else {
+                throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
+            }
+            try check(participant.displayName, "a name")
+            let known = try records.load(
+                StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
+            if let known, known.value.removedAt == nil { continue }
+            edit.addedRoots.append(participant.identity.rootHash)
+            edit.records += try StoredParticipant.records(
+                of: participant, in: collaboration, at: context.now, version: known?.version)
+        }
+        guard !edit.addedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        let count = edit.addedRoots.count
+        return .edit(edit, topics: [.collaboration(collaboration)]) {
+            ChangeReceipt(sequence: $0.sequence, changed: count)
+        }
+    }
+}
+
+extension StoredParticipant {
+    /// The records that let somebody in. `version`: that of the record of a person who was removed.
+    static func records(
+        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
+    ) throws(ServiceError) -> [RecordEdit] {
+        let role = participant.role ?? .member
+        let stored = StoredParticipant(
+            displayName: participant.displayName, role: role, permission: participant.permission, invitedAt: date)
+        return [
+            try .json(
+                RecordKeys.participant(collaboration, participant.identity), stored,
+                expecting: version.map { .version($0) } ?? .absent),
+            RecordEdit(
+                RecordKeys.access(collaboration, participant.identity),
+                value: Access.bytes(role: role, permission: participant.permission)),
+        ]
+    }
+}
+
+/// Puts people out: their root hashes leave the set, their accounts are no longer linked, and every grant that they
+/// hold is revoked with this change. The owner stays. Those who aren't there don't matter.
+public struct RemoveParticipants: RuledRequest {
+    public static let name = "removeParticipants"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    public var participants: [PersonIdentity]
+
+    public init(_ participants: [PersonIdentity], from collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+        self.participants = participants
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try check(participants.count, atMost: Limits.participantsPerRequestMax, "participants")
+        _ = try records.collaboration(collaboration)
+        var edit = Edit(collaboration)
+        var topics: [Topic] = [.collaboration(collaboration)]
+        var seen: Set<PersonIdentity> = []
+        for person in participants where seen.insert(person).inserted {
+            let key = RecordKeys.participant(collaboration, person)
+            guard let known = try records.load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
+                continue
+            }
+            var stored = known.value
+            guard stored.role != .owner else {
+                throw ServiceError(.notPermitted, "the owner can't be removed: stop sharing instead")
+            }
+            stored.removedAt = context.now
+            edit.removedRoots.append(person.rootHash)
+            edit.records += [
+                try .json(key, stored, expecting: .version(known.version)),
+                RecordEdit(RecordKeys.access(collaboration, person), value: nil),
+                RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
+                RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
+            ]
+            if let account = try records.account(of: person, in: collaboration) {
+                edit.records += [
+                    RecordEdit(RecordKeys.link(collaboration, person), value: nil),
+                    RecordEdit(RecordKeys.linked(account, collaboration, person), value: nil),
+                    RecordEdit(RecordKeys.accepted(account, collaboration), value: nil),
+                ]
+                topics.append(.account(account))
+            }
+        }
+        guard !edit.removedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        let count = edit.removedRoots.count
+        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+    }
+}
+
+/// Changes what a participant is called or may do; grants of another permission or role are revoked with this change.
+public struct UpdateParticipant: RuledRequest {
+    public static let name = "updateParticipant"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    /// As the participant is to be from now on.
+    public var participant: NewParticipant
+
+    public init(_ participant: NewParticipant, in collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+        self.participant = participant
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try check(participant.displayName, "a name")
+        let known = try records.participant(participant.identity, in: collaboration)
+        let before = known.value
+        var stored = before
+        stored.displayName = participant.displayName
+        stored.role = participant.role ?? before.role
+        stored.permission = participant.permission
+        guard (stored.role == .owner) == (before.role == .owner) else {
+            throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
+        }
+        var edit = Edit(collaboration)
+        edit.records = [
+            try .json(
+                RecordKeys.participant(collaboration, participant.identity), stored, expecting: .version(known.version))
+        ]
+        if stored.role != before.role || stored.permission != before.permission {
+            edit.records.append(
+                RecordEdit(
+                    RecordKeys.access(collaboration, participant.identity),
+                    value: Access.bytes(role: stored.role, permission: stored.permission), expecting: .present))
+        }
+        return .edit(edit, topics: [.collaboration(collaboration)]) {
+            ChangeReceipt(sequence: $0.sequence, changed: 1)
+        }
+    }
+}
+
+/// A page of a collaboration's participants, in the order of their root hashes.
+public struct ListParticipants: RuledRequest {
+    public static let name = "listParticipants"
+
+    public struct Answer: Hashable, Codable, Sendable {
+        public let participants: [Participant]
+        public let hasMore: Bool
+    }
+
+    public var collaboration: CollaborationIdentifier
+    /// The last one of the page before.
+    public var after: PersonIdentity?
+    public var limit: Int
+    /// Whether those who were removed are listed too.
+    public var includesRemoved: Bool
+
+    public init(
+        of collaboration: CollaborationIdentifier, after: PersonIdentity? = nil, limit: Int = 256,
+        includesRemoved: Bool = false
+    ) {
+        self.collaboration = collaboration
+        self.after = after
+        self.limit = limit
+        self.includesRemoved = includesRemoved
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try checkPage(limit, Limits.participantsPerPageMax)
+        let found = try records.collaboration(collaboration)
+        let (participants, hasMore) = try records.participants(
+            of: collaboration, found.value, after: after, limit: limit, includesRemoved: includesRemoved)
+        return .answer(Answer(participants: participants, hasMore: hasMore))
+    }
+}
+
+/// Throws unless a page of that many items may be asked for.
+func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
+    guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }
+    try check(limit, atMost: most, "items in a page")
+}
+
+extension RecordReader where Self: ~Copyable {
+    /// A participant who was not removed, or `unknownParticipant`.
+    func participant(
+        _ person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Loaded<StoredParticipant> {
+        let key = RecordKeys.participant(collaboration, person)
+        guard let known = try load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
+            throw ServiceError(.unknownParticipant, "\(person.rootHash) takes no part in \(collaboration)")
+        }
+        return known
+    }
+
+    /// The account that a participant is linked to.
+    func account(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Account? {
+        try record(RecordKeys.link(collaboration, person)).flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+    }
+
+    /// Participants behind `after`, and whether there are more.
+    func participants(
+        of collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, after: PersonIdentity?, limit: Int,
+        includesRemoved: Bool
+    ) throws(ServiceError) -> (participants: [Participant], hasMore: Bool) {
+        var range = RecordRange.beginning(with: RecordKeys.participants(collaboration))
+        if let after { range.start = RecordKeys.participant(collaboration, after) + [0] }
+        var participants: [Participant] = []
+        while true {
+            let page = try records(in: range, limit: limit + 1, isDescending: false)
+            for record in page.items {
+                guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
+                let known = try record.decoded(StoredParticipant.self)
+                if known.removedAt != nil, !includesRemoved { continue }
+                guard participants.count < limit else { return (participants, true) }
+                participants.append(try describe(PersonIdentity(rootHash: root), known, in: collaboration, stored))
+            }
+            guard page.hasMore, let last = page.items.last else { return (participants, false) }
+            range.start = last.key + [0]
+        }
+    }
+
+    private func describe(
+        _ person: PersonIdentity, _ known: StoredParticipant, in collaboration: CollaborationIdentifier,
+        _ stored: StoredCollaboration
+    ) throws(ServiceError) -> Participant {
+        let joined = try record(RecordKeys.joining(collaboration, person))?.number()
+        return Participant(
+            identity: person, displayName: known.displayName, role: known.role,
+            permission: known.permission ?? stored.shareOptions.permission, followsShareOptions: known.permission == nil,
+            state: known.removedAt != nil ? .removed : joined != nil ? .joined : .invited, invitedAt: known.invitedAt,
+            joinedAt: joined.map { Date(timeIntervalSince1970: Double($0) / 1000) }, removedAt: known.removedAt,
+            account: try account(of: person, in: collaboration))
+    }
+}
+
+/// Links a participant who has joined to an account, so that the account's feed has the collaboration's notices. A
+/// participant has one account at a time; an account may have several identities in a collaboration.
+public struct LinkAccount: RuledRequest {
+    public static let name = "linkAccount"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    public var identity: PersonIdentity
+    /// `nil` ends the link.
+    public var account: Account?
+
+    public init(_ account: Account?, to identity: PersonIdentity, in collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+        self.identity = identity
+        self.account = account
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        _ = try records.collaboration(collaboration)
+        _ = try records.participant(identity, in: collaboration)
+        guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
+            throw ServiceError(.notPermitted, "no proof of \(identity.rootHash) has been granted yet")
+        }
+        let before = try records.record(RecordKeys.link(collaboration, identity))
+        let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+        guard former != account else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        var edit = Edit(collaboration)
+        edit.records = [
+            .checking(RecordKeys.joining(collaboration, identity), expecting: .version(joined.version)),
+            RecordEdit(
+                RecordKeys.link(collaboration, identity), value: account.map { Array($0.name.utf8) },
+                expecting: before.map { .version($0.version) } ?? .absent),
+        ]
+        if let former {
+            edit.records.append(RecordEdit(RecordKeys.linked(former, collaboration, identity), value: nil))
+        }
+        if let account {
+            edit.records.append(RecordEdit(RecordKeys.linked(account, collaboration, identity), value: []))
+        }
+        let topics = [former, account].compactMap { $0 }.map { Topic.account($0) }
+        return .edit(edit, topics: topics + [.collaboration(collaboration)]) {
+            ChangeReceipt(sequence: $0.sequence, changed: 1)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Core
+
+/// Where the layer's records stand. A key is a byte that says what it is, then identifiers, each but the last ended by
+/// a zero byte, which identifiers don't contain, then bytes of known length.
+///
+///     c collaboration                     title, options, owner (JSON)
+///     b collaboration                     what its share options permit (1)
+///     s owner 0 local identifier          the collaboration that was started so
+///     p collaboration 0 root hash         a participant, removed ones too (JSON)
+///     a collaboration 0 root hash         a participant's access: permission (1, 0: by the share options), role (1)
+///     j collaboration 0 root hash         when the participant joined (8, milliseconds)
+///     l collaboration 0 root hash         the account that the participant is linked to
+///     k account 0 collaboration 0 root    the same from the other side
+///     n collaboration 0 sequence          events posted together (JSON)
+///     x collaboration 0 root hash         the sequence up to which a participant has cleared notices (8)
+///     t collaboration 0 invitation        an invitation (JSON)
+///     u invitation                        its collaboration
+///     y account 0 collaboration           a share that the account accepted
+///     h account 0 item 0...               what the account did with an item; see Shelves.swift
+///     h account 0 item conversation       the latest share of an item in a conversation
+///     v account                           written whenever the account's shelf changes
+///     o account                           the account's consent (JSON)
+///
+/// The versions of `a` and `b` are what grants are measured by: whoever writes one of them revokes the grants that
+/// were given before.
+enum RecordKeys {
+    static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("c", collaboration.utf8) }
+
+    static func standing(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("b", collaboration.utf8) }
+
+    static func start(_ owner: Account, _ local: LocalCollaborationIdentifier) -> [UInt8] {
+        starts(owner) + Array(local.rawValue.utf8)
+    }
+
+    static func starts(_ owner: Account) -> [UInt8] { key("s", owner.name.utf8, ends: true) }
+
+    static func participant(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        participants(collaboration) + person.rootHash.bytes
+    }
+
+    static func participants(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key("p", collaboration.utf8, ends: true)
+    }
+
+    static func access(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        key("a", collaboration.utf8, ends: true) + person.rootHash.bytes
+    }
+
+    static func accesses(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key("a", collaboration.utf8, ends: true)
+    }
+
+    static func joining(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        key("j", collaboration.utf8, ends: true) + person.rootHash.bytes
+    }
+
+    static func link(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        key("l", collaboration.utf8, ends: true) + person.rootHash.bytes
+    }
+
+    static func links(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("l", collaboration.utf8, ends: true) }
+
+    static func linked(
+        _ account: Account, _ collaboration: CollaborationIdentifier, _ person: PersonIdentity
+    ) -> [UInt8] {
+        linked(account) + collaboration.utf8 + [0] + person.rootHash.bytes
+    }
+
+    static func linked(_ account: Account) -> [UInt8] { key("k", account.name.utf8, ends: true) }
+
+    static func notices(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key("n", collaboration.utf8, ends: true)
+    }
+
+    static func cleared(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        key("x", collaboration.utf8, ends: true) + person.rootHash.bytes
+    }
+
+    static func invitation(_ collaboration: CollaborationIdentifier, _ invitation: [UInt8]) -> [UInt8] {
+        invitations(collaboration) + invitation
+    }
+
+    static func invitations(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key("t", collaboration.utf8, ends: true)
+    }
+
+    static func invitationPlace(_ invitation: [UInt8]) -> [UInt8] { key("u", invitation) }
+
+    static func accepted(_ account: Account, _ collaboration: CollaborationIdentifier) -> [UInt8] {
+        accepted(account) + collaboration.utf8
+    }
+
+    static func accepted(_ account: Account) -> [UInt8] { key("y", account.name.utf8, ends: true) }
+
+    static func items(_ account: Account) -> [UInt8] { key("h", account.name.utf8, ends: true) }
+
+    static func shelf(_ account: Account) -> [UInt8] { key("v", account.name.utf8) }
+
+    static func consent(_ account: Account) -> [UInt8] { key("o", account.name.utf8) }
+
+    /// Everything of a collaboration but the start, the links from accounts, accepted shares and places of
+    /// invitations.
+    static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
+        ["p", "a", "j", "l", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true)) }
+    }
+
+    private static func key(
+        _ tag: StaticString, _ name: some Collection<UInt8>, ends: Bool = false
+    ) -> [UInt8] {
+        [tag.utf8Start.pointee] + Array(name) + (ends ? [0] : [])
+    }
+}
+
+extension RecordRange {
+    /// All keys that begin with `prefix`, which does not end in 0xff.
+    static func beginning(with prefix: [UInt8]) -> RecordRange {
+        var end = prefix
+        end[end.count - 1] += 1
+        return RecordRange(prefix, end)
+    }
+}
+
+/// A number as it stands in keys: big-endian, so that its order is that of the bytes.
+func bigEndianBytes(_ number: UInt64) -> [UInt8] {
+    withUnsafeBytes(of: number.bigEndian) { Array($0) }
+}

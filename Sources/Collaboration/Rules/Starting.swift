@@ -1,0 +1,295 @@
+public import Core
+public import Foundation
+
+/// Starts a collaboration: gives it an identifier that all devices know, and a universal link. Doing it again for the
+/// same owner and local identifier gives the same answer; `isNew` says which it was.
+public struct PrepareCollaboration: RuledRequest {
+    public static let name = "prepare"
+
+    public struct Answer: Hashable, Codable, Sendable {
+        public let collaborationIdentifier: CollaborationIdentifier
+        public let url: URL
+        public let isNew: Bool
+        public let highlight: CollaborationHighlight
+        /// Of the change that started it; `nil` when it was there.
+        public let sequence: UInt64?
+    }
+
+    public var owner: Account
+    /// The local identifier names the content; title, initiator and share options come from here too.
+    public var metadata: CollaborationMetadata
+    /// Identifiers of the selected options, when the metadata does not say it.
+    public var selectedOptions: [String]?
+    /// Lets the owner's own devices in at once.
+    public var ownerIdentity: PersonIdentity?
+    /// The name that the owner's notices bear.
+    public var ownerName: String?
+
+    public init(
+        owner: Account, metadata: CollaborationMetadata, selectedOptions: [String]? = nil,
+        ownerIdentity: PersonIdentity? = nil, ownerName: String? = nil
+    ) {
+        self.owner = owner
+        self.metadata = metadata
+        self.selectedOptions = selectedOptions
+        self.ownerIdentity = ownerIdentity
+        self.ownerName = ownerName
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let local = metadata.localIdentifier
+        try checkName(local.rawValue, "a local identifier")
+        let start = RecordKeys.start(owner, local)
+        if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
+            let found = try records.collaboration(identifier)
+            return .answer(try answer(identifier, found.value, context, isNew: false, sequence: nil))
+        }
+        let identifier = try context.freshIdentifier()
+        let stored = try stored(context)
+        let prepared = try answer(identifier, stored, context, isNew: true, sequence: nil)
+        var edit = Edit(identifier)
+        edit.creation = .challenge
+        edit.records = [
+            RecordEdit(start, value: identifier.utf8, expecting: .absent),
+            try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent),
+            RecordEdit(RecordKeys.standing(identifier), value: [stored.shareOptions.permission.code]),
+        ]
+        if let ownerIdentity {
+            edit.addedRoots = [ownerIdentity.rootHash]
+            edit.records += try StoredParticipant.records(
+                of: NewParticipant(
+                    ownerIdentity, displayName: ownerName ?? metadata.initiatorNameComponents?.formatted, role: .owner,
+                    permission: .readWrite),
+                in: identifier, at: context.now, version: nil)
+        }
+        return .edit(edit, topics: [.collaboration(identifier)]) { receipt in
+            Answer(
+                collaborationIdentifier: identifier, url: prepared.url, isNew: true, highlight: prepared.highlight,
+                sequence: receipt.sequence)
+        }
+    }
+
+    private func stored(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
+        var options = metadata.shareOptions ?? ShareOptions(optionsGroups: [])
+        try check(options.groups.count, atMost: Limits.optionGroupsMax, "groups of options")
+        try check(options.groups.flatMap(\.options).count, atMost: Limits.optionsMax, "options")
+        if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
+        try check(metadata.title, "a title")
+        try check(metadata.initiatorHandle, "a handle")
+        try check(ownerName, "a name")
+        return StoredCollaboration(
+            owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
+            initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
+            shareOptions: options, createdAt: context.now)
+    }
+
+    private func answer(
+        _ identifier: CollaborationIdentifier, _ stored: StoredCollaboration, _ context: RuleContext, isNew: Bool,
+        sequence: UInt64?
+    ) throws(ServiceError) -> Answer {
+        let highlight = stored.highlight(identifier, context)
+        guard let url = highlight.url else {
+            throw ServiceError(
+                .noLinkBase, "the service does not know what links begin with: start it with --link-base")
+        }
+        return Answer(
+            collaborationIdentifier: identifier, url: url, isNew: isNew, highlight: highlight, sequence: sequence)
+    }
+}
+
+extension StoredCollaboration {
+    /// What the system shows of the collaboration.
+    func highlight(_ identifier: CollaborationIdentifier, _ context: RuleContext) -> CollaborationHighlight {
+        CollaborationHighlight(
+            collaborationIdentifier: identifier, title: title, creationDate: createdAt,
+            url: context.settings.link(of: identifier), summary: shareOptions.summary)
+    }
+}
+
+extension RuleContext {
+    /// 16 random bytes in base64url: nobody guesses it, and no link needs it escaped.
+    fileprivate func freshIdentifier() throws(ServiceError) -> CollaborationIdentifier {
+        guard let identifier = CollaborationIdentifier(Base64URL.text(random.bytes(16))) else {
+            throw ServiceError(.internalFault, "a fresh identifier is none")
+        }
+        return identifier
+    }
+}
+
+extension CollaborationSettings {
+    /// Bytes of an identifier that a path takes as they are (RFC 3986, section 2.3).
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    private var linkStart: String? {
+        linkBase.map { $0.hasSuffix("/") ? $0 : $0 + "/" }
+    }
+
+    /// The universal link of a collaboration; `nil` without a base.
+    func link(of collaboration: CollaborationIdentifier) -> URL? {
+        guard let linkStart, let name = collaboration.description.addingPercentEncoding(
+            withAllowedCharacters: CollaborationSettings.unreserved)
+        else { return nil }
+        return URL(string: linkStart + name)
+    }
+
+    /// The collaboration that a link leads to; `nil` when it is not one of ours. Query and fragment don't matter.
+    func collaboration(of link: URL) -> CollaborationIdentifier? {
+        guard let linkStart, link.absoluteString.hasPrefix(linkStart) else { return nil }
+        let rest = link.absoluteString.dropFirst(linkStart.count).prefix { $0 != "?" && $0 != "#" }
+        guard !rest.contains("/") else { return nil }
+        return rest.removingPercentEncoding.flatMap { CollaborationIdentifier($0) }
+    }
+}
+
+/// Undoes a start that failed: the collaboration and its start are gone when nobody but the owner is in it. Harmless
+/// when there is nothing to undo.
+public struct AbandonCollaboration: RuledRequest {
+    public static let name = "abandon"
+    public typealias Answer = ChangeReceipt
+
+    public var owner: Account
+    public var localIdentifier: LocalCollaborationIdentifier
+
+    public init(owner: Account, localIdentifier: LocalCollaborationIdentifier) {
+        self.owner = owner
+        self.localIdentifier = localIdentifier
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
+            let identifier = CollaborationIdentifier(utf8: start.value)
+        else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        let participants = try records.records(
+            in: .beginning(with: RecordKeys.participants(identifier)), limit: 2, isDescending: false)
+        for record in participants.items where try record.decoded(StoredParticipant.self).role != .owner {
+            throw ServiceError(.notPermitted, "others take part in \(identifier): stop sharing it instead")
+        }
+        return try .ending(identifier, try records.collaboration(identifier), records)
+    }
+}
+
+/// Ends a collaboration: its set, its participants, its notices and its invitations are gone, every grant is revoked.
+public struct StopSharing: RuledRequest {
+    public static let name = "stopSharing"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+
+    public init(_ collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try .ending(collaboration, try records.collaboration(collaboration), records)
+    }
+}
+
+extension Decision<ChangeReceipt> {
+    /// Ends a collaboration. What stands elsewhere and names it goes as far as one edit reaches; what is left leads
+    /// nowhere and is passed over by everybody who meets it.
+    fileprivate static func ending(
+        _ identifier: CollaborationIdentifier, _ found: Loaded<StoredCollaboration>,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision {
+        var edit = Edit(identifier)
+        edit.dropsCollaboration = true
+        edit.removedRanges = RecordKeys.everything(of: identifier)
+        edit.records = [
+            RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
+            RecordEdit(RecordKeys.standing(identifier), value: nil),
+            RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
+        ]
+        var topics: [Topic] = [.collaboration(identifier)]
+        let links = try records.records(
+            in: .beginning(with: RecordKeys.links(identifier)), limit: 1000, isDescending: false)
+        for link in links.items {
+            guard let account = Account(String(decoding: link.value, as: UTF8.self)),
+                let root = Digest(link.key.suffix(Digest.byteCount))
+            else { continue }
+            edit.records.append(
+                RecordEdit(RecordKeys.linked(account, identifier, PersonIdentity(rootHash: root)), value: nil))
+            topics.append(.account(account))
+        }
+        let invitations = try records.records(
+            in: .beginning(with: RecordKeys.invitations(identifier)), limit: 1000, isDescending: false)
+        for record in invitations.items {
+            edit.records.append(RecordEdit(RecordKeys.invitationPlace(Array(record.key.suffix(16))), value: nil))
+            if let account = try record.decoded(StoredInvitation.self).acceptedBy {
+                edit.records.append(RecordEdit(RecordKeys.accepted(account, identifier), value: nil))
+            }
+        }
+        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+    }
+}
+
+/// The highlight of a collaboration, from its identifier or its link.
+public struct FindHighlight: RuledRequest {
+    public static let name = "highlight"
+    public typealias Answer = CollaborationHighlight
+
+    public var collaboration: CollaborationIdentifier?
+    public var url: URL?
+
+    public init(_ collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+    }
+
+    public init(url: URL) {
+        self.url = url
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
+            throw ServiceError(.unknownCollaboration, "that is no link of a collaboration of this service")
+        }
+        return .answer(try records.collaboration(identifier).value.highlight(identifier, context))
+    }
+}
+
+/// Makes other choices among a collaboration's share options. Participants whose permission was not said for them
+/// follow at once: when what is permitted changes, grants that were given before are revoked.
+public struct UpdateShareOptions: RuledRequest {
+    public static let name = "updateShareOptions"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    /// Identifiers of exactly the options that are selected from now on.
+    public var selectedOptions: [String]
+
+    public init(_ collaboration: CollaborationIdentifier, selectedOptions: [String]) {
+        self.collaboration = collaboration
+        self.selectedOptions = selectedOptions
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let found = try records.collaboration(collaboration)
+        var stored = found.value
+        let before = stored.shareOptions
+        stored.shareOptions = try before.selecting(selectedOptions)
+        guard stored.shareOptions != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        var edit = Edit(collaboration)
+        edit.records = [
+            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
+        ]
+        if stored.shareOptions.permission != before.permission {
+            edit.records.append(
+                RecordEdit(
+                    RecordKeys.standing(collaboration), value: [stored.shareOptions.permission.code],
+                    expecting: .present))
+        }
+        return .edit(edit, topics: [.collaboration(collaboration)]) {
+            ChangeReceipt(sequence: $0.sequence, changed: 1)
+        }
+    }
+}

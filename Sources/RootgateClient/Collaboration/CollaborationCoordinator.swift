@@ -1,0 +1,224 @@
+public import Core
+public import Foundation
+import Synchronization
+
+/// Who carries actions out for the system. Apple: `SWCollaborationActionHandler`.
+public protocol CollaborationActionHandler: AnyObject, Sendable {
+    /// Content is about to be shared: prepare it on the service, then fulfill the action, or fail it.
+    func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction)
+    /// People came into the conversation, or left it: add and remove them, then fulfill the action, or fail it.
+    func collaborationCoordinator(
+        _ coordinator: CollaborationCoordinator, handle action: UpdateCollaborationParticipantsAction)
+}
+
+/// How an action can fail.
+public enum CollaborationActionFailure: Error, Hashable, Sendable {
+    /// The handler said so.
+    case failed
+    /// The handler said nothing in time.
+    case deadlineExceeded
+    /// There is nobody to handle it.
+    case noHandler
+}
+
+/// The state of an action: the first end counts, whatever comes after it.
+private final class Settlement<Value: Sendable>: Sendable {
+    private enum State {
+        case open([CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>])
+        case ended(Result<Value, CollaborationActionFailure>)
+    }
+
+    private let state = Mutex(State.open([]))
+
+    var isEnded: Bool {
+        state.withLock { if case .ended = $0 { true } else { false } }
+    }
+
+    /// Whether this was the end.
+    @discardableResult
+    func end(_ result: Result<Value, CollaborationActionFailure>) -> Bool {
+        let waiters = state.withLock { state -> [CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>]? in
+            guard case .open(let waiters) = state else { return nil }
+            state = .ended(result)
+            return waiters
+        }
+        for waiter in waiters ?? [] { waiter.resume(returning: result) }
+        return waiters != nil
+    }
+
+    func result() async -> Result<Value, CollaborationActionFailure> {
+        await withCheckedContinuation { waiter in
+            let ended = state.withLock { state -> Result<Value, CollaborationActionFailure>? in
+                switch state {
+                case .ended(let result): return result
+                case .open(let waiters):
+                    state = .open(waiters + [waiter])
+                    return nil
+                }
+            }
+            if let ended { waiter.resume(returning: ended) }
+        }
+    }
+}
+
+/// A collaboration that was started.
+public struct StartedCollaboration: Hashable, Sendable {
+    public let url: URL
+    public let collaborationIdentifier: CollaborationIdentifier
+}
+
+/// Asks to start a collaboration. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
+/// `SWStartCollaborationAction`.
+public final class StartCollaborationAction: Sendable {
+    public let collaborationMetadata: CollaborationMetadata
+    fileprivate let settlement = Settlement<StartedCollaboration>()
+    /// What undoes the preparation, should the action fail.
+    private let undoing = Mutex<[@Sendable () async -> Void]>([])
+
+    init(_ metadata: CollaborationMetadata) {
+        collaborationMetadata = metadata
+    }
+
+    /// Whether the action was fulfilled, has failed, or its time is over.
+    public var isComplete: Bool { settlement.isEnded }
+
+    /// The collaboration has started. Whether that counted.
+    @discardableResult
+    public func fulfill(using url: URL, collaborationIdentifier: CollaborationIdentifier) -> Bool {
+        settlement.end(
+            .success(StartedCollaboration(url: url, collaborationIdentifier: collaborationIdentifier)))
+    }
+
+    /// The collaboration can't be started. Whether that counted.
+    @discardableResult
+    public func fail() -> Bool {
+        settlement.end(.failure(.failed))
+    }
+
+    /// Prepares the collaboration on the service, with the metadata's options. When the action fails after all,
+    /// however late that turns out, what was prepared is undone.
+    ///
+    /// Throws what the service throws, and `cancelled` when the action is over.
+    public func prepare(
+        with client: RootgateClient, owner: Account, ownerIdentity: PersonIdentity? = nil
+    ) async throws(ServiceError) -> PrepareCollaboration.Answer {
+        let over = ServiceError(.cancelled, "the action is over")
+        guard !isComplete else { throw over }
+        let local = collaborationMetadata.localIdentifier
+        let undo: @Sendable () async -> Void = {
+            _ = try? await client.send(AbandonCollaboration(owner: owner, localIdentifier: local))
+        }
+        let answer: PrepareCollaboration.Answer
+        do throws(ServiceError) {
+            answer = try await client.send(
+                PrepareCollaboration(owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity))
+        } catch {
+            // Without an answer nobody knows whether it was prepared.
+            if error.code.rawValue >= 256 { await undo() }
+            throw error
+        }
+        if answer.isNew { undoing.withLock { $0.append(undo) } }
+        // The action may have ended while the service prepared.
+        if isComplete, case .failure = await settlement.result() {
+            await undoPreparation()
+            throw over
+        }
+        return answer
+    }
+
+    fileprivate func undoPreparation() async {
+        let steps = undoing.withLock { steps in
+            defer { steps = [] }
+            return steps
+        }
+        for step in steps { await step() }
+    }
+}
+
+/// Asks to change who takes part. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
+/// `SWUpdateCollaborationParticipantsAction`.
+public final class UpdateCollaborationParticipantsAction: Sendable {
+    public let collaborationMetadata: CollaborationMetadata
+    public let addedIdentities: [PersonIdentity]
+    public let removedIdentities: [PersonIdentity]
+    fileprivate let settlement = Settlement<Bool>()
+
+    init(_ metadata: CollaborationMetadata, added: [PersonIdentity], removed: [PersonIdentity]) {
+        collaborationMetadata = metadata
+        addedIdentities = added
+        removedIdentities = removed
+    }
+
+    /// Whether the action was fulfilled, has failed, or its time is over.
+    public var isComplete: Bool { settlement.isEnded }
+
+    /// The participants were added and removed. Whether that counted.
+    @discardableResult
+    public func fulfill() -> Bool {
+        settlement.end(.success(true))
+    }
+
+    /// They could not be. Whether that counted.
+    @discardableResult
+    public func fail() -> Bool {
+        settlement.end(.failure(.failed))
+    }
+}
+
+/// Hands actions to their handler and sees that each ends: by its handler, or by its deadline. Apple:
+/// `SWCollaborationCoordinator`.
+public final class CollaborationCoordinator: Sendable {
+    public static let shared = CollaborationCoordinator()
+
+    private struct Handler {
+        weak var handler: (any CollaborationActionHandler)?
+    }
+
+    private let handler = Mutex(Handler())
+
+    public init() {}
+
+    /// Who carries actions out; not kept alive.
+    public var actionHandler: (any CollaborationActionHandler)? {
+        get { handler.withLock { $0.handler } }
+        set { handler.withLock { $0.handler = newValue } }
+    }
+
+    /// Has a collaboration started: what the system does when somebody shares content.
+    ///
+    /// Throws how the action failed; then nothing of it is left on the service.
+    public func startCollaboration(
+        with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
+    ) async throws(CollaborationActionFailure) -> StartedCollaboration {
+        guard let actionHandler else { throw .noHandler }
+        let action = StartCollaborationAction(metadata)
+        actionHandler.collaborationCoordinator(self, handle: action)
+        let result = await end(of: action.settlement, within: deadline)
+        if case .failure = result { await action.undoPreparation() }
+        return try result.get()
+    }
+
+    /// Has participants added and removed: what the system does when people come into the conversation or leave it.
+    ///
+    /// Throws how the action failed.
+    public func updateParticipants(
+        of metadata: CollaborationMetadata, adding added: [PersonIdentity] = [],
+        removing removed: [PersonIdentity] = [], deadline: Duration = .seconds(30)
+    ) async throws(CollaborationActionFailure) {
+        guard let actionHandler else { throw .noHandler }
+        let action = UpdateCollaborationParticipantsAction(metadata, added: added, removed: removed)
+        actionHandler.collaborationCoordinator(self, handle: action)
+        _ = try await end(of: action.settlement, within: deadline).get()
+    }
+
+    private func end<Value: Sendable>(
+        of settlement: Settlement<Value>, within deadline: Duration
+    ) async -> Result<Value, CollaborationActionFailure> {
+        let timer = Task {
+            try await Task.sleep(for: deadline)
+            settlement.end(.failure(.deadlineExceeded))
+        }
+        defer { timer.cancel() }
+        return await settlement.result()
+    }
+}

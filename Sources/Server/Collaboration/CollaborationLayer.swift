@@ -1,0 +1,171 @@
+import Collaboration
+import Core
+import Foundation
+import Hashing
+import RootSets
+import Synchronization
+import Verification
+import Wire
+
+extension Snapshot: RecordReader {}
+
+/// One request of the layer, until it is answered.
+final class CollaborationTask: Sendable {
+    let request: any RuledRequest
+    let identifier: MutationIdentifier
+    let ticket: Ticket
+    /// How often it was decided again because what it was decided on had changed.
+    let staleCount = Atomic<Int>(0)
+    /// When it stops waiting for news, in milliseconds of the service's clock; 0 before it began to.
+    let deadline = Atomic<UInt64>(0)
+
+    init(_ request: any RuledRequest, _ identifier: MutationIdentifier, _ ticket: Ticket) {
+        self.request = request
+        self.identifier = identifier
+        self.ticket = ticket
+    }
+}
+
+/// The collaboration layer's place in the service: it reads a snapshot, has the rules decide, and sees to what they
+/// decided: an answer, an edit for the writer, or waiting for news. The gate knows nothing of it.
+///
+///     Pipeline -> CollaborationLayer -> rules -> Ticket | RootSets -> Followers -> Ticket
+final class CollaborationLayer: Sendable {
+    let gate: Gate
+    let pool: WorkerPool
+    let grants: GrantBook
+    let followers: Followers
+    private let settings: CollaborationSettings
+    private let random: RandomSource
+    let wallClock: @Sendable () -> Date
+
+    init(
+        _ gate: Gate, _ pool: WorkerPool, _ settings: CollaborationSettings, grantMilliseconds: UInt64,
+        clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date, random: RandomSource
+    ) {
+        self.gate = gate
+        self.pool = pool
+        self.settings = settings
+        self.random = random
+        self.wallClock = wallClock
+        grants = GrantBook(validMilliseconds: grantMilliseconds, clock: clock, random: random)
+        followers = Followers(clock: clock)
+    }
+
+    // MARK: Requests in JSON
+
+    /// Sees to a request. Throws `busy`, or why it can't be read.
+    func handle(_ call: CollaborationCall, _ ticket: Ticket) throws(ServiceError) {
+        let request = try Requests.parse(call.name, call.json)
+        try enqueue(CollaborationTask(request, call.identifier, ticket))
+    }
+
+    private func enqueue(_ task: CollaborationTask) throws(ServiceError) {
+        guard pool.submit(from: task.ticket.source, task: { self.decide(task) }) else { throw Admission.busy }
+    }
+
+    /// On a worker.
+    private func decide(_ task: CollaborationTask) {
+        do throws(ServiceError) {
+            try carryOut(try decision(task), task)
+        } catch {
+            task.ticket.fail(error)
+        }
+    }
+
+    private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
+        let context = RuleContext(
+            now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings,
+            open: { [grants] in grants.open($0) })
+        return try gate.rootSets.read { snapshot throws(ServiceError) in
+            try task.request.decideEncoded(context, snapshot)
+        }
+    }
+
+    private func carryOut(_ decision: EncodedDecision, _ task: CollaborationTask) throws(ServiceError) {
+        switch decision {
+        case .answer(let bytes):
+            task.ticket.answer { $0.append(contentsOf: bytes) }
+        case .edit(let edit, let topics, let answer):
+            gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
+                switch result {
+                case .success(let receipt):
+                    task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
+                    spread(topics)
+                case .failure(let error): again(task, error)
+                }
+            }
+        case .wait(let topics, let milliseconds, let answer):
+            try wait(task, topics, milliseconds, answer)
+        }
+    }
+
+    /// Decides once more when somebody else was quicker.
+    private func again(_ task: CollaborationTask, _ error: ServiceError) {
+        let count = task.staleCount.add(1, ordering: .relaxed).newValue
+        guard error.code == .staleEdit, count < Limits.decisionsPerRequestMax else { return task.ticket.fail(error) }
+        do throws(ServiceError) {
+            try enqueue(task)
+        } catch {
+            task.ticket.fail(error)
+        }
+    }
+
+    // MARK: Waiting for news
+
+    /// Has the request wait, and decides once more: what was committed before it waited told nobody.
+    private func wait(
+        _ task: CollaborationTask, _ topics: [Topic], _ milliseconds: Int, _ answer: [UInt8]
+    ) throws(ServiceError) {
+        let now = grants.now
+        let deadline = task.deadline.compareExchange(
+            expected: 0, desired: now + UInt64(milliseconds), ordering: .relaxed)
+        let end = deadline.exchanged ? now + UInt64(milliseconds) : deadline.original
+        guard now < end else { return task.ticket.answer { $0.append(contentsOf: answer) } }
+        var topics = Set(topics)
+        guard task.ticket.park() else {
+            throw ServiceError(
+                .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
+                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already")
+        }
+        while true {
+            let follower = Followers.Follower(request: task, topics: topics, deadline: end, answer: answer)
+            guard followers.add(follower) else { return task.ticket.answerParked(answer) }
+            let decision: EncodedDecision
+            do throws(ServiceError) {
+                decision = try self.decision(task)
+            } catch {
+                guard followers.take(task) else { return }
+                task.ticket.unpark()
+                throw error
+            }
+            if case .wait(let others, _, _) = decision {
+                guard !Set(others).isSubset(of: topics) else { return }
+                topics.formUnion(others)
+                guard followers.take(task) else { return }
+                continue
+            }
+            // Whoever takes it sees to it: this thread, or one that had news at the same moment.
+            guard followers.take(task) else { return }
+            task.ticket.unpark()
+            return try carryOut(decision, task)
+        }
+    }
+
+    /// Has those decided again who wait for one of the topics.
+    private func spread(_ topics: [Topic]) {
+        for task in followers.take(topics) {
+            task.ticket.unpark()
+            do throws(ServiceError) {
+                try enqueue(task)
+            } catch {
+                task.ticket.fail(error)
+            }
+        }
+    }
+
+    /// The service is shutting down: nobody waits any more.
+    func close() {
+        followers.close()
+    }
+}

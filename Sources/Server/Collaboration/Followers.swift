@@ -1,0 +1,111 @@
+import Collaboration
+import Core
+import Dispatch
+import Synchronization
+import Verification
+
+/// Requests that wait for news. Each is answered once: by news, by the end of its time, or by a shutdown.
+final class Followers: Sendable {
+    /// A request that waits.
+    struct Follower: Sendable {
+        let request: CollaborationTask
+        let topics: Set<Topic>
+        /// In milliseconds of the service's clock.
+        let deadline: UInt64
+        /// What is answered when nothing comes.
+        let answer: [UInt8]
+    }
+
+    private struct State {
+        var followers: [ObjectIdentifier: Follower] = [:]
+        var byTopic: [Topic: Set<ObjectIdentifier>] = [:]
+        var isClosed = false
+
+        mutating func take(_ key: ObjectIdentifier) -> Follower? {
+            guard let follower = followers.removeValue(forKey: key) else { return nil }
+            for topic in follower.topics {
+                byTopic[topic]?.remove(key)
+                if byTopic[topic]?.isEmpty == true { byTopic[topic] = nil }
+            }
+            return follower
+        }
+    }
+
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+    init(clock: MonotonicClock) {
+        self.clock = clock
+        timer = DispatchSource.makeTimerSource()
+        timer.schedule(deadline: .now() + .milliseconds(50), repeating: .milliseconds(50), leeway: .milliseconds(10))
+        timer.setEventHandler { [weak self] in self?.expire() }
+        timer.resume()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    /// Requests that wait.
+    var count: Int { state.withLock { $0.followers.count } }
+
+    /// Has the request wait. False when too many do already, or nothing waits any more.
+    func add(_ follower: Follower) -> Bool {
+        let key = ObjectIdentifier(follower.request)
+        return state.withLock { state in
+            guard !state.isClosed, state.followers.count < Limits.followsMax else { return false }
+            _ = state.take(key)
+            state.followers[key] = follower
+            for topic in follower.topics { state.byTopic[topic, default: []].insert(key) }
+            return true
+        }
+    }
+
+    /// Whether the request waited: then it doesn't any more, and whoever asked has to see to it.
+    func take(_ request: CollaborationTask) -> Bool {
+        state.withLock { $0.take(ObjectIdentifier(request)) } != nil
+    }
+
+    /// The requests that wait for one of the topics; they don't any more.
+    func take(_ topics: [Topic]) -> [CollaborationTask] {
+        state.withLock { state in
+            guard !state.followers.isEmpty else { return [] }
+            var taken: [CollaborationTask] = []
+            for topic in topics {
+                for key in state.byTopic[topic] ?? [] {
+                    if let follower = state.take(key) { taken.append(follower.request) }
+                }
+            }
+            return taken
+        }
+    }
+
+    private func expire() {
+        let now = clock.milliseconds
+        let expired = state.withLock { state in
+            state.followers.filter { $0.value.deadline <= now }.keys.compactMap { state.take($0) }
+        }
+        for follower in expired { follower.request.ticket.answerParked(follower.answer) }
+    }
+
+    /// Drops what a connection that is closed was waiting for.
+    func forget(_ source: WorkSource) {
+        state.withLock { state in
+            for (key, follower) in state.followers where follower.request.ticket.source === source {
+                _ = state.take(key)
+            }
+        }
+    }
+
+    /// Answers everybody, and takes nobody any more.
+    func close() {
+        let all = state.withLock { state in
+            defer { (state.followers, state.byTopic) = ([:], [:]) }
+            state.isClosed = true
+            return state.followers.values.map { $0 }
+        }
+        for follower in all { follower.request.ticket.answerParked(follower.answer) }
+    }
+}

@@ -1,0 +1,217 @@
+package import Core
+
+/// A request of the collaboration layer:
+///
+///     mutation identifier (16)  length (1), name  the rest: a JSON object
+///
+/// Its answer is a JSON value.
+package struct CollaborationCall: Sendable {
+    /// Makes repeating the request harmless, when it changes something.
+    package let identifier: MutationIdentifier
+    package let name: String
+    package let json: [UInt8]
+
+    package init(identifier: MutationIdentifier, name: String, json: [UInt8]) {
+        self.identifier = identifier
+        self.name = name
+        self.json = json
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        bytes.appendInteger(identifier.value)
+        bytes.appendShortBytes(name.utf8)
+        bytes.append(contentsOf: json)
+    }
+
+    /// Throws `malformedRequest` or `limitExceeded`.
+    init(_ reader: inout ByteReader, bodyBytes: Int) throws(ServiceError) {
+        guard let identifier: UInt128 = reader.integer(), let name = reader.shortBytes() else {
+            throw malformedRequest("the body is too short")
+        }
+        try checkLimit(name.count, Limits.requestNameBytesMax, "bytes of a name")
+        let count = bodyBytes - reader.offset
+        try checkLimit(count, Limits.collaborationRequestBytesMax, "bytes of JSON")
+        guard let name = String(validating: name, as: UTF8.self), let json = reader.bytes(count) else {
+            throw malformedRequest("the request's name is not UTF-8")
+        }
+        self.init(identifier: MutationIdentifier(identifier), name: name, json: Array(json))
+    }
+}
+
+/// Grants to be checked:
+///
+///     at least sequence (8)  collaborations (2)  zero (2)  grants (4)
+///     each collaboration: length (1), identifier
+///     each grant: collaboration's position (2), flags (1: 1 of this device), zero (1), device key (16), grant (112)
+///
+/// The device key is the first 16 bytes of the SHA-256 of the key as the device sends it; without the flag it is zero.
+package struct GrantBatch: Sendable {
+    /// One grant, and what it is shown for.
+    package struct Entry: Sendable {
+        package let collaboration: Int
+        package let deviceKey: [UInt8]?
+        package let grant: [UInt8]
+
+        package init(collaboration: Int, deviceKey: [UInt8]?, grant: [UInt8]) {
+            self.collaboration = collaboration
+            self.deviceKey = deviceKey
+            self.grant = grant
+        }
+    }
+
+    package static let grantBytes = 112
+    package static let deviceKeyBytes = 16
+    private static let entryBytes = 4 + deviceKeyBytes + grantBytes
+
+    /// A sequence that must have been applied to what is read; 0 for none.
+    package let atLeast: UInt64
+    package let collaborations: [CollaborationIdentifier]
+    /// The entries as they came.
+    private let entries: [UInt8]
+
+    package var count: Int { entries.count / GrantBatch.entryBytes }
+
+    /// Throws `malformedRequest` or `limitExceeded`.
+    init(_ reader: inout ByteReader) throws(ServiceError) {
+        guard let atLeast: UInt64 = reader.integer(), let nameCount: UInt16 = reader.integer(),
+            let zero: UInt16 = reader.integer(), let count: UInt32 = reader.integer(), zero == 0
+        else { throw malformedRequest("the body ends inside its first 16 bytes, or a reserved bit is set") }
+        try checkLimit(Int(nameCount), Limits.collaborationsPerRequestMax, "collaborations")
+        try checkLimit(Int(count), Limits.grantsPerCheckMax, "grants")
+        self.atLeast = atLeast
+        var collaborations: [CollaborationIdentifier] = []
+        for _ in 0..<nameCount {
+            guard let name = reader.shortBytes(), let identifier = CollaborationIdentifier(utf8: name) else {
+                throw malformedRequest("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
+            }
+            collaborations.append(identifier)
+        }
+        guard let block = reader.bytes(Int(count) * GrantBatch.entryBytes) else {
+            throw malformedRequest("the body ends inside a grant")
+        }
+        for start in stride(from: 0, to: block.count, by: GrantBatch.entryBytes) {
+            let position = Int(UInt16(littleEndian: block.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
+            let flags = block[start + 2]
+            guard position < collaborations.count, flags <= 1, block[start + 3] == 0 else {
+                throw malformedRequest("a grant names no collaboration, or a reserved bit is set")
+            }
+        }
+        self.collaborations = collaborations
+        entries = Array(block)
+    }
+
+    /// Lends a grant's parts: what it is shown for, whose device shows it (`nil`: not said), and its bytes.
+    @inline(__always)
+    package func withEntry<R>(
+        _ index: Int,
+        _ body: (_ collaboration: Int, _ deviceKey: UnsafeRawBufferPointer?, _ grant: UnsafeRawBufferPointer) -> R
+    ) -> R {
+        entries.withUnsafeBytes { bytes in
+            let start = index * GrantBatch.entryBytes
+            let position = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
+            let key = UnsafeRawBufferPointer(rebasing: bytes[start + 4..<start + 4 + GrantBatch.deviceKeyBytes])
+            let grant = UnsafeRawBufferPointer(
+                rebasing: bytes[start + 4 + GrantBatch.deviceKeyBytes..<start + GrantBatch.entryBytes])
+            return body(position, bytes[start + 2] & 1 == 1 ? key : nil, grant)
+        }
+    }
+
+    /// Lends all entries' bytes while `body` runs, for who reads many of them.
+    package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+        entries.withUnsafeBytes(body)
+    }
+
+    /// Where a grant begins in what `withBytes` lends.
+    package static func grantOffset(_ index: Int) -> Int { index * entryBytes + 4 + deviceKeyBytes }
+
+    /// Appends the body of a request.
+    ///
+    /// Throws `limitExceeded`.
+    package static func append(
+        _ entries: [Entry], of collaborations: [CollaborationIdentifier], atLeast: UInt64, to bytes: inout [UInt8]
+    ) throws(ServiceError) {
+        try checkLimit(collaborations.count, Limits.collaborationsPerRequestMax, "collaborations")
+        try checkLimit(entries.count, Limits.grantsPerCheckMax, "grants")
+        bytes.appendInteger(atLeast)
+        bytes.appendInteger(UInt16(collaborations.count))
+        bytes.appendInteger(UInt16(0))
+        bytes.appendInteger(UInt32(entries.count))
+        for collaboration in collaborations { bytes.appendShortBytes(collaboration.utf8) }
+        for entry in entries {
+            bytes.appendInteger(UInt16(entry.collaboration))
+            bytes.append(entry.deviceKey == nil ? 0 : 1)
+            bytes.append(0)
+            bytes.append(contentsOf: entry.deviceKey ?? [UInt8](repeating: 0, count: deviceKeyBytes))
+            bytes.append(contentsOf: entry.grant)
+        }
+    }
+}
+
+/// What a check says of one grant: status (1), permission (1), role (1), zero (1), milliseconds left (4).
+package struct GrantAnswer: Equatable, Sendable {
+    package static let byteCount = 8
+
+    package let status: UInt8
+    /// Zero, as all that follows, when the grant is refused.
+    package let permission: UInt8
+    package let role: UInt8
+    package let millisecondsLeft: UInt32
+
+    package init(status: UInt8, permission: UInt8 = 0, role: UInt8 = 0, millisecondsLeft: UInt32 = 0) {
+        self.status = status
+        self.permission = permission
+        self.role = role
+        self.millisecondsLeft = millisecondsLeft
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        bytes.append(status)
+        bytes.append(permission)
+        bytes.append(role)
+        bytes.append(0)
+        bytes.appendInteger(millisecondsLeft)
+    }
+
+    /// Reads a check's answer: grants (4), zero (4), what is said of each.
+    ///
+    /// Throws `malformedAnswer`.
+    package static func decode(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> [GrantAnswer] {
+        var reader = ByteReader(body)
+        guard let count: UInt32 = reader.integer(), reader.bytes(4) != nil,
+            body.count == 8 + Int(count) * byteCount
+        else { throw malformedAnswer }
+        var answers: [GrantAnswer] = []
+        for _ in 0..<count {
+            guard let status = reader.byte(), let permission = reader.byte(), let role = reader.byte(),
+                reader.byte() != nil, let left: UInt32 = reader.integer()
+            else { throw malformedAnswer }
+            answers.append(GrantAnswer(status: status, permission: permission, role: role, millisecondsLeft: left))
+        }
+        return answers
+    }
+}
+
+/// Open: a verify request that gives grants.
+///
+///     at least sequence (8)  then the body of a verify request
+///
+/// Its answer is that of verify, followed by a grant for each proof (112 bytes, zeros where there is none).
+package enum OpenRequest {
+    package static let headerBytes = 8
+
+    /// Throws `malformedAnswer`.
+    package static func decode(
+        _ body: UnsafeRawBufferPointer, count: Int
+    ) throws(ServiceError) -> (verdicts: [Verdict], grants: [[UInt8]?]) {
+        let grantsStart = body.count - count * GrantBatch.grantBytes
+        guard grantsStart >= 0 else { throw malformedAnswer }
+        let (verdicts, _) = try VerdictList.decode(UnsafeRawBufferPointer(rebasing: body[..<grantsStart]))
+        guard verdicts.count == count else { throw malformedAnswer }
+        let grants = (0..<count).map { index -> [UInt8]? in
+            let start = grantsStart + index * GrantBatch.grantBytes
+            let bytes = body[start..<start + GrantBatch.grantBytes]
+            return bytes.allSatisfy { $0 == 0 } ? nil : Array(bytes)
+        }
+        return (verdicts, grants)
+    }
+}

@@ -1,0 +1,133 @@
+import Core
+import TestSupport
+import Testing
+import Wire
+
+/// Requests of the collaboration layer on the wire.
+struct CollaborationCallTests {
+    @Test("A call comes back as it was, whatever its JSON")
+    func call() throws {
+        var generator = SeededGenerator(seed: runSeed &+ 500)
+        for count in [0, 1, 100, Limits.collaborationRequestBytesMax] {
+            let sent = CollaborationCall(
+                identifier: MutationIdentifier(7), name: "prepare", json: generator.bytes(count))
+            guard case .collaborate(let read) = try decode(.collaborate, bytes { sent.append(to: &$0) }) else {
+                Issue.record("it is no call")
+                return
+            }
+            #expect(read.identifier == sent.identifier)
+            #expect(read.name == sent.name)
+            #expect(read.json == sent.json)
+        }
+    }
+
+    @Test("Calls that are too short, too long or not UTF-8 are refused")
+    func refusedCalls() throws {
+        let whole = bytes { CollaborationCall(identifier: MutationIdentifier(7), name: "prepare", json: []).append(to: &$0) }
+        for length in 0..<whole.count {
+            #expect(thrownServiceError { _ = try decode(.collaborate, Array(whole[..<length])) }?.code == .malformedRequest)
+        }
+        let long = [UInt8](repeating: 0x20, count: Limits.collaborationRequestBytesMax + 1)
+        #expect(thrownServiceError { _ = try decode(.collaborate, whole + long) }?.code == .limitExceeded)
+        let longName = [UInt8](repeating: 0, count: 16) + [65] + [UInt8](repeating: 0x61, count: 65)
+        #expect(thrownServiceError { _ = try decode(.collaborate, longName) }?.code == .limitExceeded)
+        let notText = [UInt8](repeating: 0, count: 16) + [1, 0xff]
+        #expect(thrownServiceError { _ = try decode(.collaborate, notText) }?.code == .malformedRequest)
+    }
+
+    private static let names = ["a", "b"].compactMap { CollaborationIdentifier($0) }
+
+    private func check(_ generator: inout SeededGenerator) throws -> (entries: [GrantBatch.Entry], body: [UInt8]) {
+        let entries = (0..<5).map { index in
+            GrantBatch.Entry(
+                collaboration: index % 2, deviceKey: index < 2 ? nil : generator.bytes(16), grant: generator.bytes(112))
+        }
+        var body: [UInt8] = []
+        try GrantBatch.append(entries, of: Self.names, atLeast: 9, to: &body)
+        return (entries, body)
+    }
+
+    @Test("A check of grants comes back as it was")
+    func checks() throws {
+        var generator = SeededGenerator(seed: runSeed &+ 501)
+        let (entries, body) = try check(&generator)
+        guard case .checkGrants(let batch) = try decode(.checkGrants, body) else {
+            Issue.record("it is no check")
+            return
+        }
+        #expect(batch.atLeast == 9)
+        #expect(batch.collaborations == Self.names)
+        #expect(batch.count == 5)
+        for (index, entry) in entries.enumerated() {
+            batch.withEntry(index) { collaboration, deviceKey, grant in
+                #expect(collaboration == entry.collaboration)
+                #expect(deviceKey.map { Array($0) } == entry.deviceKey)
+                #expect(Array(grant) == entry.grant)
+            }
+            batch.withBytes { bytes in
+                let start = GrantBatch.grantOffset(index)
+                #expect(Array(bytes[start..<start + 112]) == entry.grant)
+            }
+        }
+    }
+
+    @Test("Every truncation of a check is malformed, and so are a stray position, a reserved bit and a byte too many")
+    func refusedChecks() throws {
+        var generator = SeededGenerator(seed: runSeed &+ 502)
+        let (_, body) = try check(&generator)
+        func refusal(_ body: [UInt8]) -> ServiceError.Code? { thrownServiceError { _ = try decode(.checkGrants, body) }?.code }
+        for length in 0..<body.count { #expect(refusal(Array(body[..<length])) == .malformedRequest) }
+        #expect(refusal(body + [0]) == .malformedRequest)
+        let firstEntry = 16 + 4
+        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (10, 1)] as [(Int, UInt8)] {
+            var changed = body
+            changed[offset] = byte
+            #expect(refusal(changed) == .malformedRequest, "byte \(offset)")
+        }
+        var many = body
+        (many[12], many[13]) = (0x01, 0x10)
+        #expect(refusal(many) == .limitExceeded)
+    }
+
+    @Test("An open request is a sequence and a verify, and nothing shorter")
+    func open() throws {
+        var body: [UInt8] = []
+        body.appendInteger(UInt64(11))
+        try ProofBatch.append([], of: [], isSigned: true, wantsRoots: false, to: &body)
+        guard case .open(let batch, let atLeast) = try decode(.open, body) else {
+            Issue.record("it is no open request")
+            return
+        }
+        #expect(atLeast == 11)
+        #expect(batch.count == 0)
+        for length in 0..<body.count {
+            #expect(thrownServiceError { _ = try decode(.open, Array(body[..<length])) }?.code == .malformedRequest)
+        }
+    }
+
+    @Test("Answers of open and check are read, and refused when they are cut")
+    func answers() throws {
+        let verdicts: [Verdict] = [.granted, .badSignature]
+        var opened: [UInt8] = []
+        verdicts.withUnsafeBufferPointer { VerdictList.append($0, roots: nil, to: &opened) }
+        opened += [UInt8](repeating: 7, count: 112) + [UInt8](repeating: 0, count: 112)
+        let read = try opened.withUnsafeBytes { try OpenRequest.decode($0, count: 2) }
+        #expect(read.verdicts == verdicts)
+        #expect(read.grants == [[UInt8](repeating: 7, count: 112), nil])
+        for length in 0..<opened.count {
+            let cut = Array(opened[..<length])
+            #expect(thrownServiceError { _ = try cut.withUnsafeBytes { try OpenRequest.decode($0, count: 2) } } != nil)
+        }
+        var checked: [UInt8] = []
+        checked.appendInteger(UInt64(2))
+        let given = [
+            GrantAnswer(status: 1, permission: 2, role: 3, millisecondsLeft: 4_000_000_000), GrantAnswer(status: 20),
+        ]
+        for answer in given { answer.append(to: &checked) }
+        #expect(try checked.withUnsafeBytes { try GrantAnswer.decode($0) } == given)
+        for length in 0..<checked.count {
+            let cut = Array(checked[..<length])
+            #expect(thrownServiceError { _ = try cut.withUnsafeBytes { try GrantAnswer.decode($0) } } != nil)
+        }
+    }
+}
