@@ -28,7 +28,7 @@ final class LiveService: Sendable {
 
     let directory: ScratchDirectory
     let calendar: TestCalendar
-    private let running: Mutex<Service>
+    private let running: Mutex<Service?>
     let endpoint: Endpoint
     private let configuration: Configuration
 
@@ -48,7 +48,7 @@ final class LiveService: Sendable {
     }
 
     deinit {
-        _ = running.withLock { $0 }.shutDown()
+        _ = running.withLock { $0 }?.shutDown()
     }
 
     func client() throws -> RootgateClient {
@@ -57,9 +57,20 @@ final class LiveService: Sendable {
 
     /// Ends the service and starts it again on the same storage and port.
     func restart() throws {
-        try running.withLock { service in
-            _ = service.shutDown()
-            service = try Service(configuration, wallClock: { [calendar] in calendar.now })
+        running.withLock { service in
+            _ = service?.shutDown()
+            service = nil
+        }
+        // The storage is free when the last of the old service's threads has let go of it.
+        let deadline = ContinuousClock.now + .seconds(10)
+        while true {
+            do throws(ServiceError) {
+                let service = try Service(configuration, wallClock: { [calendar] in calendar.now })
+                return running.withLock { $0 = service }
+            } catch {
+                guard error.code == .storageInUse, ContinuousClock.now < deadline else { throw error }
+                usleep(2000)
+            }
         }
     }
 }

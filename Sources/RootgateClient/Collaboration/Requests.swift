@@ -9,6 +9,11 @@ public struct OpenDecision: Hashable, Sendable {
     public let verdict: Verdict
     /// Only with `granted`, and only for those who take part by `AddParticipants` or its like.
     public let grant: AccessGrant?
+
+    public init(verdict: Verdict, grant: AccessGrant? = nil) {
+        self.verdict = verdict
+        self.grant = grant
+    }
 }
 
 /// A grant, and where it is shown by whom.

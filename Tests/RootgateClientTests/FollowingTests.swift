@@ -1,0 +1,314 @@
+import Core
+import Foundation
+import RootgateClient
+import Synchronization
+import TestSupport
+import Testing
+
+/// The code of what `body` throws; `nil` when it does not.
+private func code(of body: @Sendable () async throws(ServiceError) -> Void) async -> ServiceError.Code? {
+    do throws(ServiceError) {
+        try await body()
+        return nil
+    } catch {
+        return error.code
+    }
+}
+
+/// Live streams and actions against a live service.
+@Suite struct FollowingTests {
+    private let service: LiveService
+    private let client: RootgateClient
+    private let ana = SimulatedPerson("ana")
+
+    init() throws {
+        service = try LiveService()
+        client = try service.client()
+    }
+
+    private func start(_ name: String = "doc") async throws -> (CollaborationIdentifier, AccessGrant) {
+        let owner = try #require(Account("owner"))
+        let collaboration = try await client.send(
+            PrepareCollaboration(
+                owner: owner, metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name)))
+        ).collaborationIdentifier
+        _ = try await client.send(
+            AddParticipants([NewParticipant(try ana.identity(in: collaboration), displayName: "Ana")], to: collaboration))
+        return (collaboration, try #require(try await ana.open(collaboration, client).grant))
+    }
+
+    /// Takes pages until so many notices have come.
+    private func collect(_ feed: Feed, _ count: Int, from after: UInt64 = 0, _ client: RootgateClient) async throws -> [Notice] {
+        var notices: [Notice] = []
+        for try await page in client.notices(feed, after: after) {
+            notices += page.notices
+            if notices.count >= count { break }
+        }
+        return notices
+    }
+
+    @Test func followersGetEveryNoticeOnceAndInOrder() async throws {
+        let (collaboration, grant) = try await start()
+        let count = 200
+        let followers = try (0..<6).map { _ in try service.client() }
+        async let followed = withThrowingTaskGroup(of: [String].self) { group in
+            for follower in followers {
+                group.addTask { try await collect(.collaboration(collaboration), count, follower).map(\.identifier) }
+            }
+            var all: [[String]] = []
+            for try await one in group { all.append(one) }
+            return all
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for poster in 0..<4 {
+                let other = followers[poster]
+                group.addTask {
+                    for _ in 0..<count / 8 {
+                        _ = try await other.send(
+                            PostNotices([.change(trigger: .edit), .change(trigger: .comment)], on: collaboration, by: grant))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let all = try await followed
+        let stored = try await client.send(ReadNotices(.collaboration(collaboration)))
+        #expect(stored.notices.count == count)
+        for one in all { #expect(one == stored.notices.map(\.identifier)) }
+    }
+
+    @Test func aStreamGoesOnThroughARestartWithNothingLostOrDoubled() async throws {
+        let (collaboration, first) = try await start()
+        let follower = try service.client()
+        async let followed = collect(.collaboration(collaboration), 20, follower)
+        for _ in 0..<10 { _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: first)) }
+        try service.restart()
+        let second = try #require(try await ana.open(collaboration, client).grant)
+        for _ in 0..<10 { _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: second)) }
+        let stored = try await client.send(ReadNotices(.collaboration(collaboration))).notices
+        #expect(stored.count == 20)
+        #expect(try await followed == stored)
+    }
+
+    @Test func anEmptyPageComesWhenTheTimeIsOver() async throws {
+        let (collaboration, _) = try await start()
+        let began = ContinuousClock.now
+        let page = try await client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 150))
+        #expect(page.notices.isEmpty && !page.hasMore)
+        #expect(ContinuousClock.now - began >= .milliseconds(140))
+    }
+
+    @Test func anAccountHearsOfCollaborationsThatItIsLinkedToWhileItWaits() async throws {
+        async let followed = collect(.account(ana.account), 1, client)
+        let (collaboration, grant) = try await start()
+        try await Task.sleep(for: .milliseconds(50))
+        _ = try await client.send(LinkAccount(ana.account, to: ana.identity(in: collaboration), in: collaboration))
+        _ = try await client.send(PostNotices([.change(trigger: .comment)], on: collaboration, by: grant))
+        #expect(try await followed.map(\.sentence) == ["Ana commented in the shared content"])
+    }
+
+    @Test func whoWaitsHoldsUpNobody() async throws {
+        let (collaboration, grant) = try await start()
+        // More than may be in flight on one connection.
+        let waiting = try service.client()
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<300 {
+                group.addTask {
+                    try await waiting.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000)).notices.count
+                }
+            }
+            try await Task.sleep(for: .milliseconds(300))
+            try await waiting.ping()
+            _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+            for try await count in group { #expect(count == 1) }
+        }
+    }
+
+    @Test func aShutdownAnswersThoseWhoWait() async throws {
+        let (collaboration, _) = try await start()
+        async let page = client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000))
+        try await Task.sleep(for: .milliseconds(200))
+        let began = ContinuousClock.now
+        try service.restart()
+        // It may have been answered, or asked again after the restart; then it waits on.
+        let other = try service.client()
+        let grant = try #require(try await ana.open(collaboration, other).grant)
+        _ = try await other.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        _ = try await page
+        #expect(ContinuousClock.now - began < .seconds(20))
+    }
+
+    // MARK: Actions
+
+    /// Does with each action what the test says.
+    private final class Handler: CollaborationActionHandler {
+        let starting: @Sendable (StartCollaborationAction) -> Void
+        let updating: @Sendable (UpdateCollaborationParticipantsAction) -> Void
+
+        init(
+            starting: @escaping @Sendable (StartCollaborationAction) -> Void = { _ in },
+            updating: @escaping @Sendable (UpdateCollaborationParticipantsAction) -> Void = { _ in }
+        ) {
+            self.starting = starting
+            self.updating = updating
+        }
+
+        func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction) {
+            starting(action)
+        }
+
+        func collaborationCoordinator(
+            _ coordinator: CollaborationCoordinator, handle action: UpdateCollaborationParticipantsAction
+        ) {
+            updating(action)
+        }
+    }
+
+    private var metadata: CollaborationMetadata {
+        CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "started"))
+    }
+
+    private func leftovers(_ owner: Account) async throws -> Int {
+        try await client.send(ListShares(of: owner, scope: .private)).shares.count
+            + client.collaborations().items.count
+    }
+
+    @Test func aFailedStartLeavesNothingBehind() async throws {
+        let owner = try #require(Account("owner"))
+        let coordinator = CollaborationCoordinator()
+        let (preparations, preparation) = AsyncStream<Bool>.makeStream()
+        let handler = Handler(starting: { [client] action in
+            Task {
+                preparation.yield(try await action.prepare(with: client, owner: owner).isNew)
+                action.fail()
+            }
+        })
+        coordinator.actionHandler = handler
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.startCollaboration(with: metadata)
+        }
+        var iterator = preparations.makeAsyncIterator()
+        #expect(await iterator.next() == true)
+        #expect(try await leftovers(owner) == 0)
+    }
+
+    @Test func silenceIsFailureAndALatePreparationIsUndone() async throws {
+        let owner = try #require(Account("owner"))
+        let somewhere = try #require(CollaborationIdentifier("somewhere"))
+        let coordinator = CollaborationCoordinator()
+        let (ends, end) = AsyncStream<(didCount: Bool, preparation: ServiceError.Code?)>.makeStream()
+        let handler = Handler(starting: { [client] action in
+            Task {
+                // Begun in time, prepared too late.
+                async let preparation = code(of: { () async throws(ServiceError) in
+                    _ = try await action.prepare(with: client, owner: owner)
+                })
+                while !action.isComplete { try? await Task.sleep(for: .milliseconds(2)) }
+                let didCount = action.fulfill(
+                    using: URL(fileURLWithPath: "/"), collaborationIdentifier: somewhere)
+                _ = await preparation
+                let again = await code(of: { () async throws(ServiceError) in
+                    _ = try await action.prepare(with: client, owner: owner)
+                })
+                end.yield((didCount, again))
+            }
+        })
+        coordinator.actionHandler = handler
+        for milliseconds in [0, 1, 2, 5, 50] {
+            await #expect(throws: CollaborationActionFailure.deadlineExceeded) {
+                try await coordinator.startCollaboration(with: metadata, deadline: .milliseconds(milliseconds))
+            }
+            var iterator = ends.makeAsyncIterator()
+            let outcome = try #require(await iterator.next())
+            #expect(!outcome.didCount, "a fulfilment after the deadline counted")
+            #expect(outcome.preparation == .cancelled)
+            #expect(try await leftovers(owner) == 0)
+        }
+    }
+
+    @Test func aFailedStartOfWhatIsSharedAlreadyKeepsIt() async throws {
+        let owner = try #require(Account("owner"))
+        _ = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
+        let coordinator = CollaborationCoordinator()
+        let handler = Handler(starting: { [client] action in
+            Task {
+                _ = try await action.prepare(with: client, owner: owner)
+                action.fail()
+            }
+        })
+        coordinator.actionHandler = handler
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.startCollaboration(with: metadata)
+        }
+        #expect(try await leftovers(owner) == 2)
+    }
+
+    @Test func onlyTheFirstEndOfAnActionCounts() async throws {
+        let coordinator = CollaborationCoordinator()
+        let counted = Mutex<[Bool]>([])
+        let handler = Handler(updating: { action in
+            counted.withLock { $0 = [action.fulfill(), action.fail(), action.fulfill()] }
+        })
+        coordinator.actionHandler = handler
+        try await coordinator.updateParticipants(of: metadata)
+        #expect(counted.withLock { $0 } == [true, false, false])
+    }
+
+    @Test func withoutAHandlerAnActionFails() async throws {
+        let coordinator = CollaborationCoordinator()
+        await #expect(throws: CollaborationActionFailure.noHandler) {
+            try await coordinator.startCollaboration(with: metadata)
+        }
+        coordinator.actionHandler = Handler()
+        #expect(coordinator.actionHandler == nil, "the handler was kept alive")
+    }
+
+    // MARK: Repeating
+
+    @Test func aPostThatIsSentAgainIsPostedOnce() async throws {
+        let (collaboration, grant) = try await start()
+        let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)
+        let identifier = MutationIdentifier.random()
+        let first = try await client.send(post, identifier: identifier)
+        service.calendar.advance(seconds: 5)
+        #expect(try await client.send(post, identifier: identifier) == first)
+        #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 1)
+    }
+
+    @Test func unknownRequestsAndBadJSONAreAnsweredWithTheirCodes() async throws {
+        struct Unheard: CollaborationRequest {
+            typealias Answer = ChangeReceipt
+            static let name = "unheard"
+        }
+        await #expect(throws: ServiceError(.unknownOperation, "")) { try await client.send(Unheard()) }
+        struct Crooked: CollaborationRequest {
+            typealias Answer = ChangeReceipt
+            static let name = "stopSharing"
+            var collaboration = 5
+        }
+        await #expect(throws: ServiceError(.malformedRequest, "")) { try await client.send(Crooked()) }
+        struct Invalid: CollaborationRequest {
+            typealias Answer = ChangeReceipt
+            static let name = "stopSharing"
+            var collaboration = ""
+        }
+        await #expect(throws: ServiceError(.malformedRequest, "")) { try await client.send(Invalid()) }
+    }
+
+    @Test func manyWritersOfOneRecordAllGetThrough() async throws {
+        let owner = try #require(Account("owner"))
+        let (collaboration, _) = try await start()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask { [client] in
+                    let app = "app.\(number)"
+                    _ = try await client.send(SetConsent(of: owner, .app(app), isAllowed: false))
+                    _ = try await client.send(
+                        CustomizeDetails(of: collaboration, manageButtonTitle: "Manage \(number)"))
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await client.send(ReadConsent(of: owner)).apps.count == 8)
+    }
+}

@@ -1,0 +1,203 @@
+import Core
+import Foundation
+import Hashing
+import RootgateClient
+import TestSupport
+import Testing
+
+/// Grants against a live service.
+@Suite struct GrantTests {
+    private let service: LiveService
+    private let client: RootgateClient
+
+    init() throws {
+        service = try LiveService { $0.grantSeconds = 60 }
+        client = try service.client()
+    }
+
+    private func start(_ name: String = "doc", with people: [SimulatedPerson]) async throws -> CollaborationIdentifier {
+        let owner = try #require(Account("owner"))
+        let prepared = try await client.send(
+            PrepareCollaboration(
+                owner: owner,
+                metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))))
+        let collaboration = prepared.collaborationIdentifier
+        _ = try await client.send(
+            AddParticipants(try people.map { NewParticipant(try $0.identity(in: collaboration)) }, to: collaboration))
+        return collaboration
+    }
+
+    private func status(_ grant: AccessGrant, in collaboration: CollaborationIdentifier) async throws -> GrantStatus? {
+        try await client.check([GrantCheck(grant, in: collaboration)]).first?.status
+    }
+
+    @Test func aGrantWithAnyBitChangedIsForged() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        var checks: [GrantCheck] = []
+        for bit in 0..<AccessGrant.byteCount * 8 {
+            var bytes = grant.bytes
+            bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+            checks.append(GrantCheck(try #require(AccessGrant(bytes: bytes)), in: collaboration))
+        }
+        let decisions = try await client.check(checks)
+        #expect(decisions.allSatisfy { $0.status == .forged && $0.permission == nil && $0.timeLeft == nil })
+        let genuine = try await client.check([GrantCheck(grant, in: collaboration)])
+        #expect(genuine[0].status == .valid)
+        #expect(genuine[0].permission == .readWrite)
+        #expect(genuine[0].role == .member)
+        let left = try #require(genuine[0].timeLeft)
+        #expect(left > .seconds(1) && left <= .seconds(60))
+    }
+
+    @Test func aGrantIsForOneCollaborationAndOneDevice() async throws {
+        let person = SimulatedPerson("ana", devices: 2)
+        let first = try await start("first", with: [person])
+        let second = try await start("second", with: [person])
+        let grant = try #require(try await person.open(first, device: 1, client).grant)
+        #expect(try await status(grant, in: second) == .otherCollaboration)
+        func key(_ device: Int) async throws -> [UInt8] {
+            let proof = try await person.device(device).signedIdentityProof(in: first, signing: [0])
+            return Array(SHA256.hash(proof.publicKey).bytes.prefix(16))
+        }
+        let decisions = try await client.check([
+            GrantCheck(grant, in: first, deviceKey: try await key(1)),
+            GrantCheck(grant, in: first, deviceKey: try await key(0)),
+        ])
+        #expect(decisions.map(\.status) == [.valid, .otherDevice])
+    }
+
+    @Test func whoeverComesBackNeedsANewGrant() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let identity = try person.identity(in: collaboration)
+        let old = try #require(try await person.open(collaboration, client).grant)
+        _ = try await client.send(RemoveParticipants([identity], from: collaboration))
+        #expect(try await status(old, in: collaboration) == .revoked)
+        _ = try await client.send(AddParticipants([NewParticipant(identity)], to: collaboration))
+        #expect(try await status(old, in: collaboration) == .revoked)
+        let new = try #require(try await person.open(collaboration, client).grant)
+        #expect(try await status(new, in: collaboration) == .valid)
+    }
+
+    @Test func aRootHashThatIsTakenOutPastTheLayerIsOut() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let root = try person.identity(in: collaboration).rootHash
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        try await client.removeRoots([root], from: collaboration)
+        #expect(try await status(grant, in: collaboration) == .revoked)
+        #expect(try await person.open(collaboration, client).verdict == .notParticipant)
+    }
+
+    @Test func aRootHashThatIsAddedPastTheLayerIsGrantedWithoutAGrant() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [])
+        try await client.addRoots([try person.identity(in: collaboration).rootHash], to: collaboration)
+        let decision = try await person.open(collaboration, client)
+        #expect(decision == OpenDecision(verdict: .granted, grant: nil))
+        let bare = try #require(CollaborationIdentifier("bare"))
+        try await client.createCollaboration(bare)
+        try await client.addRoots([try person.identity(in: bare).rootHash], to: bare)
+        #expect(try await person.open(bare, client) == OpenDecision(verdict: .granted, grant: nil))
+    }
+
+    @Test func noGrantSurvivesARestart() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        try service.restart()
+        #expect(try await status(grant, in: collaboration) == .forged)
+        #expect(try await person.open(collaboration, client).grant != nil)
+    }
+
+    @Test func nobodyReadsBeforeItsOwnWrite() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let identity = try person.identity(in: collaboration)
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        let removal = try await client.send(RemoveParticipants([identity], from: collaboration))
+        let sequence = try #require(removal.sequence)
+        #expect(try await client.check([GrantCheck(grant, in: collaboration)], atLeast: sequence)[0].status == .revoked)
+        await #expect(throws: ServiceError(.behindSequence, "")) {
+            try await client.check([GrantCheck(grant, in: collaboration)], atLeast: sequence + 1)
+        }
+        await #expect(throws: ServiceError(.behindSequence, "")) {
+            let proof = try await person.device().signedIdentityProof(in: collaboration, signing: [1])
+            return try await client.open(proof, in: collaboration, atLeast: sequence + 1)
+        }
+    }
+
+    /// Grants are checked and proofs opened all the time while the person is removed and added: whatever was asked
+    /// after the removal was acknowledged is refused.
+    @Test func fromRemovalAcknowledgedToRefusedEverywhereThereIsNoGap() async throws {
+        let person = SimulatedPerson("ana", devices: 4)
+        let collaboration = try await start(with: [person])
+        let identity = try person.identity(in: collaboration)
+        let others = try (0..<4).map { _ in try service.client() }
+        for _ in 0..<15 {
+            let grants = try await withThrowingTaskGroup(of: AccessGrant?.self) { group in
+                for (device, other) in others.enumerated() {
+                    group.addTask { try await person.open(collaboration, device: device, other).grant }
+                }
+                var grants: [AccessGrant] = []
+                for try await grant in group { grants.append(try #require(grant)) }
+                return grants
+            }
+            // Every device got one at the same moment, and all of them hold.
+            let checks = grants.map { GrantCheck($0, in: collaboration) }
+            #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
+            async let opened: [Bool] = withThrowingTaskGroup(of: AccessGrant?.self) { group in
+                for (device, other) in others.enumerated() {
+                    group.addTask { try await person.open(collaboration, device: device, other).grant }
+                }
+                var late: [AccessGrant] = []
+                for try await grant in group { if let grant { late.append(grant) } }
+                // All of these were asked for before or while the person was removed; none holds afterwards.
+                _ = try await client.send(RemoveParticipants([identity], from: collaboration))
+                return try await client.check(late.map { GrantCheck($0, in: collaboration) }).map { $0.status == .revoked }
+            }
+            _ = try await client.send(RemoveParticipants([identity], from: collaboration))
+            for other in others { #expect(try await other.check(checks).allSatisfy { $0.status == .revoked }) }
+            #expect(try await person.open(collaboration, client).verdict == .notParticipant)
+            #expect(try await opened.allSatisfy { $0 })
+            _ = try await client.send(AddParticipants([NewParticipant(identity)], to: collaboration))
+        }
+    }
+
+    @Test func batchesOfManyCollaborationsAreAnsweredInTheirOrder() async throws {
+        let person = SimulatedPerson("ana")
+        var checks: [GrantCheck] = []
+        var expected: [GrantStatus] = []
+        for number in 0..<20 {
+            let collaboration = try await start("doc \(number)", with: [person])
+            let grant = try #require(try await person.open(collaboration, client).grant)
+            if number % 3 == 0 { _ = try await client.send(StopSharing(collaboration)) }
+            checks.append(GrantCheck(grant, in: collaboration))
+            expected.append(number % 3 == 0 ? .revoked : .valid)
+        }
+        checks += checks + checks + checks.reversed()
+        expected += expected + expected + expected.reversed()
+        #expect(try await client.check(checks).map(\.status) == expected)
+        #expect(try await client.check([]).isEmpty)
+    }
+
+    @Test func anExpiredGrantIsExpired() async throws {
+        let brief = try LiveService { $0.grantSeconds = 0 }
+        let client = try brief.client()
+        let person = SimulatedPerson("ana")
+        let owner = try #require(Account("owner"))
+        let local = LocalCollaborationIdentifier(rawValue: "brief")
+        let collaboration = try await client.send(
+            PrepareCollaboration(owner: owner, metadata: CollaborationMetadata(localIdentifier: local))
+        ).collaborationIdentifier
+        _ = try await client.send(AddParticipants([NewParticipant(try person.identity(in: collaboration))], to: collaboration))
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        try await Task.sleep(for: .milliseconds(5))
+        #expect(try await client.check([GrantCheck(grant, in: collaboration)]).map(\.status) == [.expired])
+        await #expect(throws: ServiceError(.grantRefused, "")) {
+            try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        }
+    }
+}
