@@ -68,72 +68,7 @@ let rootsCommand = Command(
     return .success
 }
 
-let collabCommand = Command(
-    "collab", operands: "create|drop|list [ID]", operandsMax: 2,
-    "make, drop and list collaborations",
-    options: [
-        .server, .timeout,
-        Option("policy", "POLICY", standard: "challenge", "with create: challenge or device-nonce"),
-        Option("window", "SECONDS", standard: "86400", "with device-nonce: how long a nonce is remembered"), .json,
-    ]
-) { arguments in
-    guard let verb = arguments.operands.first else { throw UsageError("say create, drop or list") }
-    func named() throws -> CollaborationIdentifier {
-        guard arguments.operands.count == 2 else { throw UsageError("name the collaboration") }
-        return try collaboration(arguments.operands[1])
-    }
-    let client = try connect(try arguments.required("server"), arguments)
-    defer { client.close() }
-    switch verb {
-    case "create":
-        let policy: ProofPolicy
-        switch try arguments.required("policy") {
-        case "challenge": policy = .challenge
-        case "device-nonce":
-            let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
-            policy = .deviceNonce(windowSeconds: UInt32(try arguments.number("window", in: range)))
-        default: throw UsageError("--policy is challenge or device-nonce")
-        }
-        try report(try await client.createCollaboration(named(), policy: policy), "created", arguments)
-    case "drop":
-        try report(try await client.dropCollaboration(named()), "dropped", arguments)
-    case "list":
-        var start: CollaborationIdentifier?
-        while true {
-            let page = try await client.collaborations(after: start)
-            for state in page.items {
-                printNow(
-                    arguments.isOn("json")
-                        ? try json(describe(state)) : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
-            }
-            start = page.items.last?.identifier
-            if !page.hasMore { break }
-        }
-    default:
-        throw UsageError("say create, drop or list, not \(verb)")
-    }
-    return .success
-}
-
-private func name(of policy: ProofPolicy) -> String {
-    switch policy {
-    case .challenge: "challenge"
-    case .deviceNonce(let seconds): "device-nonce/\(seconds)s"
-    }
-}
-
-private func describe(_ state: CollaborationState) -> [String: Any] {
-    var object: [String: Any] = ["collaboration": state.identifier.description, "rootCount": state.rootCount]
-    switch state.policy {
-    case .challenge: object["policy"] = "challenge"
-    case .deviceNonce(let seconds):
-        object["policy"] = "device-nonce"
-        object["windowSeconds"] = seconds
-    }
-    return object
-}
-
-private func report(_ receipt: MutationReceipt, _ done: String, _ arguments: Arguments) throws {
+func report(_ receipt: MutationReceipt, _ done: String, _ arguments: Arguments) throws {
     printNow(
         arguments.isOn("json")
             ? try json(["sequence": receipt.sequence, "changed": receipt.changed, "repeat": receipt.isRepeat])

@@ -28,6 +28,10 @@ let serveCommand = Command(
         Option("storage-max", "MIB", standard: "16384", "size of the data after which adds are refused, in MiB"),
         Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
         Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
+        Option("link-base", "URL", "what universal links begin with; without it nothing can be shared"),
+        Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
+        Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
+        Option("notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
     ]
 ) { arguments in
     var configuration = Configuration(
@@ -59,6 +63,14 @@ let serveCommand = Command(
     configuration.storageBytesMax = try arguments.number("storage-max", in: 1...16_777_216) << 20
     configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
+    if let base = arguments.text("link-base") {
+        guard let url = URL(string: base), url.scheme == "https", url.host != nil, url.query == nil, url.fragment == nil
+        else { throw UsageError("--link-base takes an https URL without query and fragment, not \(base)") }
+        configuration.linkBase = base
+    }
+    configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...86_400))
+    configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
+    configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {

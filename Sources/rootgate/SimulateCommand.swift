@@ -14,6 +14,7 @@ let simulateCommand = Command(
         Option("roots-out", "FILE", "also write the root hashes, one in hexadecimal a line"),
         Option("seed", "N", "make the same people again (never for real secrets)"),
         Option(switch: "register", "with the service: make the collaboration, add the root hashes, sign its challenges"),
+        Option(switch: "participants", "with --register: as participants of a collaboration that was prepared"),
         .server, .timeout,
         Option(switch: "json", "accepted for consistency: the output is JSON Lines always"),
     ]
@@ -37,8 +38,16 @@ let simulateCommand = Command(
     var client: RootgateClient?
     if arguments.isOn("register") {
         let service = try connect(try arguments.required("server"), arguments)
-        try await service.createCollaboration(collaboration)
-        try await service.addAll(identities.map(\.rootHash), to: collaboration)
+        if arguments.isOn("participants") {
+            let people = identities.map { NewParticipant(PersonIdentity(rootHash: $0.rootHash)) }
+            for start in stride(from: 0, to: people.count, by: Limits.participantsPerRequestMax) {
+                let end = min(people.count, start + Limits.participantsPerRequestMax)
+                _ = try await service.send(AddParticipants(Array(people[start..<end]), to: collaboration))
+            }
+        } else {
+            try await service.createCollaboration(collaboration)
+            try await service.addAll(identities.map(\.rootHash), to: collaboration)
+        }
         client = service
     }
     if let path = arguments.text("roots-out") {

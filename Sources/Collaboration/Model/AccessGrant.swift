@@ -129,6 +129,16 @@ public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
     public var isRefusal: Bool { rawValue >= 16 }
 }
 
+extension RandomSource {
+    /// 16 random bytes, but for the first bit: in base64url they begin with a letter, which command lines take for
+    /// nothing else.
+    func nameBytes() -> [UInt8] {
+        var bytes = bytes(16)
+        bytes[0] &= 0x7f
+        return bytes
+    }
+}
+
 /// Base64 with the alphabet for links and file names, without padding (RFC 4648, section 5).
 package enum Base64URL {
     package static func text(_ bytes: [UInt8]) -> String {

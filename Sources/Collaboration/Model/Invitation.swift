@@ -8,7 +8,7 @@ public struct InvitationToken: Hashable, Sendable, Codable {
 
     /// A fresh token from the system's random source.
     public static func random() -> InvitationToken {
-        InvitationToken(bytes: RandomSource.system.bytes(16))
+        InvitationToken(bytes: RandomSource.system.nameBytes())
     }
 
     package init(bytes: [UInt8]) {
@@ -46,7 +46,7 @@ public enum InvitationState: String, Hashable, Sendable, Codable, CaseIterable {
 
 /// An invitation as its collaboration lists it; not its token, which only the invited person has.
 public struct Invitation: Hashable, Sendable, Codable {
-    /// Names the invitation, for revoking it: the first 16 bytes of the token's SHA-256, in base64url.
+    /// Names the invitation, for revoking it: the first 16 bytes of the token's SHA-256, in hexadecimal.
     public let identifier: String
     public let collaboration: CollaborationIdentifier
     public let role: ParticipantRole

@@ -68,7 +68,7 @@ extension StoredInvitation {
         _ name: [UInt8], _ collaboration: CollaborationIdentifier, _ context: RuleContext
     ) -> Invitation {
         Invitation(
-            identifier: Base64URL.text(name), collaboration: collaboration, role: role, permission: permission,
+            identifier: name.hexadecimal, collaboration: collaboration, role: role, permission: permission,
             state: state(at: context.now), createdAt: createdAt, expiresAt: expiresAt, acceptedBy: acceptedBy,
             acceptedAt: acceptedAt)
     }
@@ -195,7 +195,7 @@ public struct ListInvitations: RuledRequest {
 
 /// The bytes that name an invitation.
 private func invitationName(_ text: String) throws(ServiceError) -> [UInt8] {
-    guard let name = Base64URL.bytes(text), name.count == 16 else {
+    guard let name = [UInt8](hexadecimal: text), name.count == 16 else {
         throw ServiceError(.malformedRequest, "“\(text.prefix(64))” is not an invitation's identifier")
     }
     return name

@@ -109,9 +109,9 @@ extension StoredCollaboration {
 }
 
 extension RuleContext {
-    /// 16 random bytes in base64url: nobody guesses it, and no link needs it escaped.
+    /// 127 random bits in base64url: nobody guesses it, and no link needs it escaped.
     fileprivate func freshIdentifier() throws(ServiceError) -> CollaborationIdentifier {
-        guard let identifier = CollaborationIdentifier(Base64URL.text(random.bytes(16))) else {
+        guard let identifier = CollaborationIdentifier(Base64URL.text(random.nameBytes())) else {
             throw ServiceError(.internalFault, "a fresh identifier is none")
         }
         return identifier

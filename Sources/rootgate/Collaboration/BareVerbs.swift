@@ -1,0 +1,56 @@
+import Core
+import Foundation
+import RootgateClient
+
+/// Collaborations as the gate knows them: a policy and a set of root hashes.
+let bareVerbs: [CollabVerb] = [
+    CollabVerb("create", "ID", "make a bare collaboration: a policy and root hashes") { call in
+        let arguments = call.arguments
+        let policy: ProofPolicy
+        switch try arguments.required("policy") {
+        case "challenge": policy = .challenge
+        case "device-nonce":
+            let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
+            policy = .deviceNonce(windowSeconds: UInt32(try arguments.number("window", in: range)))
+        default: throw UsageError("--policy is challenge or device-nonce")
+        }
+        try report(
+            try await call.client.createCollaboration(try call.collaboration(), policy: policy), "created", arguments)
+        return .success
+    },
+    CollabVerb("drop", "ID", "drop a bare collaboration") { call in
+        try report(try await call.client.dropCollaboration(try call.collaboration()), "dropped", call.arguments)
+        return .success
+    },
+    CollabVerb("list", "", "list all collaborations, their policies and counts") { call in
+        var start: CollaborationIdentifier?
+        while true {
+            let page = try await call.client.collaborations(after: start)
+            for state in page.items {
+                printNow(
+                    call.arguments.isOn("json")
+                        ? try json(describe(state)) : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
+            }
+            start = page.items.last?.identifier
+            if !page.hasMore { return .success }
+        }
+    },
+]
+
+private func name(of policy: ProofPolicy) -> String {
+    switch policy {
+    case .challenge: "challenge"
+    case .deviceNonce(let seconds): "device-nonce/\(seconds)s"
+    }
+}
+
+func describe(_ state: CollaborationState) -> [String: Any] {
+    var object: [String: Any] = ["collaboration": state.identifier.description, "rootCount": state.rootCount]
+    switch state.policy {
+    case .challenge: object["policy"] = "challenge"
+    case .deviceNonce(let seconds):
+        object["policy"] = "device-nonce"
+        object["windowSeconds"] = seconds
+    }
+    return object
+}
