@@ -67,7 +67,9 @@ let package = Package(
 
         // What talks to it.
         layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "Collaboration"]),
-        layer("LoadHarness", ["COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport"]),
+        layer("LoadHarness", [
+            "COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport", "RootgateClient",
+        ]),
         program("rootgate", [
             "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport", "Server",
             "RootgateClient", "LoadHarness",
@@ -76,7 +78,7 @@ let package = Package(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
                 "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
-                "Verification", "Wire", "Transport", "Server", "LoadHarness",
+                "Verification", "Wire", "Transport", "Server", "RootgateClient", "LoadHarness",
             ]),
 
         // What the kernels keep in private headers, and kernels that are broken on purpose, for the tests of the kernels.

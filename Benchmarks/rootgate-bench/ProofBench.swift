@@ -105,9 +105,13 @@ final class ProofBench {
         var configuration = Configuration(dataDirectory: directory.path, workers: workers)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
         configuration.storageBytesMax = 64 << 30
+        configuration.linkBase = "https://example.com/c"
         if !hasKernels { configuration.turnKernelsOff() }
         return try Service(configuration)
     }
+
+    /// Where the service listens.
+    var endpoint: Endpoint { service.endpoints[0] }
 
     var rootSets: RootSets { service.gate.rootSets }
 

@@ -8,6 +8,7 @@ import Signatures
 import Synchronization
 package import Transport
 package import Verification
+import Wire
 
 /// A running gate: storage, workers and sockets, put together and taken apart.
 package final class Service: Sendable {
@@ -87,6 +88,19 @@ package final class Service: Sendable {
 
     /// Where the service listens, with the ports that it got.
     package var endpoints: [Endpoint] { sockets.endpoints }
+
+    /// Answers the body of a check of grants with the body of its answer, on this thread; for embedding and benchmarks.
+    ///
+    /// Throws what is wrong with the request, or what the storage throws.
+    package func checkGrants(_ body: [UInt8]) throws(ServiceError) -> [UInt8] {
+        let request = try body.withRawBytes { bytes throws(ServiceError) in
+            try Request.decode(operation: Operation.checkGrants.rawValue, body: bytes)
+        }
+        guard case .checkGrants(let batch) = request else { throw ServiceError(.internalFault, "it is no check") }
+        var answer: [UInt8] = []
+        try collaboration.append(checksOf: batch, to: &answer)
+        return answer
+    }
 
     /// Stops accepting connections and requests, waits until every accepted request is answered, up to the
     /// configured time or until `isForced` says so, then closes everything.

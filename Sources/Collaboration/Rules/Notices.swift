@@ -31,10 +31,18 @@ public struct PostNotices: RuledRequest {
         }
         var edit = Edit(collaboration)
         edit.records = access.expectations(of: author, in: collaboration)
-        edit.records.append(
-            try .json(
-                RecordKeys.notices(collaboration),
-                StoredPost(author: author, date: context.now, events: events), isSequenced: true))
+        let title = try records.collaboration(collaboration).value.title
+        var names: [PersonIdentity: String?] = [:]
+        let post = try StoredPost.bytes(
+            of: events, by: author, on: collaboration, title: title, at: context.now
+        ) { person throws(ServiceError) in
+            if let known = names[person] { return known }
+            let key = RecordKeys.participant(collaboration, person)
+            let name = try records.load(StoredParticipant.self, at: key)?.value.displayName
+            names[person] = .some(name)
+            return name
+        }
+        edit.records.append(RecordEdit(RecordKeys.notices(collaboration), isSequenced: true, value: post))
         if let forgotten = try forgotten(context, records) { edit.removedRanges = [forgotten] }
         let count = events.count
         return .edit(edit, topics: [.collaboration(collaboration)]) {
@@ -94,6 +102,19 @@ public struct ReadNotices: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        func page(_ json: [UInt8]) throws(ServiceError) -> NoticePage { try JSON.decode(NoticePage.self, from: json) }
+        switch try decideEncoded(context, records) {
+        case .answer(let json): return .answer(try page(json))
+        case .wait(let topics, let milliseconds, let json):
+            return .wait(topics: topics, milliseconds: milliseconds, answer: try page(json))
+        case .edit: throw ServiceError(.internalFault, "reading a feed changes nothing")
+        }
+    }
+
+    /// Puts the page together from the posts' own bytes.
+    package func decideEncoded(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.noticesPerPageMax)
         let last = try records.lastSequence()
         try Requests.check(atLeast: max(atLeast ?? 0, after), last)
@@ -101,7 +122,9 @@ public struct ReadNotices: RuledRequest {
         var topics: [Topic] = []
         switch feed {
         case .collaboration(let collaboration):
-            try reading.add(collaboration, for: nil, after: after, records)
+            guard try reading.add(collaboration, for: nil, after: after, records) else {
+                throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
+            }
             topics = [.collaboration(collaboration)]
         case .participant(let person, let collaboration):
             _ = try records.participant(person, in: collaboration)
@@ -110,17 +133,20 @@ public struct ReadNotices: RuledRequest {
         case .account(let account):
             topics = [.account(account)]
             for (collaboration, person) in try records.links(of: account) {
+                // A link can outlast its collaboration.
                 try reading.add(collaboration, for: person, after: after, records)
                 topics.append(.collaboration(collaboration))
             }
         }
-        let (notices, end) = try reading.finish(records)
-        let page = NoticePage(notices: notices, next: end ?? last, hasMore: end != nil)
-        if let waitMilliseconds, waitMilliseconds > 0, notices.isEmpty, end == nil {
+        let page = reading.finish()
+        var json = Array(#"{"hasMore":\#(page.end != nil),"next":\#(page.end ?? last),"posts":["#.utf8)
+        page.append(to: &json)
+        json += Array("]}".utf8)
+        if let waitMilliseconds, waitMilliseconds > 0, page.noticeCount == 0, page.end == nil {
             return .wait(
-                topics: topics, milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax), answer: page)
+                topics: topics, milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax), answer: json)
         }
-        return .answer(page)
+        return .answer(json)
     }
 }
 
@@ -144,38 +170,55 @@ extension RecordReader where Self: ~Copyable {
 
 /// Collects the notices of one page, from one collaboration or several.
 private struct FeedReading {
-    private struct Post {
+    /// What some reader sees of a post.
+    struct Post {
         let sequence: UInt64
-        let collaboration: CollaborationIdentifier
-        let reader: PersonIdentity?
-        let stored: StoredPost
+        let members: ArraySlice<UInt8>
+        /// In the order of the events.
+        var texts: [StoredPost.Text]
     }
 
-    private let context: RuleContext
+    /// The posts of a page.
+    struct Page {
+        var posts: [Post] = []
+        var noticeCount = 0
+        /// The sequence where the page ends; `nil` when there is nothing behind it.
+        var end: UInt64?
+
+        /// Appends the posts as JSON objects, separated by commas.
+        func append(to json: inout [UInt8]) {
+            for (index, post) in posts.enumerated() {
+                if index > 0 { json.append(UInt8(ascii: ",")) }
+                json.append(UInt8(ascii: "{"))
+                json += post.members
+                json += Array(#","sequence":\#(post.sequence),"notices":["#.utf8)
+                for (place, text) in post.texts.enumerated() {
+                    if place > 0 { json.append(UInt8(ascii: ",")) }
+                    json += text.json
+                }
+                json += Array("]}".utf8)
+            }
+        }
+    }
+
     private let limit: Int
-    private let oldest: Date
+    private let oldest: UInt64
     private var posts: [Post] = []
-    private var titles: [CollaborationIdentifier: String?] = [:]
-    private var names: [[UInt8]: String?] = [:]
 
     init(_ context: RuleContext, limit: Int) {
-        self.context = context
         self.limit = limit
-        oldest = context.now.addingTimeInterval(-context.settings.noticeSeconds)
+        let seconds = context.now.timeIntervalSince1970 - context.settings.noticeSeconds
+        oldest = UInt64(max(0, (seconds * 1000).rounded()))
     }
 
-    /// Adds the posts of a collaboration as `reader` sees them. A page's worth from each is enough: the page has the
-    /// first ones of all.
+    /// Adds the posts of a collaboration as `reader` sees them; false when there is no such collaboration. A page's
+    /// worth from each is enough: the page has the first ones of all.
+    @discardableResult
     mutating func add(
         _ collaboration: CollaborationIdentifier, for reader: PersonIdentity?, after: UInt64,
         _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) {
-        // A link from an account can outlast its collaboration.
-        guard let stored = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(collaboration)) else {
-            if reader == nil { _ = try records.collaboration(collaboration) }
-            return
-        }
-        titles[collaboration] = stored.value.title
+    ) throws(ServiceError) -> Bool {
+        guard try records.record(RecordKeys.standing(collaboration)) != nil else { return false }
         var start = after
         if let reader, let cleared = try records.record(RecordKeys.cleared(collaboration, reader)) {
             start = max(start, try cleared.number())
@@ -184,70 +227,63 @@ private struct FeedReading {
         var range = RecordRange.beginning(with: prefix)
         range.start = prefix + bigEndianBytes(start == .max ? start : start + 1)
         for record in try records.records(in: range, limit: limit + 1, isDescending: false).items {
+            let stored = try StoredPost(record.value)
+            let isKept = stored.milliseconds >= oldest
             posts.append(
                 Post(
-                    sequence: record.version, collaboration: collaboration, reader: reader,
-                    stored: try record.decoded(StoredPost.self)))
+                    sequence: record.version, members: stored.members,
+                    texts: isKept ? stored.texts.filter { $0.audience.includes(reader) } : []))
         }
+        return true
     }
 
-    /// The notices of the page, and the sequence where it ends; `nil` when there is nothing behind it.
-    mutating func finish(
-        _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) -> (notices: [Notice], end: UInt64?) {
-        posts.sort { a, b in
-            if a.sequence != b.sequence { return a.sequence < b.sequence }
-            return a.reader?.rootHash ?? .zero < b.reader?.rootHash ?? .zero
-        }
-        var notices: [Notice] = []
-        var told: Set<String> = []
+    /// The page: the first posts of all, each whole.
+    mutating func finish() -> Page {
+        posts.sort { $0.sequence < $1.sequence }
+        var page = Page()
         var taken = 0
-        for (index, post) in posts.enumerated() {
-            // A post that several of an account's identities see is read together.
-            let isAgain = index > 0 && posts[index - 1].sequence == post.sequence
-            if !isAgain {
-                guard taken < limit, notices.count < limit else { return (notices, posts[index - 1].sequence) }
-                taken += 1
+        var last: UInt64 = 0
+        for post in posts {
+            // A post that several of an account's identities see is one, with what any of them sees of it.
+            if post.sequence == last {
+                page.merge(post)
+                continue
             }
-            guard post.stored.date >= oldest else { continue }
-            for (place, event) in post.stored.events.enumerated() {
-                if let only = event.onlyReader, only != post.reader { continue }
-                guard told.insert("\(post.sequence).\(place)").inserted else { continue }
-                notices.append(try notice(post, place, event, records))
+            guard taken < limit, page.noticeCount < limit else {
+                page.end = last
+                return page
             }
+            taken += 1
+            last = post.sequence
+            guard !post.texts.isEmpty else { continue }
+            page.posts.append(post)
+            page.noticeCount += post.texts.count
         }
-        return (notices, nil)
+        return page
     }
+}
 
-    private mutating func notice(
-        _ post: Post, _ place: Int, _ event: HighlightEvent, _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) -> Notice {
-        var person: PersonIdentity?
-        switch event {
-        case .mention(let named): person = named
-        case .membership(_, let named): person = named
-        case .change, .persistence: break
+extension FeedReading.Page {
+    /// Adds what another identity of the same reader sees of a post: what is said to a person itself goes before what
+    /// is said of that person to others.
+    fileprivate mutating func merge(_ other: FeedReading.Post) {
+        guard var post = posts.last, post.sequence == other.sequence else {
+            guard !other.texts.isEmpty else { return }
+            posts.append(other)
+            noticeCount += other.texts.count
+            return
         }
-        return Notice(
-            collaboration: post.collaboration, sequence: post.sequence, place: place, date: post.stored.date,
-            author: post.stored.author, event: event,
-            sentence: event.sentence(
-                author: try name(post.stored.author, post.collaboration, records),
-                person: try person.flatMap { person throws(ServiceError) in
-                    try name(person, post.collaboration, records)
-                },
-                title: titles[post.collaboration] ?? nil, isReader: person != nil && person == post.reader))
-    }
-
-    private mutating func name(
-        _ person: PersonIdentity, _ collaboration: CollaborationIdentifier,
-        _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) -> String? {
-        let key = RecordKeys.participant(collaboration, person)
-        if let known = names[key] { return known }
-        let name = try records.load(StoredParticipant.self, at: key)?.value.displayName
-        names[key] = .some(name)
-        return name
+        noticeCount -= post.texts.count
+        for text in other.texts {
+            guard let index = post.texts.firstIndex(where: { $0.place == text.place }) else {
+                post.texts.append(text)
+                continue
+            }
+            if case .only = text.audience { post.texts[index] = text }
+        }
+        post.texts.sort { $0.place < $1.place }
+        noticeCount += post.texts.count
+        posts[posts.count - 1] = post
     }
 }
 
@@ -256,14 +292,17 @@ extension RecordReader where Self: ~Copyable {
     func recentNotices(
         of collaboration: CollaborationIdentifier, for reader: PersonIdentity?, count: Int, _ context: RuleContext
     ) throws(ServiceError) -> [Notice] {
-        var range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
+        let range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
         // Mentions of others are passed over: the last posts may hold less than is wanted.
         let newest = try records(in: range, limit: 4 * count, isDescending: true)
         guard let oldest = newest.items.last else { return [] }
-        range.start = oldest.key
         var reading = FeedReading(context, limit: 4 * count * Limits.noticesPerPostMax)
         try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
-        return Array(try reading.finish(self).notices.suffix(count).reversed())
+        var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
+        reading.finish().append(to: &json)
+        json += Array("]}".utf8)
+        let notices = try JSON.decode(NoticePage.self, from: json).notices
+        return notices.suffix(count).reversed()
     }
 }
 

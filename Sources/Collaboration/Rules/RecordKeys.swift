@@ -11,7 +11,7 @@ import Core
 ///     j collaboration 0 root hash         when the participant joined (8, milliseconds)
 ///     l collaboration 0 root hash         the account that the participant is linked to
 ///     k account 0 collaboration 0 root    the same from the other side
-///     n collaboration 0 sequence          events posted together (JSON)
+///     n collaboration 0 sequence          what was posted together; see StoredPost.swift
 ///     x collaboration 0 root hash         the sequence up to which a participant has cleared notices (8)
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration

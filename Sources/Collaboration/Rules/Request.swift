@@ -111,6 +111,11 @@ package protocol RuledRequest: CollaborationRequest {
     func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer>
+
+    /// Decides, and writes the answer as JSON.
+    func decideEncoded(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> EncodedDecision
 }
 
 /// A decision about a request of any kind.

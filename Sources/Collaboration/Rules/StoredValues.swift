@@ -25,13 +25,6 @@ struct StoredParticipant: Codable {
     var removedAt: Date?
 }
 
-/// `n`: what was posted together.
-struct StoredPost: Codable {
-    var author: PersonIdentity
-    var date: Date
-    var events: [HighlightEvent]
-}
-
 /// `t`: an invitation.
 struct StoredInvitation: Codable {
     var role: ParticipantRole

@@ -173,7 +173,7 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
         let limit = try call.arguments.number("limit", in: 1...Limits.noticesPerPageMax)
         let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit))
         if call.arguments.isOn("json") {
-            try call.show(page)
+            try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
         } else {
             for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence)") }
         }
@@ -189,6 +189,13 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
         }
     }
     return .success
+}
+
+/// A page with its notices in one list.
+private struct FlatPage: Encodable {
+    let notices: [Notice]
+    let next: UInt64
+    let hasMore: Bool
 }
 
 private let shelfVerbs: [CollabVerb] = [

@@ -1,0 +1,217 @@
+import Core
+import Dispatch
+import Foundation
+import LoadHarness
+import RootgateClient
+import Server
+import Synchronization
+import Transport
+import Wire
+
+let collaborationBenchmarks = [
+    Benchmark("grants.check", "checks of grants, 4,096 at a time, one core") { scale in
+        let bench = try CollaborationBench(scale)
+        let body = try bench.grantChecks(people: scale.size(16_384, tiny: 64))
+        var turn = 0
+        let values = try scale.repeated {
+            try scale.rate(items: CollaborationBench.grantsPerCheck(scale)) {
+                let answer = try bench.service.checkGrants(body[turn % body.count])
+                turn += 1
+                precondition(answer[8] == GrantStatus.valid.rawValue, "a grant is refused")
+            }
+        }
+        return Measurement("grants.check", unit: "grants/s", values: values)
+    },
+    Benchmark("shelf.10k", "first page of the shelf of a person with 10,000 items, over loopback TCP") { scale in
+        let bench = try CollaborationBench(scale)
+        let account = try bench.account("ana")
+        try bench.fillShelf(of: account, items: scale.size(10_000, tiny: 50))
+        let values = try scale.repeated {
+            var times: [Double] = []
+            for _ in 0..<scale.size(21, tiny: 3) {
+                times.append(
+                    try seconds {
+                        let shelf = try bench.wait { client in try await client.send(ReadShelf(of: account)) }
+                        precondition(shelf.count == scale.size(10_000, tiny: 50), "items are missing")
+                    } * 1000)
+            }
+            return median(times)
+        }
+        return Measurement("shelf.10k", unit: "ms", values: values)
+    },
+    Benchmark("notices.live", "notices posted by 32 posters, 8 at a time, to 1,000 live followers of 100 collaborations") { scale in
+        let bench = try CollaborationBench(scale)
+        var plan = NoticeLoad.Plan()
+        if scale.isTiny { (plan.collaborations, plan.followers) = (4, 12) }
+        let chosen = plan
+        let endpoint = bench.endpoint
+        let load = try blocking { try await NoticeLoad(endpoint, chosen) }
+        let values = try scale.repeated {
+            let report = try blocking { try await load.run(count: scale.size(20_000, tiny: 64)) }
+            precondition(report.isComplete, "\(report.delivered) of \(report.expected) came, \(report.misplaced) misplaced")
+            return report.postsPerSecond
+        }
+        return Measurement("notices.live", unit: "notices/s", values: values)
+    },
+    Benchmark("proof.layer.loopback", "proof.new.loopback while 1,000 followers wait and 20 notices/s go to ten of them each") { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let rounds = try scale.alternate {
+            let use = try LayerInUse(bench.endpoint, scale)
+            defer { use.end() }
+            return try bench.overLoopback()
+        } _: {
+            try bench.overLoopback()
+        }
+        return Measurement(
+            "proof.layer.loopback", unit: "proofs/s", rounds: rounds, against: "proof.new.loopback")
+    },
+]
+
+/// Waits for what a task comes to.
+private func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+    let done = DispatchSemaphore(value: 0)
+    let outcome = Outcome<Value>()
+    Task {
+        do {
+            let value = try await body()
+            outcome.result.withLock { $0 = .success(value) }
+        } catch {
+            outcome.result.withLock { $0 = .failure(error) }
+        }
+        done.signal()
+    }
+    done.wait()
+    guard let result = outcome.result.withLock({ $0 }) else {
+        throw ServiceError(.internalFault, "a task ended without a result")
+    }
+    return try result.get()
+}
+
+private final class Outcome<Value: Sendable>: Sendable {
+    let result = Mutex<Result<Value, any Error>?>(nil)
+}
+
+/// A service with the collaboration layer in use, and a client of it.
+private final class CollaborationBench {
+    let service: Service
+    let endpoint: Endpoint
+    private let directory: TemporaryDirectory
+    private let client: RootgateClient
+
+    init(_ scale: Scale) throws {
+        directory = try TemporaryDirectory()
+        var configuration = Configuration(
+            dataDirectory: directory.path, workers: ProcessInfo.processInfo.activeProcessorCount)
+        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
+        configuration.linkBase = "https://example.com/c"
+        configuration.grantSeconds = 3600
+        service = try Service(configuration)
+        guard let endpoint = service.endpoints.first else { throw ServiceError(.internalFault, "nothing listens") }
+        self.endpoint = endpoint
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60)))
+    }
+
+    deinit {
+        client.close()
+        _ = service.shutDown()
+    }
+
+    func wait<Value: Sendable>(_ body: @escaping @Sendable (RootgateClient) async throws -> Value) throws -> Value {
+        let client = client
+        return try blocking { try await body(client) }
+    }
+
+    func account(_ name: String) throws -> Account {
+        guard let account = Account(name) else { throw ServiceError(.internalFault, "not an account's name") }
+        return account
+    }
+
+    static func grantsPerCheck(_ scale: Scale) -> Int { scale.size(4096, tiny: 32) }
+
+    /// Requests that check the grants of so many people, each once.
+    func grantChecks(people: Int) throws -> [[UInt8]] {
+        let owner = try account("owner")
+        let local = LocalCollaborationIdentifier(rawValue: "grants")
+        let collaboration = try wait { client in
+            try await client.send(
+                PrepareCollaboration(owner: owner, metadata: CollaborationMetadata(localIdentifier: local))
+            ).collaborationIdentifier
+        }
+        let population = try Population(people: people, devices: 1...1, in: collaboration)
+        var grants: [AccessGrant] = []
+        for start in stride(from: 0, to: people, by: 512) {
+            let some = population.people[start..<min(people, start + 512)]
+            grants += try wait { client in
+                _ = try await client.send(
+                    AddParticipants(
+                        some.map { NewParticipant(PersonIdentity(rootHash: $0.rootHash)) }, to: collaboration))
+                let challenges = try await client.challenges(some.count).challenges
+                let requests = try zip(some, challenges).map { person, challenge in
+                    AccessRequest(
+                        collaboration: collaboration, proof: try person.proof(ofDevice: 0, signing: challenge))
+                }
+                return try await client.open(requests).compactMap(\.grant)
+            }
+        }
+        precondition(grants.count == people, "a proof was refused")
+        // Not in the order of their records.
+        grants.shuffle()
+        let size = min(people, Limits.grantsPerCheckMax)
+        return try stride(from: 0, to: people - size + 1, by: size).map { start in
+            var body: [UInt8] = []
+            try GrantBatch.append(
+                grants[start..<start + size].map { GrantBatch.Entry(collaboration: 0, deviceKey: nil, grant: $0.bytes) },
+                of: [collaboration], atLeast: 0, to: &body)
+            return body
+        }
+    }
+
+    /// Shares so many links with the account.
+    func fillShelf(of account: Account, items: Int) throws {
+        try wait { client in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for lane in 0..<16 {
+                    group.addTask {
+                        for number in stride(from: lane, to: items, by: 16) {
+                            guard let url = URL(string: "https://example.com/items/\(number)") else { continue }
+                            _ = try await client.send(
+                                RecordShare(
+                                    url: url, title: "Item \(number)", app: "com.example.app",
+                                    sharer: Sharer(name: "Person \(number % 40)"),
+                                    conversation: Conversation(identifier: "chat \(number % 25)"),
+                                    date: Date(timeIntervalSince1970: 1.8e9 + Double(number)),
+                                    isPinned: number % 500 == 0, recipients: [ShareRecipient(account)]))
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
+
+/// The layer at work beside the gate: followers that wait, and a trickle of posts, checks and reads.
+private final class LayerInUse {
+    private let load: NoticeLoad
+    private let followers: [Task<Void, Never>]
+
+    init(_ endpoint: Endpoint, _ scale: Scale) throws {
+        var plan = NoticeLoad.Plan()
+        plan.collaborations = scale.size(100, tiny: 4)
+        plan.followers = scale.size(1000, tiny: 8)
+        plan.batch = 1
+        plan.posters = 2
+        let chosen = plan
+        let load = try blocking { try await NoticeLoad(endpoint, chosen) }
+        self.load = load
+        let count = scale.size(100_000, tiny: 100)
+        followers = [Task { _ = try? await load.run(count: count, perSecond: 20) }]
+        usleep(300_000)
+    }
+
+    func end() {
+        let (load, followers) = (load, followers)
+        for follower in followers { follower.cancel() }
+        _ = try? blocking { await load.close() }
+    }
+}
