@@ -56,6 +56,7 @@ let collaborationBenchmarks = [
     Benchmark("proof.layer.loopback", "proof.new.loopback while 1,000 followers wait and 20 notices/s go to ten of them each") { scale in
         let bench = try ProofBench.withMillionRoots(scale)
         let rounds = try scale.alternate {
+            try bench.prepareRound()
             let use = try LayerInUse(bench.endpoint, scale)
             defer { use.end() }
             return try bench.overLoopback()
@@ -206,7 +207,8 @@ private final class LayerInUse {
         self.load = load
         let count = scale.size(100_000, tiny: 100)
         followers = [Task { _ = try? await load.run(count: count, perSecond: 20) }]
-        usleep(300_000)
+        // Until every follower waits.
+        usleep(1_500_000)
     }
 
     func end() {

@@ -163,10 +163,7 @@ final class ProofBench {
 
     /// Proofs of the next devices, with fresh challenges.
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
-        if mix.known + mix.firstNew + proofs - mix.knownProofs(among: proofs) > deviceCount {
-            // No new device is left: a service that never saw them makes all new.
-            try restart(knownPercent: mix.knownPercent)
-        }
+        try assureNewDevices(for: proofs)
         var bytes: [UInt8] = []
         service.gate.challenges.issue(proofs, into: &bytes)
         let size = ChallengeBook.challengeBytes
@@ -174,6 +171,20 @@ final class ProofBench {
         defer { mix.advance(by: proofs) }
         return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
     }
+
+    /// When no new device is left for so many proofs, a service that never saw them makes all new.
+    private func assureNewDevices(for proofs: Int) throws {
+        guard mix.known + mix.firstNew + proofs - mix.knownProofs(among: proofs) > deviceCount else { return }
+        try restart(knownPercent: mix.knownPercent)
+    }
+
+    /// Starts the service anew if the next round over loopback would have to, so that it does not.
+    func prepareRound() throws {
+        try assureNewDevices(for: proofsPerRound)
+    }
+
+    /// Known keys are several times as fast.
+    private var proofsPerRound: Int { scale.size(mix.knownPercent == 100 ? 65_536 : 32_768, tiny: 512) }
 
     private func connect(_ traffic: Traffic) throws -> LoadRun {
         guard let endpoint = service.endpoints.first else { throw ServiceError(.internalFault, "nothing listens") }
@@ -199,9 +210,7 @@ final class ProofBench {
 
     /// Proofs per second over loopback.
     func overLoopback(_ traffic: Traffic = .batches) throws -> Double {
-        // Known keys are several times as fast.
-        let proofs = mix.knownPercent == 100 ? 65_536 : 32_768
-        return try drive(traffic, proofs: scale.size(proofs, tiny: 512)).proofsPerSecond
+        try drive(traffic, proofs: proofsPerRound).proofsPerSecond
     }
 
     /// Inclusion-only proofs per second over loopback.

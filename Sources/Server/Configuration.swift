@@ -37,6 +37,9 @@ package struct Configuration: Sendable {
     package var logRetentionBytes = 32 << 20
     /// What universal links begin with; without it nothing can be shared.
     package var linkBase: String?
+    /// Where the page is served that tells Apple's systems which apps open the links, and those apps' identifiers.
+    package var associationEndpoint: Endpoint?
+    package var appIdentifiers: [String] = []
     /// How long a grant is valid.
     package var grantSeconds: UInt64 = 300
     /// How long notices are kept, and how many posts of a collaboration at least.

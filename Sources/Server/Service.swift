@@ -14,6 +14,9 @@ import Wire
 package final class Service: Sendable {
     package static let version = "0.1.0"
 
+    /// The path of the page that tells which apps open the links.
+    package static let associationPath = AssociationSite.path
+
     /// How a shutdown ended.
     package enum Ending: Sendable {
         /// Every accepted request was answered.
@@ -75,11 +78,14 @@ package final class Service: Sendable {
         try sockets.start(
             serving: Pipeline(
                 gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),
+            try configuration.linkBase.map { base throws(ServiceError) in
+                try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
+            },
             connectionsMax: configuration.connectionsMax, log: log)
     }
 
     private static func checkPlainText(_ configuration: Configuration) throws(ServiceError) {
-        guard !configuration.allowsPlainText, let open = configuration.endpoints.first(where: { !$0.isLoopback })
+        guard !configuration.allowsPlainText, let open = configuration.allEndpoints.first(where: { !$0.isLoopback })
         else { return }
         throw ServiceError(
             .limitExceeded,
@@ -88,6 +94,9 @@ package final class Service: Sendable {
 
     /// Where the service listens, with the ports that it got.
     package var endpoints: [Endpoint] { sockets.endpoints }
+
+    /// Where the page is served that tells Apple's systems which apps open the links.
+    package var associationEndpoints: [Endpoint] { sockets.associationEndpoints }
 
     /// Answers the body of a check of grants with the body of its answer, on this thread; for embedding and benchmarks.
     ///
@@ -126,6 +135,8 @@ package final class Service: Sendable {
 }
 
 extension Configuration {
+    fileprivate var allEndpoints: [Endpoint] { endpoints + [associationEndpoint].compactMap { $0 } }
+
     fileprivate var collaboration: CollaborationSettings {
         var settings = CollaborationSettings()
         settings.linkBase = linkBase

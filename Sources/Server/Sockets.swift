@@ -7,7 +7,10 @@ import Transport
 /// The service's listeners and event loops.
 final class Sockets: Sendable {
     let endpoints: [Endpoint]
+    /// Where the association's page is, if it is served.
+    let associationEndpoints: [Endpoint]
     private let listeners: [CInt]
+    private let associationListeners: [CInt]
     private let loops: [EventLoop]
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
@@ -25,16 +28,20 @@ final class Sockets: Sendable {
         }
         self.loops = loops
         var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
-        for endpoint in configuration.endpoints {
-            do throws(SystemFailure) {
-                listeners += try Socket.listen(on: endpoint)
-            } catch {
-                for listener in listeners { close(listener.descriptor) }
-                throw error
+        var associationListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
+        do throws(SystemFailure) {
+            for endpoint in configuration.endpoints { listeners += try Socket.listen(on: endpoint) }
+            if let endpoint = configuration.associationEndpoint {
+                associationListeners = try Socket.listen(on: endpoint)
             }
+        } catch {
+            for listener in listeners + associationListeners { close(listener.descriptor) }
+            throw error
         }
         self.listeners = listeners.map(\.descriptor)
+        self.associationListeners = associationListeners.map(\.descriptor)
         endpoints = listeners.map(\.endpoint)
+        associationEndpoints = associationListeners.map(\.endpoint)
     }
 
     /// Bytes of answers that wait to be sent.
@@ -44,7 +51,7 @@ final class Sockets: Sendable {
     ///
     /// Throws `internalFault` when a worker can't get its memory.
     func start(
-        serving pipeline: Pipeline, connectionsMax: Int, log: @escaping @Sendable (String) -> Void
+        serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int, log: @escaping @Sendable (String) -> Void
     ) throws(ServiceError) {
         for (number, loop) in loops.enumerated() {
             let worker = try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }
@@ -58,6 +65,23 @@ final class Sockets: Sendable {
             } refuse: { failure in
                 log("can't accept connections for now: \(failure)")
             }
+        }
+        guard let site else { return }
+        for listener in associationListeners {
+            loops[0].listen(on: listener) { [self] descriptor in
+                welcome(descriptor, site, pipeline, connectionsMax: connectionsMax)
+            } refuse: { failure in
+                log("can't accept connections for now: \(failure)")
+            }
+        }
+    }
+
+    /// Takes a visitor of the association's page; nobody when there are too many connections.
+    private func welcome(_ descriptor: CInt, _ site: AssociationSite, _ pipeline: Pipeline, connectionsMax: Int) {
+        let count = connections.add(1, ordering: .relaxed).newValue
+        Connection.open(descriptor, on: loops[0]) { connection in
+            if count > connectionsMax { connection.close() }
+            return AssociationVisit(connection, site) { [self] in connections.subtract(1, ordering: .relaxed) }
         }
     }
 

@@ -29,6 +29,8 @@ let serveCommand = Command(
         Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
         Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
         Option("link-base", "URL", "what universal links begin with; without it nothing can be shared"),
+        Option("association", "HOST:PORT", "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
+        Option("app-ids", "ID,...", "with --association: the apps that open the links, TEAM.bundle.identifier"),
         Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
         Option("notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
@@ -68,6 +70,14 @@ let serveCommand = Command(
         else { throw UsageError("--link-base takes an https URL without query and fragment, not \(base)") }
         configuration.linkBase = base
     }
+    if let text = arguments.text("association") {
+        guard let endpoint = Endpoint(text) else { throw UsageError("--association takes HOST:PORT, not \(text)") }
+        guard configuration.linkBase != nil, let apps = arguments.text("app-ids") else {
+            throw UsageError("--association needs --link-base and --app-ids")
+        }
+        configuration.associationEndpoint = endpoint
+        configuration.appIdentifiers = apps.split(separator: ",").map(String.init)
+    }
     configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...86_400))
     configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
@@ -80,6 +90,7 @@ let serveCommand = Command(
     let signals = TerminationSignals()
     let service = try Service(configuration, log: complain)
     printNow("rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
+    for endpoint in service.associationEndpoints { printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)") }
     await signals.first()
     complain("shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
     switch service.shutDown(isForced: { signals.count > 1 }) {

@@ -1,0 +1,81 @@
+import Core
+import Foundation
+import Server
+import TestSupport
+import Testing
+import Transport
+
+/// The page that tells Apple's systems which app opens the links.
+@Suite struct AssociationTests {
+    private func site(_ base: String = "https://example.com/c") throws -> TestService {
+        try TestService { configuration in
+            configuration.linkBase = base
+            configuration.associationEndpoint = Endpoint(host: "127.0.0.1", port: 0)
+            configuration.appIdentifiers = ["TEAM1.com.example.app", "TEAM1.com.example.other"]
+        }
+    }
+
+    /// What comes back for some bytes, up to the end of the connection.
+    private func answer(_ service: TestService, _ pieces: String...) throws -> String {
+        let endpoint = try #require(service.service.associationEndpoints.first)
+        let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
+        defer { close(descriptor) }
+        for piece in pieces {
+            let bytes = Array(piece.utf8)
+            #expect(bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, 0) } == bytes.count)
+            usleep(20_000)
+        }
+        var received: [UInt8] = []
+        var isAtEnd = false
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !isAtEnd, ContinuousClock.now < deadline {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            if count > 0 {
+                received += buffer[..<count]
+            } else if count == 0 {
+                isAtEnd = true
+            } else {
+                usleep(2000)
+            }
+        }
+        #expect(isAtEnd)
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    private static let path = "/.well-known/apple-app-site-association"
+
+    @Test(arguments: [("https://example.com/c", "/c/*"), ("https://example.com/", "/*"), ("https://example.com", "/*")])
+    func thePageNamesTheAppsAndThePathOfTheLinks(_ base: String, _ links: String) throws {
+        let text = try answer(try site(base), "GET \(Self.path) HTTP/1.1\r\nHost: example.com\r\n\r\n")
+        let parts = text.components(separatedBy: "\r\n\r\n")
+        #expect(parts.count == 2)
+        #expect(parts[0].hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(parts[0].contains("Content-Type: application/json\r\n"))
+        #expect(parts[0].contains("Content-Length: \(parts[1].utf8.count)\r\n"))
+        #expect(
+            parts[1] == #"{"applinks":{"details":[{"appIDs":["TEAM1.com.example.app","TEAM1.com.example.other"],"#
+                + #""components":[{"/":"\#(links)"}]}]}}"#)
+    }
+
+    @Test func aRequestInPiecesIsOne() throws {
+        let text = try answer(try site(), "GET \(Self.path)?x=1 HT", "TP/1.1\r\nHost: a", "\r\n\r", "\n")
+        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
+
+    @Test func headGetsNoBody() throws {
+        let text = try answer(try site(), "HEAD \(Self.path) HTTP/1.0\r\n\r\n")
+        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(text.hasSuffix("\r\n\r\n"))
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"), ("GET /.well-known/other HTTP/1.1\r\n\r\n", "404 Not Found"),
+        ("POST \(path) HTTP/1.1\r\n\r\n", "405 Method Not Allowed"), ("GET \(path)\r\n\r\n", "400 Bad Request"),
+        ("nonsense\n\n", "400 Bad Request"), ("GET  \(path) HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 9000))", "431 Request Header Fields Too Large"),
+    ])
+    func everythingElseGetsItsStatus(_ request: String, _ status: String) throws {
+        #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
+    }
+}
