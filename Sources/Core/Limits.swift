@@ -119,6 +119,8 @@ public enum Limits {
     /// Events posted together, and notices after which a page of a feed ends.
     public static let noticesPerPostMax = 64
     public static let noticesPerPageMax = 256
+    /// Bytes after which a page of a feed ends.
+    public static let noticesPageBytesMax = 512 << 10
     /// Collaborations whose notices make an account's feed.
     public static let linksPerAccountMax = 4096
     /// How long an answer may wait for news, and requests of one connection that may wait so.

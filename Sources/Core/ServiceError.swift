@@ -100,7 +100,7 @@ public struct ServiceError: Error, Sendable {
         public var isTransient: Bool {
             switch self {
             case .busy, .shuttingDown, .challengesExhausted, .tooManyConnections, .connectionLost, .connectionRefused,
-                .deadlineExceeded, .behindSequence:
+                .deadlineExceeded, .behindSequence, .staleEdit:
                 true
             default: false
             }

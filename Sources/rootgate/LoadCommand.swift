@@ -17,9 +17,15 @@ let loadCommand = Command(
         Option("invalid", "PERCENT", standard: "0", "share of forgeries, of all kinds"),
         Option("people", "N", standard: "2000", "simulated people, with 5 devices each"),
         Option("round", "N", standard: "50000", "proofs that are signed before they are sent"),
-        Option(switch: "inclusion-only", "no signatures"), .json,
+        Option(switch: "inclusion-only", "no signatures"),
+        Option(switch: "notices", "not proofs: post notices to live followers, and count what arrives"),
+        Option("followers", "N", standard: "1000", "with --notices: live followers"),
+        Option("collaborations", "N", standard: "100", "with --notices: what they follow, in turn"),
+        Option("events", "N", standard: "8", "with --notices: notices in a post"),
+        Option("rate", "N", standard: "10000", "with --notices: notices posted a second"), .json,
     ]
 ) { arguments in
+    if arguments.isOn("notices") { return try await driveNotices(arguments) }
     let plan = try LoadPlan(arguments)
     System.raiseDescriptorLimit()
     let client = try connect(try arguments.required("server"), arguments)

@@ -138,7 +138,7 @@ public struct ReadNotices: RuledRequest {
                 topics.append(.collaboration(collaboration))
             }
         }
-        let page = reading.finish()
+        let page = try reading.finish(records)
         var json = Array(#"{"hasMore":\#(page.end != nil),"next":\#(page.end ?? last),"posts":["#.utf8)
         page.append(to: &json)
         json += Array("]}".utf8)
@@ -201,9 +201,18 @@ private struct FeedReading {
         }
     }
 
+    /// A post that may be on the page.
+    private struct Candidate {
+        let sequence: UInt64
+        /// Of the collaboration, in `places`.
+        let place: Int
+        let reader: PersonIdentity?
+    }
+
     private let limit: Int
     private let oldest: UInt64
-    private var posts: [Post] = []
+    private var places: [[UInt8]] = []
+    private var candidates: [Candidate] = []
 
     init(_ context: RuleContext, limit: Int) {
         self.limit = limit
@@ -226,38 +235,68 @@ private struct FeedReading {
         let prefix = RecordKeys.notices(collaboration)
         var range = RecordRange.beginning(with: prefix)
         range.start = prefix + bigEndianBytes(start == .max ? start : start + 1)
-        for record in try records.records(in: range, limit: limit + 1, isDescending: false).items {
-            let stored = try StoredPost(record.value)
-            let isKept = stored.milliseconds >= oldest
-            posts.append(
-                Post(
-                    sequence: record.version, members: stored.members,
-                    texts: isKept ? stored.texts.filter { $0.audience.includes(reader) } : []))
+        let place = places.count
+        places.append(prefix)
+        var found: [Candidate] = []
+        try records.visitRecords(in: range) { key, _ in
+            let sequence = key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            found.append(Candidate(sequence: sequence, place: place, reader: reader))
+            return found.count <= limit
         }
+        candidates += found
+        // Few collaborations have news, but an account may take part in thousands.
+        if candidates.count > 8 * (limit + 1) { sortAndCut() }
         return true
     }
 
+    /// Keeps a page's worth and one more, for each identity that an account may have in a collaboration.
+    private mutating func sortAndCut() {
+        candidates.sort { ($0.sequence, $0.place) < ($1.sequence, $1.place) }
+        var sequences = 0
+        var last: UInt64 = 0
+        let end = candidates.firstIndex { candidate in
+            if candidate.sequence != last {
+                sequences += 1
+                last = candidate.sequence
+            }
+            return sequences > limit + 1
+        }
+        if let end { candidates.removeSubrange(end...) }
+    }
+
     /// The page: the first posts of all, each whole.
-    mutating func finish() -> Page {
-        posts.sort { $0.sequence < $1.sequence }
+    mutating func finish(_ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Page {
+        sortAndCut()
         var page = Page()
         var taken = 0
+        var bytes = 0
         var last: UInt64 = 0
-        for post in posts {
-            // A post that several of an account's identities see is one, with what any of them sees of it.
-            if post.sequence == last {
-                page.merge(post)
+        for candidate in candidates {
+            let isAgain = candidate.sequence == last
+            if !isAgain {
+                guard taken < limit, page.noticeCount < limit, bytes < Limits.noticesPageBytesMax else {
+                    page.end = last
+                    return page
+                }
+                taken += 1
+                last = candidate.sequence
+            }
+            guard let record = try records.record(places[candidate.place] + bigEndianBytes(candidate.sequence)) else {
                 continue
             }
-            guard taken < limit, page.noticeCount < limit else {
-                page.end = last
-                return page
+            let stored = try StoredPost(record.value)
+            guard stored.milliseconds >= oldest else { continue }
+            let post = Post(
+                sequence: candidate.sequence, members: stored.members,
+                texts: stored.texts.filter { $0.audience.includes(candidate.reader) })
+            bytes += record.value.count
+            // A post that several of an account's identities see is one, with what any of them sees of it.
+            if isAgain {
+                page.merge(post)
+            } else if !post.texts.isEmpty {
+                page.posts.append(post)
+                page.noticeCount += post.texts.count
             }
-            taken += 1
-            last = post.sequence
-            guard !post.texts.isEmpty else { continue }
-            page.posts.append(post)
-            page.noticeCount += post.texts.count
         }
         return page
     }
@@ -299,7 +338,7 @@ extension RecordReader where Self: ~Copyable {
         var reading = FeedReading(context, limit: 4 * count * Limits.noticesPerPostMax)
         try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
         var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
-        reading.finish().append(to: &json)
+        try reading.finish(self).append(to: &json)
         json += Array("]}".utf8)
         let notices = try JSON.decode(NoticePage.self, from: json).notices
         return notices.suffix(count).reversed()

@@ -73,9 +73,9 @@ public struct PrepareCollaboration: RuledRequest {
 
     private func stored(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
         var options = metadata.shareOptions ?? ShareOptions(optionsGroups: [])
-        try check(options.groups.count, atMost: Limits.optionGroupsMax, "groups of options")
-        try check(options.groups.flatMap(\.options).count, atMost: Limits.optionsMax, "options")
+        try options.checkSizes()
         if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
+        try check(options.summary, "a permission summary")
         try check(metadata.title, "a title")
         try check(metadata.initiatorHandle, "a handle")
         try check(ownerName, "a name")
@@ -96,6 +96,23 @@ public struct PrepareCollaboration: RuledRequest {
         }
         return Answer(
             collaborationIdentifier: identifier, url: url, isNew: isNew, highlight: highlight, sequence: sequence)
+    }
+}
+
+extension ShareOptions {
+    /// Throws `limitExceeded` unless groups, options and texts are within their limits.
+    fileprivate func checkSizes() throws(ServiceError) {
+        try Collaboration.check(groups.count, atMost: Limits.optionGroupsMax, "groups of options")
+        try Collaboration.check(groups.flatMap(\.options).count, atMost: Limits.optionsMax, "options")
+        for group in optionsGroups {
+            for text in [group.identifier, group.title, group.footer] { try Collaboration.check(text, "a group's text") }
+            for option in group.options {
+                for text in [option.identifier, option.title, option.subtitle] + option.requiredOptionsIdentifiers {
+                    try Collaboration.check(text, "an option's text")
+                }
+            }
+        }
+        try Collaboration.check(summary, "a permission summary")
     }
 }
 
@@ -277,6 +294,7 @@ public struct UpdateShareOptions: RuledRequest {
         var stored = found.value
         let before = stored.shareOptions
         stored.shareOptions = try before.selecting(selectedOptions)
+        try check(stored.shareOptions.summary, "a permission summary")
         guard stored.shareOptions != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
         var edit = Edit(collaboration)
         edit.records = [

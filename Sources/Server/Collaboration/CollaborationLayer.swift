@@ -85,6 +85,11 @@ final class CollaborationLayer: Sendable {
     private func carryOut(_ decision: EncodedDecision, _ task: CollaborationTask) throws(ServiceError) {
         switch decision {
         case .answer(let bytes):
+            guard bytes.count <= Limits.frameBodyBytesMax else {
+                throw ServiceError(
+                    .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
+                    "the answer would have \(bytes.count) bytes: ask for a smaller page")
+            }
             task.ticket.answer { $0.append(contentsOf: bytes) }
         case .edit(let edit, let topics, let answer):
             gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in

@@ -1,0 +1,39 @@
+import Core
+import Foundation
+import LoadHarness
+import RootgateClient
+
+/// `rootgate load --notices`: participants post, followers follow, and every notice is counted at its end.
+func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
+    guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }
+    var plan = NoticeLoad.Plan()
+    plan.connections = try arguments.number("connections", in: 1...4096)
+    plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
+    plan.followers = try arguments.number("followers", in: 1...65_536)
+    plan.batch = try arguments.number("events", in: 1...Limits.noticesPerPostMax)
+    guard plan.followers <= plan.connections * Limits.followsPerConnectionMax else {
+        throw UsageError("a connection takes \(Limits.followsPerConnectionMax) followers: say more --connections")
+    }
+    let rate = try arguments.number("rate", in: 1...10_000_000)
+    let seconds = try arguments.decimal("seconds", in: 0.1...86_400)
+    let count = arguments.text("count") == nil
+        ? Int(Double(rate) * seconds) : try arguments.number("count", in: 1...1_000_000_000)
+    let load = try await NoticeLoad(endpoint, plan)
+    let report = try await load.run(count: count, perSecond: Double(rate))
+    await load.close()
+    let (median, late) = (report.latency.quantile(0.5), report.latency.quantile(0.99))
+    printNow(
+        arguments.isOn("json")
+            ? try json([
+                "posted": report.posted, "expected": report.expected, "delivered": report.delivered,
+                "misplaced": report.misplaced, "noticesPerSecond": report.postsPerSecond,
+                "latencyMilliseconds": ["p50": Double(median) / 1e6, "p99": Double(late) / 1e6],
+            ])
+            : """
+            \(report.posted) notices posted in \(String(format: "%.2f", report.seconds)) s: \(Int(report.postsPerSecond)) notices/s
+            \(report.delivered) of \(report.expected) delivered to \(plan.followers) followers, \(report.misplaced) twice or out of order
+            until delivered: median \(String(format: "%.1f", Double(median) / 1e6)) ms, 99 % \(String(format: "%.1f", Double(late) / 1e6)) ms
+            \(report.isComplete ? "every notice arrived, once and in order" : "NOTICES ARE MISSING OR MISPLACED")
+            """)
+    return report.isComplete ? .success : .refused
+}
