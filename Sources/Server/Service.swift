@@ -71,10 +71,10 @@ package final class Service: Sendable {
         }
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
-        statistics = StatisticsSource(gate, pool, admission, clock)
         collaboration = CollaborationLayer(
             gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000, clock: clock,
             wallClock: wallClock, random: random)
+        statistics = StatisticsSource(gate, pool, admission, collaboration.followers, clock)
         try sockets.start(
             serving: Pipeline(
                 gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),

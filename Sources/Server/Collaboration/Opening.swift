@@ -38,7 +38,7 @@ extension CollaborationLayer {
     func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
         try check(atLeast: atLeast)
         let opening = Opening(batch, frame, ticket)
-        guard batch.count > 0 else { return answer(opening, [], [], roots: []) }
+        guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
             opening.proof(at: $0)
         } completion: { [self] request, failure in
@@ -56,39 +56,54 @@ extension CollaborationLayer {
         }
     }
 
+    /// What is given out for a request's proofs.
+    private struct Grants {
+        var verdicts: [Verdict]
+        /// 112 bytes for each proof, zeros where there is no grant.
+        var bytes: [UInt8] = []
+        /// Those whose first proof it was, by the records that will say so.
+        var joinings: [[UInt8]: Edit] = [:]
+    }
+
+    /// A collaboration whose proofs are being given grants.
+    private struct Entrance {
+        /// Where the request names it: the same for all proofs that name it together.
+        let name: UnsafeRawPointer?
+        let collaboration: CollaborationIdentifier
+        /// `nil` when nobody started it by the layer.
+        let standing: StoredRecord?
+        let fingerprint: [UInt8]
+
+        init?(_ name: UnsafeRawBufferPointer, _ snapshot: borrowing Snapshot) throws(ServiceError) {
+            guard let collaboration = CollaborationIdentifier(utf8: name) else { return nil }
+            self.name = name.baseAddress
+            self.collaboration = collaboration
+            standing = try snapshot.record(Access.standingKey(collaboration))
+            fingerprint = CollaborationLayer.fingerprint(SHA256.hash(collaboration.utf8))
+        }
+    }
+
     /// On a worker: gives the granted proofs their grants, under a snapshot that is no older than the verdicts.
     private func grant(_ opening: Opening, _ verdicts: [Verdict], _ roots: [Digest]) {
-        var verdicts = verdicts
-        var grants = [UInt8](repeating: 0, count: 0)
-        grants.reserveCapacity(verdicts.count * AccessGrant.byteCount)
-        var joinings: [RecordKey: Edit] = [:]
+        let grants: Grants
         do throws(ServiceError) {
-            try gate.rootSets.read { snapshot throws(ServiceError) in
-                let sequence = try snapshot.lastSequence()
-                let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
-                for index in verdicts.indices {
-                    let start = grants.count
-                    if verdicts[index] == .granted {
-                        try grantOne(
-                            opening.proof(at: index), roots[index], sequence, milliseconds, in: snapshot,
-                            &verdicts[index], &grants, &joinings)
-                    }
-                    grants += [UInt8](repeating: 0, count: start + AccessGrant.byteCount - grants.count)
-                }
+            grants = try gate.rootSets.read { snapshot throws(ServiceError) in
+                try self.grants(opening, verdicts, roots, in: snapshot)
             }
         } catch {
             return opening.ticket.fail(error)
         }
-        guard !joinings.isEmpty else { return answer(opening, verdicts, grants, roots: roots) }
-        let (settled, given) = (verdicts, grants)
-        note(Array(joinings.values)) { [self] failure in
+        guard !grants.joinings.isEmpty else { return answer(opening, grants, roots) }
+        note(Array(grants.joinings.values)) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
                 // A full storage notes nothing, but keeps nobody out.
-                answer(opening, settled, given, roots: roots)
+                answer(opening, grants, roots)
             case .staleEdit where opening.staleCount.add(1, ordering: .relaxed).newValue < Limits.decisionsPerRequestMax:
                 // Somebody joined or was removed at the same moment: look again.
-                let isTaken = pool.submit(from: opening.ticket.source) { self.grant(opening, settled, roots) }
+                let isTaken = pool.submit(from: opening.ticket.source) {
+                    self.grant(opening, grants.verdicts, roots)
+                }
                 if !isTaken { opening.ticket.fail(Admission.busy) }
             default:
                 opening.ticket.fail(failure ?? Admission.busy)
@@ -96,34 +111,54 @@ extension CollaborationLayer {
         }
     }
 
-    private typealias RecordKey = [UInt8]
+    private func grants(
+        _ opening: Opening, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
+    ) throws(ServiceError) -> Grants {
+        var grants = Grants(verdicts: verdicts)
+        grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
+        let sequence = try snapshot.lastSequence()
+        let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
+        var entrance: Entrance?
+        for index in verdicts.indices {
+            if verdicts[index] == .granted {
+                let proof = opening.proof(at: index)
+                if entrance == nil || entrance?.name != proof.collaboration.baseAddress {
+                    entrance = try Entrance(proof.collaboration, snapshot)
+                }
+                if let entrance {
+                    try grantOne(
+                        index, PersonIdentity(rootHash: roots[index]), proof, at: entrance, sequence, milliseconds,
+                        in: snapshot, &grants)
+                }
+            }
+            let end = (index + 1) * AccessGrant.byteCount
+            grants.bytes += [UInt8](repeating: 0, count: end - grants.bytes.count)
+        }
+        return grants
+    }
 
     private func grantOne(
-        _ proof: BorrowedProof, _ root: Digest, _ sequence: UInt64, _ milliseconds: UInt64,
-        in snapshot: borrowing Snapshot, _ verdict: inout Verdict, _ grants: inout [UInt8],
-        _ joinings: inout [RecordKey: Edit]
+        _ index: Int, _ person: PersonIdentity, _ proof: BorrowedProof, at entrance: Entrance, _ sequence: UInt64,
+        _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
     ) throws(ServiceError) {
-        guard let collaboration = CollaborationIdentifier(utf8: proof.collaboration),
-            let standing = try snapshot.record(Access.standingKey(collaboration))
-        else { return }
-        let person = PersonIdentity(rootHash: root)
+        guard let standing = entrance.standing else { return }
+        let collaboration = entrance.collaboration
         guard let access = Access(standing: standing, record: try snapshot.record(Access.key(collaboration, person)))
         else {
             // Removed since the proof was verified; or a root hash that was added past the layer, which is granted
             // without a grant as long as it is in the set.
-            let isMember = try snapshot.test([root], in: collaboration)?.first ?? false
-            if !isMember { verdict = .notParticipant }
+            let isMember = try snapshot.test([person.rootHash], in: collaboration)?.first ?? false
+            if !isMember { grants.verdicts[index] = .notParticipant }
             return
         }
         let claim = GrantClaim(
             permission: access.permission, role: access.role, expiry: self.grants.now + self.grants.validMilliseconds,
-            sequence: sequence,
-            collaboration: CollaborationLayer.fingerprint(SHA256.hash(collaboration.utf8)),
-            deviceKey: CollaborationLayer.fingerprint(SHA256.hash(proof.publicKey)), rootHash: root)
-        self.grants.issue(claim, to: &grants)
+            sequence: sequence, collaboration: entrance.fingerprint,
+            deviceKey: CollaborationLayer.fingerprint(SHA256.hash(proof.publicKey)), rootHash: person.rootHash)
+        self.grants.issue(claim, to: &grants.bytes)
         let key = Joining.key(collaboration, person)
-        if joinings[key] == nil, try snapshot.record(key) == nil {
-            joinings[key] = Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds)
+        if grants.joinings[key] == nil, try snapshot.record(key) == nil {
+            grants.joinings[key] = Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds)
         }
     }
 
@@ -136,7 +171,7 @@ extension CollaborationLayer {
         let tally = Tally(left: edits.count)
         for edit in edits {
             gate.rootSets.submit(Mutation(.edit(edit))) { result in
-                if let settled = tally.settle(result) { completion(settled.failure) }
+                if tally.settle(result) { completion(tally.failure) }
             }
         }
     }
@@ -148,26 +183,29 @@ extension CollaborationLayer {
             state = Mutex((left, nil))
         }
 
-        /// The outcome of all when this was the last one.
-        func settle(_ result: Result<MutationReceipt, ServiceError>) -> (failure: ServiceError?, Void)? {
+        /// Takes one result; whether it was the last one.
+        func settle(_ result: Result<MutationReceipt, ServiceError>) -> Bool {
             state.withLock { state in
                 state.left -= 1
-                if case .failure(let error) = result, state.failure?.code != .staleEdit {
-                    if state.failure == nil || error.code == .staleEdit { state.failure = error }
+                if case .failure(let error) = result, state.failure == nil || error.code == .staleEdit {
+                    state.failure = error
                 }
-                return state.left == 0 ? (state.failure, ()) : nil
+                return state.left == 0
             }
         }
+
+        /// What was refused; looking again settles what is stale, so that goes before the rest.
+        var failure: ServiceError? { state.withLock { $0.failure } }
     }
 
-    private func answer(_ opening: Opening, _ verdicts: [Verdict], _ grants: [UInt8], roots: [Digest]) {
+    private func answer(_ opening: Opening, _ grants: Grants, _ roots: [Digest]) {
         opening.ticket.answer { bytes in
-            verdicts.withUnsafeBufferPointer { verdicts in
+            grants.verdicts.withUnsafeBufferPointer { verdicts in
                 roots.withUnsafeBufferPointer { roots in
                     VerdictList.append(verdicts, roots: opening.batch.wantsRoots ? roots : nil, to: &bytes)
                 }
             }
-            bytes.append(contentsOf: grants)
+            bytes.append(contentsOf: grants.bytes)
         }
     }
 }
