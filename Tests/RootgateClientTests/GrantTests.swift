@@ -183,6 +183,43 @@ import Testing
         #expect(try await client.check([]).isEmpty)
     }
 
+    /// Proofs of several collaborations in turn, good ones among bad: each grant stands at its proof's place.
+    @Test func aBatchOfProofsGetsEachGrantInItsPlace() async throws {
+        let people = (0..<4).map { SimulatedPerson("person \($0)", devices: 2) }
+        let known = Array(people[..<3])
+        let rooms = [try await start("one", with: known), try await start("two", with: known)]
+        _ = try await client.send(RemoveParticipants([try people[2].identity(in: rooms[1])], from: rooms[1]))
+        let challenges = try await client.challenges(64).challenges
+        var requests: [AccessRequest] = []
+        for (number, challenge) in challenges.enumerated() {
+            let person = people[number % 4]
+            let room = rooms[number / 4 % 3 == 2 ? 1 : 0]
+            var proof = try await person.device(number % 2).signedIdentityProof(in: room, signing: challenge)
+            if number % 7 == 6 { proof.signature[proof.signature.count - 1] ^= 1 }
+            requests.append(AccessRequest(collaboration: room, proof: proof))
+        }
+        let decisions = try await client.open(requests)
+        #expect(decisions.count == 64)
+        var checks: [GrantCheck] = []
+        for (number, (request, decision)) in zip(requests, decisions).enumerated() {
+            let isMember = number % 4 < 2 || (number % 4 == 2 && request.collaboration == rooms[0])
+            let expected: Verdict = isMember ? (number % 7 == 6 ? .badSignature : .granted) : .notParticipant
+            #expect(decision.verdict == expected, "proof \(number)")
+            #expect((decision.grant != nil) == (expected == .granted), "proof \(number)")
+            guard let grant = decision.grant else { continue }
+            let key = Array(SHA256.hash(request.proof.publicKey).bytes.prefix(16))
+            checks.append(GrantCheck(grant, in: request.collaboration, deviceKey: key))
+        }
+        #expect(checks.count > 30)
+        #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
+        // Shifted by one, each is another device's or another collaboration's.
+        let shifted = zip(checks, checks.dropFirst()).map { check, next in
+            GrantCheck(check.grant, in: next.collaboration, deviceKey: next.deviceKey)
+        }
+        #expect(try await client.check(shifted).allSatisfy { $0.status == .otherDevice || $0.status == .otherCollaboration })
+        #expect(try await client.open([]).isEmpty)
+    }
+
     @Test func anExpiredGrantIsExpired() async throws {
         let brief = try LiveService { $0.grantSeconds = 0 }
         let client = try brief.client()
