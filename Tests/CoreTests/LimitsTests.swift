@@ -93,6 +93,20 @@ struct LimitsTests {
         #expect(Limits.signatureBytesMax == 2 + 2 * (2 + 33))
     }
 
+    @Test("What one request of the collaboration layer may change fits into one edit")
+    func edits() {
+        // Removing a participant takes seven records, adding one two, a share two for each recipient.
+        #expect(Limits.participantsPerRequestMax * 7 + 1 <= Limits.recordsPerEditMax)
+        #expect(Limits.recipientsPerShareMax * 2 <= Limits.recordsPerEditMax)
+        // The longest key: two identifiers and a digest, with a byte before and one behind each identifier.
+        #expect(1 + 2 * (Limits.collaborationBytesMax + 1) + Digest.byteCount <= Limits.recordKeyBytesMax)
+        #expect(Limits.collaborationRequestBytesMax + 256 <= Limits.frameBodyBytesMax)
+        // A page of a feed ends with a whole post.
+        #expect(Limits.noticesPageBytesMax + 2 * Limits.recordValueBytesMax <= Limits.frameBodyBytesMax)
+        // The place of an event in its post is a byte.
+        #expect(Limits.noticesPerPostMax <= 256)
+    }
+
     @Test("The limits that PROTOCOL.md names have its numbers")
     func stated() {
         #expect(Limits.frameBodyBytesMax == 2_097_152)
@@ -115,5 +129,20 @@ struct LimitsTests {
         #expect(Limits.rootsPerPageMax == 4096)
         #expect(Limits.collaborationsPerPageMax == 1024)
         #expect(Limits.changesPerPageMax == 1024)
+        #expect(Limits.collaborationRequestBytesMax == 256 * 1024)
+        #expect(Limits.requestNameBytesMax == 64)
+        #expect(Limits.textBytesMax == 512)
+        #expect(Limits.linkBytesMax == 2048)
+        #expect(Limits.participantsPerRequestMax == 512)
+        #expect(Limits.noticesPerPostMax == 64)
+        #expect(Limits.followMillisecondsMax == 60_000)
+        #expect(Limits.followsPerConnectionMax == 1024)
+        #expect(Limits.recipientsPerShareMax == 256)
+        #expect(Limits.highlightsPerPageMax == 64)
+        #expect(Limits.grantsPerCheckMax == 4096)
+        let pages = [
+            Limits.participantsPerPageMax, Limits.noticesPerPageMax, Limits.invitationsPerPageMax, Limits.sharesPerPageMax,
+        ]
+        #expect(pages == [256, 256, 256, 256])
     }
 }

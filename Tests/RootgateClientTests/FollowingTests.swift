@@ -124,6 +124,43 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
+    @Test func aConnectionHasSoManyFollowersAndNoMore() async throws {
+        let (collaboration, grant) = try await start()
+        let crowd = try service.client()
+        let codes = try await withThrowingTaskGroup(of: Optional<ServiceError.Code>.self) { group in
+            for _ in 0..<Limits.followsPerConnectionMax + 5 {
+                group.addTask {
+                    await code(of: { () async throws(ServiceError) in
+                        _ = try await crowd.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 60_000))
+                    })
+                }
+            }
+            // Those who are too many are told at once; the others when there is something.
+            var codes: [ServiceError.Code?] = []
+            while codes.count < 5, let next = try await group.next() { codes.append(next) }
+            #expect(codes == Array(repeating: .limitExceeded, count: 5))
+            _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+            for try await next in group { codes.append(next) }
+            return codes
+        }
+        #expect(codes.count { $0 == nil } == Limits.followsPerConnectionMax)
+        let following = try await client.statistics().first { $0.name == "requests-following" }
+        #expect(following?.value == 0)
+    }
+
+    @Test func followersOfAClosedConnectionAreForgotten() async throws {
+        let (collaboration, _) = try await start()
+        let gone = try service.client()
+        let waiting = Task { try await gone.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 60_000)) }
+        func following() async throws -> UInt64? {
+            try await client.statistics().first { $0.name == "requests-following" }?.value
+        }
+        while try await following() != 1 { try await Task.sleep(for: .milliseconds(5)) }
+        gone.close()
+        while try await following() != 0 { try await Task.sleep(for: .milliseconds(5)) }
+        await #expect(throws: ServiceError(.connectionLost, "")) { try await waiting.value }
+    }
+
     @Test func aShutdownAnswersThoseWhoWait() async throws {
         let (collaboration, _) = try await start()
         async let page = client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000))
