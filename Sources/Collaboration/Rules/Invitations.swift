@@ -127,9 +127,19 @@ public struct AcceptInvitation: RuledRequest {
         if let identity {
             let participant = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
-            // Whoever was put out comes back by the owner's hand only.
-            guard participant?.value.removedAt == nil else { return refused(.conflict) }
-            if participant == nil {
+            // Whoever was put out comes back by the owner's hand only, and nobody comes in as somebody else.
+            guard participant?.value.removedAt == nil,
+                try records.account(of: identity, in: collaboration) ?? account == account
+            else { return refused(.conflict) }
+            if let participant {
+                edit.records += [
+                    .checking(
+                        RecordKeys.participant(collaboration, identity), expecting: .version(participant.version)),
+                    .checking(
+                        RecordKeys.link(collaboration, identity),
+                        expecting: try records.linkExpectation(of: identity, in: collaboration)),
+                ]
+            } else {
                 edit.addedRoots = [identity.rootHash]
                 edit.records += try StoredParticipant.records(
                     of: NewParticipant(

@@ -99,10 +99,13 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(RecordKeys.access(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
+                // An account that is linked at the same moment does not stay behind.
+                RecordEdit(
+                    RecordKeys.link(collaboration, person), value: nil,
+                    expecting: try records.linkExpectation(of: person, in: collaboration)),
             ]
             if let account = try records.account(of: person, in: collaboration) {
                 edit.records += [
-                    RecordEdit(RecordKeys.link(collaboration, person), value: nil),
                     RecordEdit(RecordKeys.linked(account, collaboration, person), value: nil),
                     RecordEdit(RecordKeys.accepted(account, collaboration), value: nil),
                 ]
@@ -219,6 +222,13 @@ extension RecordReader where Self: ~Copyable {
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Account? {
         try record(RecordKeys.link(collaboration, person)).flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+    }
+
+    /// For an edit that counts on the account that a participant is linked to, or on there being none.
+    func linkExpectation(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> RecordEdit.Expectation {
+        try record(RecordKeys.link(collaboration, person)).map { .version($0.version) } ?? .absent
     }
 
     /// Participants behind `after`, and whether there are more.
