@@ -79,6 +79,7 @@ public struct PrepareCollaboration: RuledRequest {
         try check(metadata.title, "a title")
         try check(metadata.initiatorHandle, "a handle")
         try check(ownerName, "a name")
+        try check(metadata.initiatorNameComponents?.formatted, "a name")
         return StoredCollaboration(
             owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
             initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
@@ -181,9 +182,10 @@ public struct AbandonCollaboration: RuledRequest {
         guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
             let identifier = CollaborationIdentifier(utf8: start.value)
         else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
-        let participants = try records.records(
-            in: .beginning(with: RecordKeys.participants(identifier)), limit: 2, isDescending: false)
-        for record in participants.items where try record.decoded(StoredParticipant.self).role != .owner {
+        // Those who were removed have no access.
+        let accesses = try records.records(
+            in: .beginning(with: RecordKeys.accesses(identifier)), limit: 2, isDescending: false)
+        guard accesses.items.allSatisfy({ $0.value.last == ParticipantRole.owner.code }) else {
             throw ServiceError(.notPermitted, "others take part in \(identifier): stop sharing it instead")
         }
         return try .ending(identifier, try records.collaboration(identifier), records)
