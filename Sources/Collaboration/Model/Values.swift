@@ -49,6 +49,14 @@ public struct Account: Hashable, Sendable, Codable, CustomStringConvertible {
         self.name = name
     }
 
+    /// Accounts are the same when their bytes are, as in the records: strings are already when they look the same.
+    public static func == (a: Account, b: Account) -> Bool { a.name.utf8.elementsEqual(b.name.utf8) }
+
+    /// Feeds the bytes.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(Array(name.utf8))
+    }
+
     /// Reads the name as a string.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
