@@ -219,7 +219,7 @@ public struct RecordShare: RuledRequest {
 
 extension RuleContext {
     fileprivate func milliseconds(of date: Date) -> UInt64 {
-        UInt64(max(0, min(date.timeIntervalSince1970 * 1000, 9e15)))
+        UInt64(max(0, min((date.timeIntervalSince1970 * 1000).rounded(), 9e15)))
     }
 }
 
@@ -368,18 +368,32 @@ extension RecordReader where Self: ~Copyable {
             })
     }
 
+    /// Where the shares of an item stand that `isWanted` takes, newest first; so many as are looked at.
+    fileprivate func shareHeads(
+        of item: [UInt8], _ account: Account, where isWanted: (_ head: ShareHead, _ conversation: UInt64) -> Bool
+    ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
+        var found: [(key: [UInt8], head: ShareHead)] = []
+        try visitRecords(in: ShelfKeys(account).all(item)) { key, value in
+            let conversation = shortNumber(key.suffix(8))
+            if conversation != 0, let head = ShareHead(value), isWanted(head, conversation) {
+                found.append((Array(key), head))
+            }
+            return true
+        }
+        found.sort { $0.head.milliseconds > $1.head.milliseconds }
+        return Array(found.prefix(Limits.conversationsPerItemMax))
+    }
+
     /// The shares of an item that count for the account, newest first.
     private func shares(
         of item: [UInt8], _ account: Account, _ refusals: Refusals
     ) throws(ServiceError) -> [(share: StoredShare, isPinned: Bool)] {
         var shares: [(share: StoredShare, isPinned: Bool)] = []
-        let page = try records(
-            in: ShelfKeys(account).all(item), limit: Limits.conversationsPerItemMax, isDescending: false)
-        for record in page.items {
-            let conversation = shortNumber(record.key.suffix(8))
-            guard conversation != 0, let head = record.value.withRawBytes({ ShareHead($0) }), head.counts,
-                head.isPinned || refusals.allows(app: head.app, conversation: conversation)
-            else { continue }
+        let heads = try shareHeads(of: item, account) { head, conversation in
+            head.counts && (head.isPinned || refusals.allows(app: head.app, conversation: conversation))
+        }
+        for (key, head) in heads {
+            guard let record = try record(key) else { continue }
             let json = StoredRecord(
                 key: record.key, version: record.version, value: Array(record.value.dropFirst(ShareHead.byteCount)))
             shares.append((try json.decoded(StoredShare.self), head.isPinned))
@@ -390,16 +404,18 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
+    /// Whether the account has removed the item.
+    fileprivate func isHidden(_ item: [UInt8], from account: Account) throws(ServiceError) -> Bool {
+        try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
+    }
+
     /// The item of a link as the account sees it, or `unknownHighlight`.
     fileprivate func highlight(
         _ url: URL, of account: Account, _ context: RuleContext
     ) throws(ServiceError) -> Highlight {
-        let keys = ShelfKeys(account)
         let item = ShelfKeys.item(url, context)
         let unknown = ServiceError(.unknownHighlight, "\(url.absoluteString) is not on the shelf of \(account)")
-        if let signals = try record(keys.signals(item)), signals.value.withRawBytes({ Signals($0) })?.isHidden == true {
-            throw unknown
-        }
+        guard try !isHidden(item, from: account) else { throw unknown }
         let consent = try load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
         let refusals = Refusals(consent, context)
         guard try !shares(of: item, account, refusals).isEmpty else { throw unknown }
@@ -437,19 +453,21 @@ public struct PinHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         let item = ShelfKeys.item(url, context)
-        let wanted = conversation.map { ShelfKeys.short($0, context) }
+        let wanted = conversation.map { shortNumber(ShelfKeys.short($0, context)) }
         let consent = try records.load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
-        let page = try records.records(
-            in: ShelfKeys(account).all(item), limit: Limits.conversationsPerItemMax, isDescending: false)
+        let refusals = Refusals(consent, context)
         var edit = Edit()
         var isKnown = false
-        for record in page.items {
-            let place = Array(record.key.suffix(8))
-            guard shortNumber(place) != 0, wanted == nil || place == wanted,
-                var head = record.value.withRawBytes({ ShareHead($0) })
-            else { continue }
+        var isKeptOut = false
+        let heads = try records.shareHeads(of: item, account) { head, conversation in
+            guard wanted == nil || conversation == wanted else { return false }
             isKnown = true
-            guard head.isPinned != isPinned else { continue }
+            if !refusals.allows(app: head.app, conversation: conversation) { isKeptOut = true }
+            return head.isPinned != isPinned
+        }
+        for (key, before) in heads {
+            guard let record = try records.record(key) else { continue }
+            var head = before
             head.isPinned = isPinned
             edit.records.append(
                 RecordEdit(
@@ -459,7 +477,7 @@ public struct PinHighlight: RuledRequest {
         guard isKnown else {
             throw ServiceError(.unknownHighlight, "\(url.absoluteString) was not shared with \(account) there")
         }
-        let offers = isPinned && consent.everything != true
+        let offers = isPinned && (isKeptOut || consent.everything != true)
         guard !edit.records.isEmpty else {
             return .answer(
                 Answer(receipt: ChangeReceipt(sequence: nil, changed: 0), offersAutomaticSharing: offers))
@@ -473,7 +491,7 @@ public struct PinHighlight: RuledRequest {
     }
 }
 
-/// Hides an item from a person from now on, whoever shares it again.
+/// Hides an item from a person from now on, whoever shares it again. Doing it again is harmless.
 public struct RemoveHighlight: RuledRequest {
     public static let name = "removeHighlight"
     public typealias Answer = ChangeReceipt
@@ -489,10 +507,10 @@ public struct RemoveHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try .noting(url, account, context, records) { signals in
-            defer { signals.isHidden = true }
-            return !signals.isHidden
+        guard try !records.isHidden(ShelfKeys.item(url, context), from: account) else {
+            return .answer(ChangeReceipt(sequence: nil, changed: 0))
         }
+        return try .noting(url, account, context, records) { $0.isHidden = true }
     }
 }
 
@@ -523,22 +541,21 @@ public struct SignalHighlight: RuledRequest {
             case .interacted: signals.interactions = signals.interactions &+ 1
             case .shown: signals.shown = signals.shown &+ (context == .detail ? 2 : 1)
             }
-            return true
         }
     }
 }
 
 extension Decision<ChangeReceipt> {
-    /// Changes what is known of a person and an item. `change` says whether it changed something.
+    /// Changes what is known of a person and an item.
     fileprivate static func noting(
         _ url: URL, _ account: Account, _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable,
-        _ change: (inout Signals) -> Bool
+        _ change: (inout Signals) -> Void
     ) throws(ServiceError) -> Decision {
         _ = try records.highlight(url, of: account, context)
         let key = ShelfKeys(account).signals(ShelfKeys.item(url, context))
         let known = try records.record(key)
         var signals = known?.value.withRawBytes { Signals($0) } ?? Signals()
-        guard change(&signals) else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        change(&signals)
         signals.lastMilliseconds = context.milliseconds(of: context.now)
         var edit = Edit()
         edit.records = [
