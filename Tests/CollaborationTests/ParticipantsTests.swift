@@ -1,0 +1,498 @@
+import Collaboration
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Participants")
+struct ParticipantsTests {
+    private let world = World()
+
+    private func roots(_ collaboration: CollaborationIdentifier) -> Set<Digest> {
+        world.storage.sets[collaboration] ?? []
+    }
+
+    private func since(_ number: UInt8, _ collaboration: CollaborationIdentifier) throws -> UInt64? {
+        try world.storage.access(of: person(number), in: collaboration)?.since
+    }
+
+    @Test("Those who are let in are in the set, invited, with what was said of them")
+    func add() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        let receipt = try world.send(
+            AddParticipants(
+                [
+                    NewParticipant(person(2), displayName: "Bo", role: .administrator, permission: .readOnly),
+                    NewParticipant(person(3)), NewParticipant(person(3), displayName: "again"),
+                ], to: collaboration))
+        #expect(receipt == ChangeReceipt(sequence: 2, changed: 2))
+        #expect(roots(collaboration) == [person(1).rootHash, person(2).rootHash, person(3).rootHash])
+        let all = try world.participants(of: collaboration)
+        let bo = try #require(all[person(2)])
+        #expect(bo.displayName == "Bo" && bo.role == .administrator && bo.permission == .readOnly)
+        #expect(!bo.followsShareOptions && bo.state == .invited && bo.invitedAt == world.now)
+        let member = try #require(all[person(3)])
+        #expect(member.displayName == nil && member.role == .member && member.permission == .readWrite)
+        #expect(member.followsShareOptions && member.joinedAt == nil && member.removedAt == nil)
+    }
+
+    @Test("When one can't be let in, none is")
+    func addAtomically() throws {
+        let collaboration = try world.start()
+        for wrong in [
+            NewParticipant(person(4), role: .owner),
+            NewParticipant(person(4), displayName: String(repeating: "a", count: Limits.textBytesMax + 1)),
+        ] {
+            let people = [NewParticipant(person(2)), wrong, NewParticipant(person(3))]
+            let request = AddParticipants(people, to: collaboration)
+            #expect(world.code(of: request) == (wrong.role == .owner ? .notPermitted : .limitExceeded))
+            #expect(roots(collaboration) == [person(1).rootHash])
+        }
+    }
+
+    @Test("Those who are there already stay as they are")
+    func alreadyThere() throws {
+        let collaboration = try world.start()
+        try world.send(AddParticipants([NewParticipant(person(2), displayName: "Bo")], to: collaboration))
+        let records = world.storage.records
+        let again = NewParticipant(person(2), displayName: "Other", role: .administrator, permission: .readOnly)
+        #expect(
+            try world.send(AddParticipants([again], to: collaboration)) == ChangeReceipt(sequence: nil, changed: 0))
+        #expect(world.storage.records == records)
+        #expect(try world.send(AddParticipants([again, NewParticipant(person(3))], to: collaboration)).changed == 1)
+        #expect(try world.participants(of: collaboration)[person(2)]?.displayName == "Bo")
+        #expect(try world.send(AddParticipants([], to: collaboration)).changed == 0)
+    }
+
+    @Test("Those who are removed are out of the set, out of the list, without access and without their link")
+    func remove() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        try world.admit([person(2), person(3)], to: collaboration)
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        let request = RemoveParticipants([person(2), person(2), person(9)], from: collaboration)
+        #expect(try world.topics(request) == [.collaboration(collaboration), .account(bo)])
+        world.now += 60
+        #expect(try world.send(request).changed == 1)
+        #expect(roots(collaboration) == [person(1).rootHash, person(3).rootHash])
+        #expect(try world.storage.access(of: person(2), in: collaboration) == nil)
+        #expect(try Set(world.participants(of: collaboration).keys) == [person(1), person(3)])
+        let removed = try #require(try world.participants(of: collaboration, includesRemoved: true)[person(2)])
+        #expect(removed.state == .removed && removed.removedAt == world.now)
+        #expect(removed.joinedAt == nil && removed.account == nil)
+        #expect(try world.send(request) == ChangeReceipt(sequence: nil, changed: 0))
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        #expect(try world.send(ReadNotices(.account(bo))).notices.isEmpty)
+    }
+
+    @Test("Whoever was removed and is let in again is invited anew, and old grants stay revoked")
+    func readd() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        let grant = try world.grant(person(2), in: collaboration)
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        try world.send(ClearNotices(of: collaboration, by: grant))
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        world.now += 60
+        let anew = NewParticipant(person(2), displayName: "Bo", permission: .readOnly)
+        #expect(try world.send(AddParticipants([anew], to: collaboration)).changed == 1)
+        let bo = try #require(try world.participants(of: collaboration)[person(2)])
+        #expect(bo.state == .invited && bo.invitedAt == world.now && bo.removedAt == nil && bo.joinedAt == nil)
+        #expect(bo.displayName == "Bo" && bo.permission == .readOnly)
+        #expect(roots(collaboration).contains(person(2).rootHash))
+        let error = world.error(of: PostNotices([.change(trigger: .comment)], on: collaboration, by: grant))
+        #expect(error?.code == .grantRefused && error?.detail == UInt32(GrantStatus.revoked.rawValue))
+        let feed = Feed.participant(person(2), of: collaboration)
+        #expect(try world.send(ReadNotices(feed)).notices.count == 1, "what was cleared before is forgotten")
+    }
+
+    @Test("The owner can't be removed, nor with others")
+    func ownerStays() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        for people in [[person(1)], [person(2), person(1)]] {
+            #expect(world.code(of: RemoveParticipants(people, from: collaboration)) == .notPermitted)
+        }
+        #expect(roots(collaboration).count == 2)
+    }
+
+    @Test("Nobody becomes the owner and the owner nothing else, but the owner's name can change")
+    func ownerRole() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        for participant in [
+            NewParticipant(person(2), role: .owner), NewParticipant(person(1), role: .member),
+            NewParticipant(person(1), role: .administrator),
+        ] {
+            #expect(world.code(of: UpdateParticipant(participant, in: collaboration)) == .notPermitted)
+        }
+        let renamed = NewParticipant(person(1), displayName: "Ana L.", permission: .readWrite)
+        try world.send(UpdateParticipant(renamed, in: collaboration))
+        let owner = try #require(try world.participants(of: collaboration)[person(1)])
+        #expect(owner.displayName == "Ana L." && owner.role == .owner)
+    }
+
+    @Test("A new name leaves a participant's access, another role or permission moves it")
+    func update() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        let before = try since(2, collaboration)
+        try world.send(UpdateParticipant(NewParticipant(person(2), displayName: "Bo"), in: collaboration))
+        #expect(try since(2, collaboration) == before)
+        try world.send(UpdateParticipant(NewParticipant(person(2), permission: .readOnly), in: collaboration))
+        #expect(try since(2, collaboration) == world.storage.sequence)
+        #expect(try world.storage.access(of: person(2), in: collaboration)?.permission == .readOnly)
+        #expect(try world.participants(of: collaboration)[person(2)]?.displayName == nil)
+        let promoted = NewParticipant(person(2), role: .administrator, permission: .readOnly)
+        try world.send(UpdateParticipant(promoted, in: collaboration))
+        #expect(try since(2, collaboration) == world.storage.sequence)
+        #expect(try world.storage.access(of: person(2), in: collaboration)?.role == .administrator)
+        try world.send(UpdateParticipant(NewParticipant(person(2)), in: collaboration))
+        let access = try #require(try world.storage.access(of: person(2), in: collaboration))
+        #expect(access.permission == .readWrite && access.role == .administrator, "a role stays unless it is said")
+    }
+
+    @Test("Who takes no part can't be changed, nor who was removed")
+    func updateStrangers() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        for number in [UInt8(2), 9] {
+            let request = UpdateParticipant(NewParticipant(person(number)), in: collaboration)
+            #expect(world.code(of: request) == .unknownParticipant)
+        }
+    }
+
+    @Test("As many participants as a request may name are taken, and one more is over the limit")
+    func limits() throws {
+        let collaboration = try world.start()
+        let people = (0...Limits.participantsPerRequestMax).map {
+            PersonIdentity(rootHash: standIn(Array("\($0)".utf8)))
+        }
+        let most = Array(people.dropLast())
+        let name = String(repeating: "a", count: Limits.textBytesMax)
+        let over = world.error(of: AddParticipants(people.map { NewParticipant($0) }, to: collaboration))
+        #expect(over?.code == .limitExceeded && over?.detail == UInt32(Limits.participantsPerRequestMax))
+        let longest = most.map { NewParticipant($0, displayName: name) }
+        #expect(try world.send(AddParticipants(longest, to: collaboration)).changed == most.count)
+        #expect(world.code(of: RemoveParticipants(people, from: collaboration)) == .limitExceeded)
+        #expect(try world.send(RemoveParticipants(most, from: collaboration)).changed == most.count)
+        #expect(world.code(of: ListParticipants(of: collaboration, limit: 0)) == .malformedRequest)
+        #expect(world.code(of: ListParticipants(of: collaboration, limit: -1)) == .malformedRequest)
+        #expect(world.code(of: ListParticipants(of: collaboration, limit: 257)) == .limitExceeded)
+        #expect(world.code(of: ListParticipants(of: collaboration, limit: 256)) == nil)
+    }
+
+    @Test("A collaboration that was never started has no participants to change")
+    func unknownCollaboration() throws {
+        let nobody = try #require(CollaborationIdentifier("nobody"))
+        #expect(world.code(of: AddParticipants([NewParticipant(person(1))], to: nobody)) == .unknownCollaboration)
+        #expect(world.code(of: RemoveParticipants([person(1)], from: nobody)) == .unknownCollaboration)
+        #expect(world.code(of: ListParticipants(of: nobody)) == .unknownCollaboration)
+        #expect(world.code(of: LinkAccount(nil, to: person(1), in: nobody)) == .unknownCollaboration)
+        #expect(world.code(of: UpdateParticipant(NewParticipant(person(1)), in: nobody)) != nil)
+    }
+
+    @Test("A participant is invited, then joined, then removed")
+    func states() throws {
+        let collaboration = try world.start()
+        func state() throws -> ParticipantState? {
+            try world.participants(of: collaboration, includesRemoved: true)[person(2)]?.state
+        }
+        #expect(try state() == nil)
+        try world.send(AddParticipants([NewParticipant(person(2))], to: collaboration))
+        #expect(try state() == .invited)
+        world.now += 30
+        try world.join(person(2), in: collaboration)
+        #expect(try state() == .joined)
+        #expect(try world.participants(of: collaboration)[person(2)]?.joinedAt == world.now)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try state() == .removed)
+    }
+
+    @Test("Other options change what their followers may do, and revoke their grants and nobody else's")
+    func followers() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.admit([person(2)], to: collaboration)
+        try world.admit([person(3)], to: collaboration, permission: .readWrite)
+        let before = try #require(try since(3, collaboration))
+        let grants = try [2, 3].map { try world.grant(person($0), in: collaboration) }
+        let receipt = try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
+        #expect(receipt.sequence == world.storage.sequence)
+        #expect(try since(2, collaboration) == receipt.sequence)
+        #expect(try since(3, collaboration) == before)
+        let all = try world.participants(of: collaboration)
+        #expect(all[person(2)]?.permission == .readOnly && all[person(2)]?.followsShareOptions == true)
+        #expect(all[person(3)]?.permission == .readWrite && all[person(3)]?.followsShareOptions == false)
+        #expect(all[person(1)]?.permission == .readWrite)
+        let comment = HighlightEvent.change(trigger: .comment)
+        #expect(world.code(of: PostNotices([comment], on: collaboration, by: grants[0])) == .grantRefused)
+        #expect(world.code(of: PostNotices([comment], on: collaboration, by: grants[1])) == nil)
+        try world.post([comment], by: person(2), on: collaboration)
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["edit"]))
+        #expect(try world.storage.access(of: person(2), in: collaboration)?.permission == .readWrite)
+    }
+
+    @Test("Options that permit the same revoke nothing, and the same options change nothing")
+    func harmlessOptions() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.admit([person(2)], to: collaboration)
+        let before = try since(2, collaboration)
+        let receipt = try world.send(UpdateShareOptions(collaboration, selectedOptions: ["edit", "comments"]))
+        #expect(receipt.changed == 1)
+        #expect(try since(2, collaboration) == before)
+        let same = UpdateShareOptions(collaboration, selectedOptions: ["comments", "edit"])
+        #expect(try world.send(same) == ChangeReceipt(sequence: nil, changed: 0))
+        for (selected, code) in [
+            (["edit", "view"], ServiceError.Code.optionConflict), (["fly"], .unknownOption),
+            (["edit", "reactions"], .optionRequired),
+        ] {
+            #expect(world.code(of: UpdateShareOptions(collaboration, selectedOptions: selected)) == code)
+        }
+    }
+
+    @Test("Access is nothing when one of its records is missing or damaged")
+    func damagedAccess() throws {
+        let standing = StoredRecord(key: [1], version: 5, value: [1])
+        func access(_ standing: StoredRecord?, _ value: [UInt8]) -> Access? {
+            Access(standing: standing, record: StoredRecord(key: [2], version: 3, value: value))
+        }
+        let follower = try #require(access(standing, [0, 3]))
+        #expect(follower.permission == .readOnly && follower.role == .member && follower.since == 5)
+        let other = try #require(access(standing, [2, 2]))
+        #expect(other.permission == .readWrite && other.role == .administrator && other.since == 3)
+        for value: [UInt8] in [[], [0], [0, 3, 0], [3, 3], [0, 0], [1, 4]] { #expect(access(standing, value) == nil) }
+        #expect(access(nil, [2, 3]) == nil)
+        #expect(Access(standing: standing, record: nil) == nil)
+        #expect(access(StoredRecord(key: [1], version: 5, value: []), [2, 3]) == nil)
+        #expect(access(StoredRecord(key: [1], version: 5, value: [7]), [0, 3]) == nil)
+    }
+
+    @Test("Pages of any size have every participant once, in the order of the root hashes")
+    func paging() throws {
+        for iteration in 0..<20 {
+            var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
+            let context: Comment = "seed \(runSeed), iteration \(iteration)"
+            let world = World()
+            let collaboration = try world.start()
+            let people = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
+                PersonIdentity(rootHash: generator.digest())
+            }
+            let removed = people.filter { _ in Bool.random(using: &generator) }
+            try world.send(AddParticipants(people.map { NewParticipant($0) }, to: collaboration))
+            try world.send(RemoveParticipants(removed, from: collaboration))
+            for includesRemoved in [false, true] {
+                var listed: [PersonIdentity] = []
+                let limit = Int.random(in: 1...8, using: &generator)
+                var hasMore = true
+                while hasMore {
+                    let page = try world.send(
+                        ListParticipants(
+                            of: collaboration, after: listed.last, limit: limit, includesRemoved: includesRemoved))
+                    listed += page.participants.map(\.identity)
+                    hasMore = page.hasMore
+                    #expect(page.participants.count == limit || !hasMore, context)
+                    guard listed.count <= people.count + 1 else { break }
+                }
+                let expected = Set([person(1)] + people).subtracting(includesRemoved ? [] : removed)
+                #expect(listed == expected.sorted { $0.rootHash < $1.rootHash }, context)
+            }
+        }
+    }
+}
+
+@Suite("Links between participants and accounts")
+struct LinkAccountTests {
+    private let world = World()
+
+    private func accountOf(_ number: UInt8, _ collaboration: CollaborationIdentifier) throws -> String? {
+        try world.participants(of: collaboration)[person(number)]?.account?.name
+    }
+
+    @Test("Only a participant who has joined can be linked")
+    func joined() throws {
+        let collaboration = try world.start()
+        try world.send(AddParticipants([NewParticipant(person(2))], to: collaboration))
+        let bo = try account("bo")
+        #expect(world.code(of: LinkAccount(bo, to: person(2), in: collaboration)) == .notPermitted)
+        #expect(world.code(of: LinkAccount(bo, to: person(3), in: collaboration)) == .unknownParticipant)
+        try world.join(person(2), in: collaboration)
+        #expect(try world.send(LinkAccount(bo, to: person(2), in: collaboration)).changed == 1)
+        #expect(try accountOf(2, collaboration) == "bo")
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(world.code(of: LinkAccount(bo, to: person(2), in: collaboration)) == .unknownParticipant)
+        try world.send(AddParticipants([NewParticipant(person(2))], to: collaboration))
+        #expect(world.code(of: LinkAccount(bo, to: person(2), in: collaboration)) == .notPermitted)
+        #expect(try accountOf(2, collaboration) == nil)
+    }
+
+    @Test("A participant has one account at a time, and ending the link leaves nothing of it")
+    func oneAccount() throws {
+        let collaboration = try world.start()
+        let (bo, cy) = (try account("bo"), try account("cy"))
+        try world.admit([person(2)], to: collaboration)
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        let before = world.storage.records
+        func reads(_ account: Account) throws -> Bool {
+            try !world.send(ReadNotices(.account(account))).notices.isEmpty
+        }
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        #expect(
+            try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+                == ChangeReceipt(sequence: nil, changed: 0))
+        #expect(try reads(bo) && !reads(cy))
+        let move = LinkAccount(cy, to: person(2), in: collaboration)
+        #expect(try world.topics(move) == [.account(bo), .account(cy), .collaboration(collaboration)])
+        try world.send(move)
+        #expect(try !reads(bo) && reads(cy))
+        #expect(try accountOf(2, collaboration) == "cy")
+        #expect(try world.send(LinkAccount(nil, to: person(2), in: collaboration)).changed == 1)
+        #expect(try world.send(LinkAccount(nil, to: person(2), in: collaboration)).changed == 0)
+        #expect(world.storage.records == before)
+    }
+
+    @Test("An account may have several identities in a collaboration")
+    func severalIdentities() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        try world.admit([person(2), person(3)], to: collaboration)
+        for number in [UInt8(2), 3] { try world.send(LinkAccount(bo, to: person(number), in: collaboration)) }
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try world.send(ReadNotices(.account(bo))).notices.count == 1)
+        #expect(try accountOf(3, collaboration) == "bo")
+    }
+}
+
+/// Decisions that were made at once on the same records: the second is stale, or finds what the first has done.
+@Suite("Decisions that meet")
+struct RaceTests {
+    private let world = World()
+
+    @Test("Two requests that let the same person in don't both do it")
+    func twoAdds() throws {
+        let collaboration = try world.start()
+        let both = [NewParticipant(person(2)), NewParticipant(person(3))]
+        let second = try world.edit(AddParticipants(both, to: collaboration))
+        try world.send(AddParticipants([NewParticipant(person(3))], to: collaboration))
+        #expect(try world.isStale(second))
+    }
+
+    @Test("Nobody is let into a collaboration that has ended meanwhile")
+    func addAfterStop() throws {
+        let collaboration = try world.start()
+        let late = try #require(try world.edit(AddParticipants([NewParticipant(person(2))], to: collaboration)))
+        let lateInvitation = try #require(try world.edit(CreateInvitation(to: collaboration)))
+        try world.send(StopSharing(collaboration))
+        for edit in [late, lateInvitation] {
+            #expect(thrownServiceError { _ = try world.storage.apply(edit) }?.code == .unknownCollaboration)
+        }
+        #expect(world.storage.records.isEmpty && world.storage.sets.isEmpty)
+    }
+
+    @Test("An account that is linked while the participant is removed is not left behind")
+    func linkDuringRemoval() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        try world.admit([person(2)], to: collaboration)
+        let removal = try world.edit(RemoveParticipants([person(2)], from: collaboration))
+        let link = try world.edit(LinkAccount(bo, to: person(2), in: collaboration))
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        #expect(try world.isStale(removal), "the removal knows nothing of the link")
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try world.isStale(link), "the participant is gone")
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        #expect(try world.send(ReadNotices(.account(bo))).notices.isEmpty)
+    }
+
+    @Test("An account that is linked anew while the participant is removed is not left behind")
+    func relinkDuringRemoval() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        try world.send(LinkAccount(try account("bo"), to: person(2), in: collaboration))
+        let removal = try world.edit(RemoveParticipants([person(2)], from: collaboration))
+        try world.send(LinkAccount(try account("cy"), to: person(2), in: collaboration))
+        #expect(try world.isStale(removal))
+    }
+
+    @Test("What was decided on an access is stale when the access has changed")
+    func accessChanges() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.admit([person(2), person(3)], to: collaboration)
+        func decided(_ number: UInt8) throws -> [Edit?] {
+            let grant = try world.grant(person(number), in: collaboration)
+            return [
+                try world.edit(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)),
+                try world.edit(ClearNotices(of: collaboration, by: grant)),
+            ]
+        }
+        let beforeRemoval = try decided(2)
+        let promoted = NewParticipant(person(2), role: .administrator)
+        let update = try world.edit(UpdateParticipant(promoted, in: collaboration))
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        for edit in beforeRemoval + [update] { #expect(try world.isStale(edit)) }
+        let beforeOptions = try decided(3)
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
+        for edit in beforeOptions { #expect(try world.isStale(edit)) }
+    }
+
+    @Test("A joining is noted once, and not of somebody who was removed meanwhile")
+    func joinings() throws {
+        let collaboration = try world.start()
+        try world.send(AddParticipants([NewParticipant(person(2)), NewParticipant(person(3))], to: collaboration))
+        func joining(_ number: UInt8) throws -> Edit {
+            let access = try #require(try world.storage.access(of: person(number), in: collaboration))
+            return Joining.edit(of: person(number), in: collaboration, access, milliseconds: 1)
+        }
+        let second = try joining(2)
+        try world.join(person(2), in: collaboration)
+        #expect(try world.isStale(second))
+        let late = try joining(3)
+        try world.send(RemoveParticipants([person(3)], from: collaboration))
+        #expect(try world.isStale(late))
+    }
+
+    @Test("An invitation opens once, and not after it was revoked or its identity was removed")
+    func acceptances() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        let tokens = (UInt8(0)..<3).map { InvitationToken(bytes: [UInt8](repeating: $0, count: 16)) }
+        let invitations = try tokens.map { try world.send(CreateInvitation(to: collaboration, token: $0)) }
+        let (bo, cy) = (try account("bo"), try account("cy"))
+        let second = try world.edit(AcceptInvitation(tokens[0], for: cy))
+        try world.send(AcceptInvitation(tokens[0], for: bo))
+        #expect(try world.isStale(second))
+        let late = try world.edit(AcceptInvitation(tokens[1], for: cy))
+        let lateRevocation = try world.edit(RevokeInvitation(invitations[2].identifier, of: collaboration))
+        try world.send(RevokeInvitation(invitations[1].identifier, of: collaboration))
+        #expect(try world.isStale(late))
+        let conflicting = try world.edit(AcceptInvitation(tokens[2], for: cy, identity: person(2)))
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try world.isStale(conflicting), "whoever was removed comes back by the owner's hand only")
+        try world.send(AcceptInvitation(tokens[2], for: cy))
+        #expect(try world.isStale(lateRevocation))
+    }
+
+    @Test("Changes of one shelf that meet don't undo each other")
+    func shelves() throws {
+        let bo = try account("bo")
+        let link = try url("https://decks.example/1")
+        func share(_ date: Date?) -> RecordShare {
+            RecordShare(
+                url: link, app: "app", sharer: Sharer(name: "Ana"), conversation: Conversation(identifier: "c"),
+                date: date, recipients: [ShareRecipient(bo)])
+        }
+        let first = try world.edit(share(nil))
+        try world.send(share(nil))
+        #expect(try world.isStale(first))
+        let pin = try world.edit(PinHighlight(link, of: bo))
+        let view = try world.edit(SignalHighlight(.viewed, link, of: bo))
+        let consent = try world.edit(SetConsent(of: bo, .everything, isAllowed: true))
+        try world.send(share(world.now + 5))
+        #expect(try world.isStale(pin))
+        try world.send(SignalHighlight(.viewed, link, of: bo))
+        #expect(try world.isStale(view))
+        try world.send(SetConsent(of: bo, .app("app"), isAllowed: true))
+        #expect(try world.isStale(consent))
+    }
+}

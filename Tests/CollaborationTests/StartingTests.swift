@@ -1,0 +1,474 @@
+import Collaboration
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+/// Metadata of the content "deck" that is shared with the options of `ShareOptions.deck`.
+private func deckMetadata(_ local: String = "deck") -> CollaborationMetadata {
+    var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: local))
+    metadata.title = "Deck"
+    metadata.defaultShareOptions = .deck
+    return metadata
+}
+
+@Suite("Starting a collaboration")
+struct StartingTests {
+    private let world = World()
+
+    private func prepare(_ metadata: CollaborationMetadata, by owner: String = "ana") throws -> PrepareCollaboration {
+        PrepareCollaboration(owner: try account(owner), metadata: metadata)
+    }
+
+    @Test("A start gives an identifier, a link and a highlight, and lets the owner in")
+    func start() throws {
+        var request = try prepare(deckMetadata())
+        request.ownerIdentity = person(1)
+        request.ownerName = "Ana"
+        let answer = try world.send(request)
+        #expect(answer.isNew && answer.sequence == 1)
+        #expect(answer.collaborationIdentifier.utf8.count == 22)
+        #expect(answer.url.absoluteString == "https://decks.example/c/\(answer.collaborationIdentifier)")
+        #expect(answer.highlight.url == answer.url)
+        #expect(answer.highlight.title == "Deck")
+        #expect(answer.highlight.summary == "Can make changes")
+        #expect(answer.highlight.creationDate == world.now)
+        #expect(world.storage.sets == [answer.collaborationIdentifier: [person(1).rootHash]])
+        let owner = try #require(try world.participants(of: answer.collaborationIdentifier)[person(1)])
+        #expect(owner.role == .owner && owner.permission == .readWrite && !owner.followsShareOptions)
+        #expect(owner.displayName == "Ana" && owner.state == .invited)
+    }
+
+    @Test("The owner's name is the initiator's when no other is said")
+    func ownerName() throws {
+        var metadata = deckMetadata()
+        metadata.initiatorNameComponents = NameComponents(givenName: "Ana", familyName: "Lopes")
+        var request = try prepare(metadata)
+        request.ownerIdentity = person(1)
+        let collaboration = try world.send(request).collaborationIdentifier
+        #expect(try world.participants(of: collaboration)[person(1)]?.displayName == "Ana Lopes")
+    }
+
+    @Test("Starting again gives the same answer, whatever else it says, and changes nothing")
+    func again() throws {
+        let first = try world.send(try prepare(deckMetadata()))
+        let records = world.storage.records
+        var other = deckMetadata()
+        other.title = "Another title"
+        other.defaultShareOptions = nil
+        var request = try prepare(other)
+        request.selectedOptions = ["nonsense"]
+        let second = try world.send(request)
+        #expect(!second.isNew && second.sequence == nil)
+        #expect(second.collaborationIdentifier == first.collaborationIdentifier)
+        #expect(second.url == first.url && second.highlight == first.highlight)
+        #expect(world.storage.records == records)
+    }
+
+    @Test("Owners and local identifiers tell collaborations apart")
+    func apart() throws {
+        let requests = [
+            try prepare(deckMetadata("a"), by: "ana"), try prepare(deckMetadata("b"), by: "ana"),
+            try prepare(deckMetadata("a"), by: "bo"), try prepare(deckMetadata("aa"), by: "an"),
+        ]
+        let identifiers = try requests.map { try world.send($0).collaborationIdentifier }
+        #expect(Set(identifiers).count == 4)
+        #expect(try requests.map { try world.send($0).collaborationIdentifier } == identifiers)
+    }
+
+    @Test("Of two starts that were decided at once the second is stale, and decided again finds the first")
+    func race() throws {
+        let request = try prepare(deckMetadata())
+        let second = try world.edit(request)
+        let first = try world.send(request)
+        #expect(try world.isStale(second))
+        #expect(try world.send(request).collaborationIdentifier == first.collaborationIdentifier)
+    }
+
+    @Test("Without a base for links nothing is started")
+    func noLinkBase() throws {
+        world.settings.linkBase = nil
+        #expect(world.code(of: try prepare(deckMetadata())) == .noLinkBase)
+        #expect(world.storage.records.isEmpty)
+    }
+
+    @Test("The selected options count from the start on")
+    func selectedOptions() throws {
+        var request = try prepare(deckMetadata())
+        request.selectedOptions = ["view", "comments"]
+        let answer = try world.send(request)
+        #expect(answer.highlight.summary == "View only")
+        let details = try world.send(ReadDetails(of: answer.collaborationIdentifier))
+        #expect(details.shareOptions.selectedIdentifiers == ["view", "comments"])
+        try world.admit([person(2)], to: answer.collaborationIdentifier)
+        #expect(try world.storage.access(of: person(2), in: answer.collaborationIdentifier)?.permission == .readOnly)
+    }
+
+    @Test("Options that don't go together are refused as the options say")
+    func wrongOptions() throws {
+        for (selected, code) in [
+            (["view", "edit"], ServiceError.Code.optionConflict), (["fly"], .unknownOption), ([], .optionConflict),
+            (["edit", "reactions"], .optionRequired),
+        ] {
+            var request = try prepare(deckMetadata())
+            request.selectedOptions = selected
+            #expect(world.code(of: request) == code)
+        }
+        var metadata = deckMetadata()
+        var options = ShareOptions.deck
+        for index in options.groups[0].options.indices { options.groups[0].options[index].isSelected = true }
+        metadata.userSelectedShareOptions = options
+        #expect(world.code(of: try prepare(metadata)) == .optionConflict)
+    }
+
+    @Test("Texts, groups and options at their limits are taken, and one more is over the limit")
+    func limits() throws {
+        func request(_ change: (inout PrepareCollaboration) -> Void) throws -> PrepareCollaboration {
+            var request = try prepare(deckMetadata())
+            request.ownerIdentity = person(1)
+            change(&request)
+            return request
+        }
+        func groups(_ count: Int, options: Int) -> ShareOptions {
+            ShareOptions(optionsGroups: (0..<count).map { group in
+                let share = group == 0 ? options : 0
+                return OptionsGroup(
+                    identifier: "\(group)",
+                    options: (0..<share).map { CollaborationOption(title: "", identifier: "\($0)") })
+            })
+        }
+        let text = String(repeating: "é", count: Limits.textBytesMax / 2)
+        let requests: [(Int) throws -> PrepareCollaboration] = [
+            { more in try request { $0.metadata.title = text + String(repeating: "a", count: more) } },
+            { more in try request { $0.metadata.initiatorHandle = text + String(repeating: "a", count: more) } },
+            { more in try request { $0.ownerName = text + String(repeating: "a", count: more) } },
+            { more in
+                try request {
+                    $0.metadata.initiatorNameComponents = NameComponents(
+                        nickname: text + String(repeating: "a", count: more))
+                }
+            },
+            { more in
+                try request { $0.metadata.defaultShareOptions = groups(Limits.optionGroupsMax + more, options: 1) }
+            },
+            { more in try request { $0.metadata.defaultShareOptions = groups(1, options: Limits.optionsMax + more) } },
+        ]
+        for (index, make) in requests.enumerated() {
+            let error = world.error(of: try make(1))
+            #expect(error?.code == .limitExceeded, "limit \(index)")
+            #expect([512, 16, 64].contains(error?.detail), "limit \(index)")
+            var allowed = try make(0)
+            allowed.metadata.localIdentifier = LocalCollaborationIdentifier(rawValue: "allowed-\(index)")
+            #expect(world.code(of: allowed) == nil, "limit \(index)")
+        }
+    }
+
+    @Test("A local identifier that names nothing is malformed")
+    func localIdentifiers() throws {
+        for name in ["", String(repeating: "a", count: 129), "a\u{0}b", "line\n", "\u{7f}"] {
+            #expect(world.code(of: try prepare(deckMetadata(name))) == .malformedRequest)
+        }
+        #expect(world.code(of: try prepare(deckMetadata(String(repeating: "a", count: 128)))) == nil)
+    }
+}
+
+@Suite("Ending a collaboration")
+struct EndingTests {
+    private let world = World()
+
+    private func abandon(_ owner: String = "ana", _ local: String = "deck") throws -> AbandonCollaboration {
+        AbandonCollaboration(
+            owner: try account(owner), localIdentifier: LocalCollaborationIdentifier(rawValue: local))
+    }
+
+    @Test("Abandoning leaves nothing of a start, and doing it again is harmless")
+    func abandonStart() throws {
+        _ = try world.start("other")
+        let (records, sets) = (world.storage.records, world.storage.sets)
+        _ = try world.start()
+        #expect(try world.send(try abandon()).changed == 1)
+        #expect(world.storage.records == records)
+        #expect(world.storage.sets == sets)
+        #expect(try world.send(try abandon()) == ChangeReceipt(sequence: nil, changed: 0))
+        #expect(try world.send(try abandon("bo", "other")).changed == 0)
+        #expect(world.storage.records == records)
+    }
+
+    @Test("A start in which somebody else takes part can't be abandoned")
+    func abandonWithOthers() throws {
+        for number in [UInt8(0), 2] {
+            let local = "deck \(number)"
+            let collaboration = try world.start(local)
+            try world.send(AddParticipants([NewParticipant(person(number))], to: collaboration))
+            #expect(world.code(of: try abandon("ana", local)) == .notPermitted)
+        }
+    }
+
+    @Test("Those who were removed take no part: the start can be abandoned again")
+    func abandonAfterRemoval() throws {
+        let collaboration = try world.start()
+        try world.admit([person(0), person(2), person(3)], to: collaboration)
+        try world.send(RemoveParticipants([person(0), person(2)], from: collaboration))
+        #expect(world.code(of: try abandon()) == .notPermitted)
+        try world.send(RemoveParticipants([person(3)], from: collaboration))
+        #expect(try world.send(try abandon()).changed == 1)
+        #expect(world.storage.records.isEmpty)
+    }
+
+    @Test("A start can be abandoned in which not even the owner takes part")
+    func abandonWithoutIdentity() throws {
+        try world.send(PrepareCollaboration(owner: try account("ana"), metadata: deckMetadata()))
+        #expect(try world.send(try abandon()).changed == 1)
+        #expect(world.storage.records.isEmpty && world.storage.sets.isEmpty)
+    }
+
+    @Test("An abandoned content can be started anew, as another collaboration")
+    func startAnew() throws {
+        let first = try world.start()
+        try world.send(try abandon())
+        #expect(try world.start() != first)
+    }
+
+    /// Everything that can be of a collaboration: people in all states, links, notices, cleared ones, invitations.
+    private func fill(_ collaboration: CollaborationIdentifier) throws {
+        try world.admit([person(2), person(3), person(4)], to: collaboration)
+        try world.send(AddParticipants([NewParticipant(person(5))], to: collaboration))
+        for (number, name) in [(UInt8(2), "bo"), (3, "bo"), (4, "cy")] {
+            try world.send(LinkAccount(try account(name), to: person(number), in: collaboration))
+        }
+        for _ in 0..<3 { try world.post([.change(trigger: .edit)], by: person(2), on: collaboration) }
+        try world.send(ClearNotices(of: collaboration, by: try world.grant(person(2), in: collaboration)))
+        try world.send(RemoveParticipants([person(4)], from: collaboration))
+        let tokens = (UInt8(0)..<4).map {
+            InvitationToken(bytes: Array(standIn(collaboration.utf8 + [$0]).bytes.prefix(16)))
+        }
+        let invitations = try tokens.map { try world.send(CreateInvitation(to: collaboration, token: $0)) }
+        try world.send(AcceptInvitation(tokens[0], for: try account("di"), identity: person(6)))
+        try world.send(AcceptInvitation(tokens[1], for: try account("bo")))
+        try world.send(RevokeInvitation(invitations[2].identifier, of: collaboration))
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
+        try world.send(CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: "I")]))
+    }
+
+    @Test("Stopping to share leaves no record and no set of the collaboration, and all of the others")
+    func stop() throws {
+        let other = try world.start("other", options: .deck)
+        try fill(other)
+        try world.send(
+            RecordShare(
+                url: try url("https://decks.example/c/x"), app: "com.example", sharer: Sharer(name: "Ana"),
+                conversation: Conversation(identifier: "c"), recipients: [ShareRecipient(try account("bo"))]))
+        let (records, sets) = (world.storage.records, world.storage.sets)
+        let collaboration = try world.start("deck", options: .deck)
+        try fill(collaboration)
+        #expect(world.storage.records.count > records.count + 20)
+        let receipt = try world.send(StopSharing(collaboration))
+        #expect(receipt == ChangeReceipt(sequence: world.storage.sequence, changed: 1))
+        #expect(world.storage.records == records)
+        #expect(world.storage.sets == sets)
+    }
+
+    @Test("Stopping to share is news for the collaboration and for the accounts that are linked to it")
+    func stopTopics() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try fill(collaboration)
+        let topics = try world.topics(StopSharing(collaboration))
+        #expect(topics == [.collaboration(collaboration), .account(try account("bo"))])
+    }
+
+    @Test("A collaboration that is no longer shared is unknown to every request")
+    func stopped() throws {
+        let collaboration = try world.start()
+        let grant = try world.grant(person(1), in: collaboration)
+        try world.send(StopSharing(collaboration))
+        #expect(world.code(of: StopSharing(collaboration)) == .unknownCollaboration)
+        #expect(world.code(of: FindHighlight(collaboration)) == .unknownCollaboration)
+        #expect(world.code(of: UpdateShareOptions(collaboration, selectedOptions: [])) == .unknownCollaboration)
+        #expect(world.code(of: ReadDetails(of: collaboration)) == .unknownCollaboration)
+        #expect(world.code(of: CustomizeDetails(of: collaboration)) == .unknownCollaboration)
+        #expect(world.code(of: ReadNotices(.collaboration(collaboration))) == .unknownCollaboration)
+        #expect(world.code(of: ListInvitations(of: collaboration)) == .unknownCollaboration)
+        #expect(world.code(of: CreateInvitation(to: collaboration)) == .unknownCollaboration)
+        let post = world.error(of: PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        #expect(post?.code == .grantRefused && post?.detail == UInt32(GrantStatus.revoked.rawValue))
+        #expect(try world.storage.access(of: person(1), in: collaboration) == nil)
+    }
+
+    @Test("More invitations and links than one edit reaches lead nowhere afterwards")
+    func stopWithMany() throws {
+        let collaboration = try world.start()
+        let tokens = (0..<1003).map { InvitationToken(bytes: Array(standIn(Array("\($0)".utf8)).bytes.prefix(16))) }
+        for token in tokens { try world.send(CreateInvitation(to: collaboration, token: token)) }
+        let people = (0..<1003).map { PersonIdentity(rootHash: standIn(Array("person \($0)".utf8))) }
+        for start in stride(from: 0, to: people.count, by: 500) {
+            try world.admit(Array(people[start..<min(start + 500, people.count)]), to: collaboration)
+        }
+        let bo = try account("bo")
+        for person in people { try world.send(LinkAccount(bo, to: person, in: collaboration)) }
+        try world.send(StopSharing(collaboration))
+        #expect(world.storage.sets.isEmpty)
+        #expect(world.storage.records.count == 6, "three places of invitations and three links from the account")
+        for token in tokens { #expect(try world.send(AcceptInvitation(token, for: bo)).refusal == .unknown) }
+        let page = try world.send(ReadNotices(.account(bo)))
+        #expect(page.notices.isEmpty && !page.hasMore)
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+    }
+}
+
+@Suite("Highlights of collaborations")
+struct FindHighlightTests {
+    private let world = World()
+
+    private func found(_ text: String) throws -> CollaborationIdentifier? {
+        let request = FindHighlight(url: try url(text))
+        guard let error = thrownServiceError({ try world.send(request) }) else {
+            return try world.send(request).collaborationIdentifier
+        }
+        #expect(error.code == .unknownCollaboration, "\(text)")
+        return nil
+    }
+
+    @Test("A highlight is found by its identifier and by its link")
+    func both() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        let highlight = try world.send(FindHighlight(collaboration))
+        #expect(highlight.collaborationIdentifier == collaboration)
+        #expect(try world.send(FindHighlight(url: try #require(highlight.url))) == highlight)
+    }
+
+    @Test("Query, fragment and percent escapes in a link don't matter")
+    func variants() throws {
+        let collaboration = try world.start()
+        let link = "https://decks.example/c/\(collaboration)"
+        for tail in ["?utm=1", "#page", "?a=b/c&d=e#f", "?", "#"] { #expect(try found(link + tail) == collaboration) }
+        for count in [1, collaboration.utf8.count] {
+            let escaped = collaboration.utf8.prefix(count).map { "%" + [$0].hexadecimal }.joined()
+            let rest = String(decoding: collaboration.utf8.dropFirst(count), as: UTF8.self)
+            #expect(try found("https://decks.example/c/" + escaped + rest) == collaboration)
+            #expect(try found("https://decks.example/c/" + escaped.uppercased() + rest) == collaboration)
+        }
+    }
+
+    @Test("Links that are not of this service lead to no collaboration")
+    func foreign() throws {
+        let collaboration = try world.start()
+        for text in [
+            "https://decks.example/d/\(collaboration)", "http://decks.example/c/\(collaboration)",
+            "https://other.example/c/\(collaboration)", "https://decks.example/c/\(collaboration)/page",
+            "https://decks.example/c/", "https://decks.example/c", "https://decks.example/cc/\(collaboration)",
+            "https://decks.example.evil.example/c/\(collaboration)", "https://decks.example/c/%00",
+            "https://decks.example/c/?\(collaboration)", "mailto:\(collaboration)", "https://decks.example/c/nobody",
+        ] {
+            #expect(try found(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("A base with a slash at its end makes the same links")
+    func trailingSlash() throws {
+        let collaboration = try world.start()
+        let link = try #require(try world.send(FindHighlight(collaboration)).url)
+        world.settings.linkBase = "https://decks.example/c/"
+        #expect(try world.send(FindHighlight(collaboration)).url == link)
+        #expect(try found(link.absoluteString) == collaboration)
+    }
+
+    @Test("Without a base there is a highlight, but no link")
+    func noBase() throws {
+        let collaboration = try world.start()
+        let link = try #require(try world.send(FindHighlight(collaboration)).url)
+        world.settings.linkBase = nil
+        #expect(try world.send(FindHighlight(collaboration)).url == nil)
+        #expect(try found(link.absoluteString) == nil)
+    }
+
+    @Test("A request that names nothing finds nothing")
+    func nothing() throws {
+        let empty = try JSON.decode(FindHighlight.self, from: Array("{}".utf8))
+        #expect(world.code(of: empty) == .unknownCollaboration)
+    }
+}
+
+@Suite("Details of a collaboration")
+struct DetailsTests {
+    private let world = World()
+
+    @Test("Details show participants, the newest activity first, and what the viewer may do")
+    func details() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.admit([person(2), person(3)], to: collaboration)
+        try world.send(
+            UpdateParticipant(NewParticipant(person(2), displayName: "Bo", role: .administrator), in: collaboration))
+        for number in 0..<25 {
+            let event: HighlightEvent = number == 24 ? .mention(person: person(3)) : .change(trigger: .edit)
+            try world.post([event], by: person(1), on: collaboration)
+        }
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        try world.send(AddParticipants([NewParticipant(person(2), role: .administrator)], to: collaboration))
+        try world.admit([person(4)], to: collaboration)
+        try world.send(RemoveParticipants([person(4)], from: collaboration))
+        let all = try world.send(ReadDetails(of: collaboration))
+        #expect(all.participants.map(\.identity) == [person(1), person(2), person(3)])
+        #expect(all.participantCount == 3)
+        #expect(all.manageOperations == ManageOperation.allCases)
+        #expect(all.manageButtonTitle == CollaborationDetails.standardManageButtonTitle)
+        #expect(all.recentActivity.count == Limits.detailNoticesMax)
+        #expect(all.recentActivity.map(\.sequence) == all.recentActivity.map(\.sequence).sorted(by: >))
+        #expect(all.recentActivity.allSatisfy { $0.event == .change(trigger: .edit) })
+        func seen(_ number: UInt8) throws -> CollaborationDetails {
+            try world.send(ReadDetails(of: collaboration, viewer: person(number)))
+        }
+        #expect(try seen(1).manageOperations == ManageOperation.allCases)
+        #expect(try seen(2).manageOperations == [.changeOptions, .addParticipants, .removeParticipants])
+        #expect(try seen(3).manageOperations == [])
+        #expect(try seen(3).recentActivity.first?.event == .mention(person: person(3)))
+        #expect(try seen(2).recentActivity.first?.event == .change(trigger: .edit))
+        for stranger in [UInt8(4), 9] {
+            #expect(world.code(of: ReadDetails(of: collaboration, viewer: person(stranger))) == .unknownParticipant)
+        }
+    }
+
+    @Test("Details show the first participants and count them all")
+    func manyParticipants() throws {
+        let collaboration = try world.start()
+        let people = (0..<150).map { PersonIdentity(rootHash: standIn(Array("\($0)".utf8))) }
+        try world.send(AddParticipants(people.map { NewParticipant($0) }, to: collaboration))
+        try world.send(RemoveParticipants(Array(people.prefix(10)), from: collaboration))
+        let details = try world.send(ReadDetails(of: collaboration))
+        #expect(details.participants.count == Limits.detailParticipantsMax)
+        #expect(details.participantCount == 141)
+    }
+
+    @Test("Customizing changes what is given and leaves the rest, and an empty title brings the usual one back")
+    func customizing() throws {
+        let collaboration = try world.start()
+        let item = CustomItem(identifier: "open", title: "Open", subtitle: "Now", url: try url("https://a.example"))
+        try world.send(CustomizeDetails(of: collaboration, customItems: [item], manageButtonTitle: "Manage Deck"))
+        try world.send(CustomizeDetails(of: collaboration, title: "Plans"))
+        let details = try world.send(ReadDetails(of: collaboration))
+        #expect(details.highlight.title == "Plans")
+        #expect(details.customItems == [item])
+        #expect(details.manageButtonTitle == "Manage Deck")
+        try world.send(CustomizeDetails(of: collaboration, customItems: [], manageButtonTitle: ""))
+        let bare = try world.send(ReadDetails(of: collaboration))
+        #expect(bare.customItems == [])
+        #expect(bare.manageButtonTitle == CollaborationDetails.standardManageButtonTitle)
+    }
+
+    @Test("Custom items and texts over their limits are refused")
+    func limits() throws {
+        let collaboration = try world.start()
+        let item = CustomItem(identifier: "i", title: "I")
+        let long = String(repeating: "a", count: Limits.textBytesMax + 1)
+        for request in [
+            CustomizeDetails(of: collaboration, title: long),
+            CustomizeDetails(of: collaboration, manageButtonTitle: long),
+            CustomizeDetails(of: collaboration, customItems: .init(repeating: item, count: Limits.customItemsMax + 1)),
+            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: long)]),
+            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: "", subtitle: long)]),
+        ] {
+            #expect(world.code(of: request) == .limitExceeded)
+        }
+        let nameless = CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "", title: "")])
+        #expect(world.code(of: nameless) == .malformedRequest)
+    }
+}

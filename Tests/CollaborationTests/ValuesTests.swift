@@ -1,0 +1,141 @@
+import Collaboration
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Values of the layer as text")
+struct ValuesTests {
+    @Test("Base64url has the alphabet for links and no padding, and comes back as it was")
+    func base64() {
+        #expect(Base64URL.text([]) == "")
+        #expect(Base64URL.text([0xfb, 0xff, 0xfe]) == "-__-")
+        #expect(Base64URL.text([0]) == "AA")
+        #expect(Base64URL.text([0, 0]) == "AAA")
+        var generator = SeededGenerator(seed: runSeed)
+        for count in 0..<70 {
+            let bytes = generator.bytes(count)
+            #expect(Base64URL.bytes(Base64URL.text(bytes)) == bytes, "seed \(runSeed), \(count) bytes")
+        }
+    }
+
+    @Test("Base64url with padding, another alphabet, stray bits or other characters is nothing")
+    func base64Rejects() {
+        for text in [
+            "A", "AAAAA", "AA==", "AA=", "+__+", "-/_-", "AB", "AAB", " AA", "AA\n", "A A", "AÄ", "AA.A", "%41A",
+        ] {
+            #expect(Base64URL.bytes(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("An account's name has 1 to 128 bytes of UTF-8 without control characters")
+    func accounts() throws {
+        for name in ["a", "ana@example.com", "Ünïcode 🗝", String(repeating: "é", count: 64)] {
+            let account = try #require(Account(name))
+            #expect(account.description == name)
+            #expect(try travelled([account]) == [account])
+        }
+        for name in [
+            "", String(repeating: "a", count: 129), String(repeating: "é", count: 65), "a\u{0}", "\n", "\u{7f}",
+        ] {
+            #expect(Account(name) == nil)
+            let error = thrownServiceError {
+                _ = try JSON.decode([Account].self, from: try JSON.encode([name]))
+            }
+            #expect(error?.code == .malformedRequest)
+        }
+    }
+
+    @Test("Accounts are told apart by their bytes, as the records tell them apart")
+    func accountBytes() throws {
+        let (composed, decomposed) = (try account("\u{e9}"), try account("e\u{301}"))
+        #expect(composed != decomposed)
+        #expect(Set([composed, decomposed, try account("\u{e9}")]).count == 2)
+    }
+
+    @Test("A token is 22 characters of text that lead back to it")
+    func tokens() throws {
+        let token = InvitationToken.random()
+        #expect(token.text.utf8.count == 22)
+        #expect(InvitationToken(token.text) == token)
+        #expect(try travelled([token]) == [token])
+        #expect(InvitationToken.random() != token)
+        for text in [
+            "", "AAAA", token.text + "==", token.text + "AA", String(token.text.dropLast()),
+            "!" + token.text.dropFirst(),
+        ] {
+            #expect(InvitationToken(text) == nil, "\(text)")
+            let error = thrownServiceError {
+                _ = try JSON.decode([InvitationToken].self, from: try JSON.encode([text]))
+            }
+            #expect(error?.code == .malformedRequest)
+        }
+    }
+
+    @Test("A grant is 150 characters of text that lead back to it")
+    func grants() throws {
+        var generator = SeededGenerator(seed: runSeed)
+        let grant = try #require(AccessGrant(bytes: generator.bytes(AccessGrant.byteCount)))
+        #expect(grant.text.utf8.count == 150)
+        #expect(AccessGrant(text: grant.text) == grant)
+        #expect(try travelled([grant]) == [grant])
+        for count in [0, 1, 88, 111, 113] { #expect(AccessGrant(bytes: generator.bytes(count)) == nil) }
+        for text in [
+            "", grant.text + "=", grant.text + "AA", String(grant.text.dropLast(2)), "+" + grant.text.dropFirst(),
+        ] {
+            #expect(AccessGrant(text: text) == nil)
+            let error = thrownServiceError { _ = try JSON.decode([AccessGrant].self, from: try JSON.encode([text])) }
+            #expect(error?.code == .malformedRequest)
+        }
+    }
+
+    @Test("What a grant says stands where it is documented, and is read as it was written")
+    func claims() throws {
+        let claim = GrantClaim(
+            permission: .readOnly, role: .administrator, expiry: 0x0102_0304_0506_0708, sequence: 0x1112_1314_1516_1718,
+            collaboration: [UInt8](0x20..<0x30), deviceKey: [UInt8](0x30..<0x40), rootHash: person(5).rootHash)
+        var bytes: [UInt8] = []
+        claim.append(to: &bytes)
+        #expect(bytes.count == AccessGrant.signedBytes)
+        #expect(bytes[..<8] == [1, 1, 2, 0, 0, 0, 0, 0])
+        #expect(bytes[8..<16] == [8, 7, 6, 5, 4, 3, 2, 1])
+        #expect(bytes[16..<24] == [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11])
+        #expect(Array(bytes[24..<56]) == Array(0x20..<0x40))
+        #expect(Array(bytes[56..<88]) == person(5).rootHash.bytes)
+        #expect(bytes.withRawBytes { GrantClaim($0) } == claim)
+        for count in 0..<bytes.count { #expect(Array(bytes[..<count]).withRawBytes { GrantClaim($0) } == nil) }
+        for (place, wrong) in [(0, UInt8(0)), (0, 2), (1, 0), (1, 3), (2, 0), (2, 4), (3, 1), (7, 1)] {
+            var changed = bytes
+            changed[place] = wrong
+            #expect(changed.withRawBytes { GrantClaim($0) } == nil, "byte \(place) is \(wrong)")
+        }
+    }
+
+    @Test("Levels of consent come back from JSON as they were, and others are malformed")
+    func consentLevels() throws {
+        let levels: [ConsentLevel] = [.everything, .app("app"), .conversation("c")]
+        #expect(try travelled(levels) == levels)
+        #expect(
+            String(decoding: try JSON.encode(levels), as: UTF8.self)
+                == #"[{"everything":true},{"app":"app"},{"conversation":"c"}]"#)
+        for text in [#"{"everything":false}"#, "{}", #"{"app":1}"#, #"{"shelf":"a"}"#] {
+            let error = thrownServiceError { _ = try JSON.decode(ConsentLevel.self, from: Array(text.utf8)) }
+            #expect(error?.code == .malformedRequest, "\(text)")
+        }
+    }
+
+    @Test("Requests are read by their names, and others are unknown or malformed")
+    func parsing() throws {
+        let request = try Requests.parse("stopSharing", Array(#"{"collaboration":"deck"}"#.utf8))
+        #expect(request as? StopSharing == StopSharing(try #require(CollaborationIdentifier("deck"))))
+        #expect(thrownServiceError { _ = try Requests.parse("dance", Array("{}".utf8)) }?.code == .unknownOperation)
+        let error = thrownServiceError { _ = try Requests.parse("stopSharing", Array("{}".utf8)) }
+        #expect(error?.code == .malformedRequest && error?.reason.contains("collaboration") == true)
+        for text in [
+            "", "[", "null", #"{"collaboration":null}"#, #"{"collaboration":""}"#, #"{"collaboration":"a\u0000"}"#,
+        ] {
+            let error = thrownServiceError { _ = try Requests.parse("stopSharing", Array(text.utf8)) }
+            #expect(error?.code == .malformedRequest, "\(text)")
+        }
+    }
+}
