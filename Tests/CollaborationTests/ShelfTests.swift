@@ -429,6 +429,10 @@ struct AttributionTests {
         #expect(try bench.attribution(1).summary == "From Ana and Bea")
         try bench.share(1, by: "Cy", in: "d", at: 0)
         #expect(try bench.attribution(1).summary == "From Ana and 2 others")
+        for number in 1...20 { try bench.share(1, by: "P\(number)", in: "p\(number)", at: -Double(number)) }
+        let details = try bench.attribution(1)
+        #expect(details.summary == "From Ana and 22 others", "also those whose attribution is not told")
+        #expect(details.attributions.count == Limits.attributionsPerItemMax)
     }
 
     @Test("The menu replies to each conversation, by its name or the sharer's, and removes")

@@ -409,18 +409,20 @@ extension RecordReader where Self: ~Copyable {
         try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
     }
 
-    /// The item of a link as the account sees it, or `unknownHighlight`.
+    /// The item of a link as the account sees it, with the names of all who shared it, the latest first; or
+    /// `unknownHighlight`.
     fileprivate func highlight(
         _ url: URL, of account: Account, _ context: RuleContext
-    ) throws(ServiceError) -> Highlight {
+    ) throws(ServiceError) -> (highlight: Highlight, sharers: [String]) {
         let item = ShelfKeys.item(url, context)
         let unknown = ServiceError(.unknownHighlight, "\(url.absoluteString) is not on the shelf of \(account)")
         guard try !isHidden(item, from: account) else { throw unknown }
         let consent = try load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
         let refusals = Refusals(consent, context)
-        guard try !shares(of: item, account, refusals).isEmpty else { throw unknown }
+        let shares = try shares(of: item, account, refusals)
+        guard !shares.isEmpty else { throw unknown }
         let number = item.withUnsafeBytes { $0.loadUnaligned(as: UInt128.self) }
-        return try highlight(number, of: account, refusals, isSuggested: false)
+        return (try highlight(number, of: account, refusals, isSuggested: false), shares.map(\.share.sharer.name))
     }
 }
 
@@ -653,7 +655,7 @@ public struct ReadAttribution: RuledRequest {
             throw ServiceError(
                 .malformedRequest, "the title “\(removeTitle)” does not contain the word \(ReadAttribution.removeWord)")
         }
-        let highlight = try records.highlight(url, of: account, context)
+        let (highlight, sharers) = try records.highlight(url, of: account, context)
         let replies = highlight.attributions.map { attribution in
             AttributionDetails.MenuAction(
                 kind: .reply, title: "Reply to \(attribution.conversation.name ?? attribution.sharer.name)",
@@ -662,21 +664,19 @@ public struct ReadAttribution: RuledRequest {
         let remove = AttributionDetails.MenuAction(kind: .remove, title: removeTitle ?? "Remove", conversation: nil)
         return .answer(
             AttributionDetails(
-                url: url, summary: highlight.attributions.summary, isPinned: highlight.isPinned,
+                url: url, summary: attributionSummary(of: sharers), isPinned: highlight.isPinned,
                 attributions: highlight.attributions, menu: replies + [remove]))
     }
 }
 
-extension [Attribution] {
-    /// “From Ana”, “From Ana and Bo”, “From Ana and 2 others”: each sharer once, the latest first.
-    fileprivate var summary: String {
-        var names: [String] = []
-        for attribution in self where !names.contains(attribution.sharer.name) { names.append(attribution.sharer.name) }
-        switch names.count {
-        case 0: return ""
-        case 1: return "From \(names[0])"
-        case 2: return "From \(names[0]) and \(names[1])"
-        default: return "From \(names[0]) and \(names.count - 1) others"
-        }
+/// “From Ana”, “From Ana and Bo”, “From Ana and 2 others”: each sharer once, the latest first.
+private func attributionSummary(of sharers: [String]) -> String {
+    var names: [String] = []
+    for name in sharers where !names.contains(name) { names.append(name) }
+    switch names.count {
+    case 0: return ""
+    case 1: return "From \(names[0])"
+    case 2: return "From \(names[0]) and \(names[1])"
+    default: return "From \(names[0]) and \(names.count - 1) others"
     }
 }
