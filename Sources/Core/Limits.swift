@@ -130,7 +130,7 @@ public enum Limits {
     public static let followsMax = 65_536
     /// Shelves that one share is put on, items in one page of a shelf, conversations of one item that are looked at,
     /// and attributions of one that are told.
-    public static let recipientsPerShareMax = 256
+    public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64
     public static let conversationsPerItemMax = 256
     public static let attributionsPerItemMax = 8

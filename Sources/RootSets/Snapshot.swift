@@ -328,6 +328,25 @@ package struct Snapshot: ~Copyable {
         }
     }
 
+    /// The sequence of the mutation of that identifier; `nil` when none was applied, or the log has forgotten it.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func sequence(of identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {
+        do throws(StorageFailure) {
+            var value = MDB_val()
+            let key = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
+            let code = withMDBValue(key) { mdb_get(transaction.handle, environment.mutations, $0, &value) }
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "looking up a mutation")
+            guard value.mv_size == 8, let bytes = value.mv_data else {
+                throw .damaged("the record of mutation \(identifier) is damaged")
+            }
+            return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
     private func totals() throws(StorageFailure) -> Totals {
         var value = MDB_val()
         let code = withMDBValue(Array("totals".utf8)) { key in

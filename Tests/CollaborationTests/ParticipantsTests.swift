@@ -390,6 +390,53 @@ struct RaceTests {
         #expect(world.storage.records.isEmpty && world.storage.sets.isEmpty)
     }
 
+    @Test("A start that is abandoned while somebody is let in stays", arguments: [false, true])
+    func addDuringAbandonment(byInvitation: Bool) throws {
+        let collaboration = try world.start("deck")
+        let token = InvitationToken.random()
+        try world.send(CreateInvitation(to: collaboration, token: token))
+        let abandonment = try world.edit(
+            AbandonCollaboration(
+                owner: try account("ana"), localIdentifier: LocalCollaborationIdentifier(rawValue: "deck")))
+        #expect(abandonment != nil)
+        if byInvitation {
+            try world.send(AcceptInvitation(token, for: try account("bo"), identity: person(2)))
+        } else {
+            try world.send(AddParticipants([NewParticipant(person(2))], to: collaboration))
+        }
+        #expect(try world.isStale(abandonment))
+    }
+
+    @Test("The owner may write whatever the options say, also after a change of name")
+    func ownerKeepsWriting() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.send(UpdateParticipant(NewParticipant(person(1), displayName: "Ana B."), in: collaboration))
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
+        let owner = try world.send(ListParticipants(of: collaboration)).participants.first { $0.role == .owner }
+        #expect(owner?.permission == .readWrite)
+        #expect(owner?.displayName == "Ana B.")
+    }
+
+    @Test("Who takes part by two identities keeps the share until the last one is removed")
+    func twoIdentitiesOfOneAccount() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        let token = InvitationToken.random()
+        try world.send(CreateInvitation(to: collaboration, token: token))
+        try world.send(AcceptInvitation(token, for: bo, identity: person(2)))
+        try world.admit([person(3)], to: collaboration)
+        try world.join(person(2), in: collaboration)
+        for number in [2, 3] as [UInt8] {
+            try world.send(LinkAccount(bo, to: person(number), in: collaboration))
+        }
+        func shares() throws -> Int { try world.send(ListShares(of: bo, scope: .shared)).shares.count }
+        #expect(try shares() == 1)
+        try world.send(RemoveParticipants([person(3)], from: collaboration))
+        #expect(try shares() == 1)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try shares() == 0)
+    }
+
     @Test("An account that is linked while the participant is removed is not left behind")
     func linkDuringRemoval() throws {
         let collaboration = try world.start()

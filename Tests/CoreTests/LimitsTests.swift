@@ -137,7 +137,7 @@ struct LimitsTests {
         #expect(Limits.noticesPerPostMax == 64)
         #expect(Limits.followMillisecondsMax == 60_000)
         #expect(Limits.followsPerConnectionMax == 1024)
-        #expect(Limits.recipientsPerShareMax == 256)
+        #expect(Limits.recipientsPerShareMax == 128)
         #expect(Limits.highlightsPerPageMax == 64)
         #expect(Limits.grantsPerCheckMax == 4096)
         let pages = [

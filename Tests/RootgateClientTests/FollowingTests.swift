@@ -312,6 +312,18 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 1)
     }
 
+    @Test func stoppingAgainIsAnsweredAsTheFirstTime() async throws {
+        let (collaboration, _) = try await start()
+        let identifier = MutationIdentifier.random()
+        let first = try await client.send(StopSharing(collaboration), identifier: identifier)
+        let again = try await client.send(StopSharing(collaboration), identifier: identifier)
+        #expect(again.sequence == first.sequence)
+        #expect(again.changed == 0)
+        await #expect(throws: ServiceError(.unknownCollaboration, "")) {
+            try await client.send(StopSharing(collaboration))
+        }
+    }
+
     @Test func unknownRequestsAndBadJSONAreAnsweredWithTheirCodes() async throws {
         struct Unheard: CollaborationRequest {
             typealias Answer = ChangeReceipt

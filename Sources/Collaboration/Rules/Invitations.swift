@@ -141,6 +141,7 @@ public struct AcceptInvitation: RuledRequest {
                 ]
             } else {
                 edit.addedRoots = [identity.rootHash]
+                edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
                 edit.records += try StoredParticipant.records(
                     of: NewParticipant(
                         identity, displayName: displayName, role: stored.role, permission: stored.permission),

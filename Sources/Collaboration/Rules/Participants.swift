@@ -35,6 +35,7 @@ public struct AddParticipants: RuledRequest {
                 of: participant, in: collaboration, at: context.now, version: known?.version)
         }
         guard !edit.addedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
         let count = edit.addedRoots.count
         return .edit(edit, topics: [.collaboration(collaboration)]) {
             ChangeReceipt(sequence: $0.sequence, changed: count)
@@ -105,10 +106,10 @@ public struct RemoveParticipants: RuledRequest {
                     expecting: try records.linkExpectation(of: person, in: collaboration)),
             ]
             if let account = try records.account(of: person, in: collaboration) {
-                edit.records += [
-                    RecordEdit(RecordKeys.linked(account, collaboration, person), value: nil),
-                    RecordEdit(RecordKeys.accepted(account, collaboration), value: nil),
-                ]
+                edit.records.append(RecordEdit(RecordKeys.linked(account, collaboration, person), value: nil))
+                if try !records.takesPart(account, in: collaboration, asOtherThan: Set(participants)) {
+                    edit.records.append(RecordEdit(RecordKeys.accepted(account, collaboration), value: nil))
+                }
                 topics.append(.account(account))
             }
         }
@@ -141,7 +142,8 @@ public struct UpdateParticipant: RuledRequest {
         var stored = before
         stored.displayName = participant.displayName
         stored.role = participant.role ?? before.role
-        stored.permission = participant.permission
+        // The owner may always write.
+        stored.permission = participant.permission ?? (before.role == .owner ? .readWrite : nil)
         guard (stored.role == .owner) == (before.role == .owner) else {
             throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
         }
@@ -222,6 +224,18 @@ extension RecordReader where Self: ~Copyable {
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Account? {
         try record(RecordKeys.link(collaboration, person)).flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+    }
+
+    /// Whether an account is linked to somebody in the collaboration besides `people`.
+    func takesPart(
+        _ account: Account, in collaboration: CollaborationIdentifier, asOtherThan people: Set<PersonIdentity>
+    ) throws(ServiceError) -> Bool {
+        let page = try records(
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
+            isDescending: false)
+        return page.items.contains { record in
+            Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false
+        }
     }
 
     /// For an edit that counts on the account that a participant is linked to, or on there being none.

@@ -5,6 +5,7 @@ import Core
 ///
 ///     c collaboration                     title, options, owner (JSON)
 ///     b collaboration                     what its share options permit (1)
+///     m collaboration                     written whenever somebody is let in
 ///     s owner 0 local identifier          the collaboration that was started so
 ///     p collaboration 0 root hash         a participant, removed ones too (JSON)
 ///     a collaboration 0 root hash         a participant's access: permission (1, 0: by the share options), role (1)
@@ -27,6 +28,8 @@ enum RecordKeys {
     static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("c", collaboration.utf8) }
 
     static func standing(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("b", collaboration.utf8) }
+
+    static func arrivals(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("m", collaboration.utf8) }
 
     static func start(_ owner: Account, _ local: LocalCollaborationIdentifier) -> [UInt8] {
         starts(owner) + Array(local.rawValue.utf8)
@@ -63,7 +66,11 @@ enum RecordKeys {
     static func linked(
         _ account: Account, _ collaboration: CollaborationIdentifier, _ person: PersonIdentity
     ) -> [UInt8] {
-        linked(account) + collaboration.utf8 + [0] + person.rootHash.bytes
+        linked(account, collaboration) + person.rootHash.bytes
+    }
+
+    static func linked(_ account: Account, _ collaboration: CollaborationIdentifier) -> [UInt8] {
+        linked(account) + collaboration.utf8 + [0]
     }
 
     static func linked(_ account: Account) -> [UInt8] { key("k", account.name.utf8, ends: true) }

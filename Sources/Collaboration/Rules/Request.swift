@@ -116,6 +116,18 @@ package protocol RuledRequest: CollaborationRequest {
     func decideEncoded(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision
+
+    /// What is answered when the request was carried out before, with that sequence, and can't be decided any more;
+    /// `nil` when that is an error.
+    func answer(toRepetitionOf sequence: UInt64) -> Answer?
+}
+
+extension RuledRequest {
+    package func answer(toRepetitionOf sequence: UInt64) -> Answer? { nil }
+}
+
+extension RuledRequest where Answer == ChangeReceipt {
+    package func answer(toRepetitionOf sequence: UInt64) -> Answer? { ChangeReceipt(sequence: sequence, changed: 0) }
 }
 
 /// A decision about a request of any kind.
@@ -134,6 +146,13 @@ extension RuledRequest {
         case .wait(let topics, let milliseconds, let answer):
             return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.encode(answer))
         }
+    }
+}
+
+extension RuledRequest {
+    /// `answer(toRepetitionOf:)` as JSON.
+    package func encodedAnswer(toRepetitionOf sequence: UInt64) throws(ServiceError) -> [UInt8]? {
+        try answer(toRepetitionOf: sequence).map { answer throws(ServiceError) in try JSON.encode(answer) }
     }
 }
 

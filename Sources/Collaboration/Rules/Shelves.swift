@@ -455,6 +455,9 @@ public struct PinHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         let item = ShelfKeys.item(url, context)
+        guard try !records.isHidden(item, from: account) else {
+            throw ServiceError(.unknownHighlight, "\(account) has removed \(url.absoluteString)")
+        }
         let wanted = conversation.map { shortNumber(ShelfKeys.short($0, context)) }
         let consent = try records.load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
         let refusals = Refusals(consent, context)

@@ -188,7 +188,11 @@ public struct AbandonCollaboration: RuledRequest {
         guard accesses.items.allSatisfy({ $0.value.last == ParticipantRole.owner.code }) else {
             throw ServiceError(.notPermitted, "others take part in \(identifier): stop sharing it instead")
         }
-        return try .ending(identifier, try records.collaboration(identifier), records)
+        // Somebody who is let in at the same moment stays.
+        let arrivals = try records.record(RecordKeys.arrivals(identifier))
+        return try .ending(
+            identifier, try records.collaboration(identifier), records,
+            expectingArrivals: arrivals.map { .version($0.version) } ?? .absent)
     }
 }
 
@@ -215,7 +219,7 @@ extension Decision<ChangeReceipt> {
     /// nowhere and is passed over by everybody who meets it.
     fileprivate static func ending(
         _ identifier: CollaborationIdentifier, _ found: Loaded<StoredCollaboration>,
-        _ records: borrowing some RecordReader & ~Copyable
+        _ records: borrowing some RecordReader & ~Copyable, expectingArrivals: RecordEdit.Expectation = .anything
     ) throws(ServiceError) -> Decision {
         var edit = Edit(identifier)
         edit.dropsCollaboration = true
@@ -223,6 +227,7 @@ extension Decision<ChangeReceipt> {
         edit.records = [
             RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
             RecordEdit(RecordKeys.standing(identifier), value: nil),
+            RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]
         var topics: [Topic] = [.collaboration(identifier)]

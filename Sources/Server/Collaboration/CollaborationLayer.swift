@@ -78,7 +78,15 @@ final class CollaborationLayer: Sendable {
             now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings,
             open: { [grants] in grants.open($0) })
         return try gate.rootSets.read { snapshot throws(ServiceError) in
-            try task.request.decideEncoded(context, snapshot)
+            do throws(ServiceError) {
+                return try task.request.decideEncoded(context, snapshot)
+            } catch {
+                // A request that comes again may have made itself impossible.
+                guard let sequence = try snapshot.sequence(of: task.identifier),
+                    let answer = try task.request.encodedAnswer(toRepetitionOf: sequence)
+                else { throw error }
+                return .answer(answer)
+            }
         }
     }
 
