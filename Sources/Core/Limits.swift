@@ -121,7 +121,7 @@ public enum Limits {
     public static let noticesPerPageMax = 256
     /// Bytes after which a page of a feed ends.
     public static let noticesPageBytesMax = 512 << 10
-    /// Collaborations whose notices make an account's feed.
+    /// Participants that one account is linked to: their collaborations' notices make its feed.
     public static let linksPerAccountMax = 4096
     /// How long an answer may wait for news, and requests of one connection that may wait so.
     public static let followMillisecondsMax = 60_000

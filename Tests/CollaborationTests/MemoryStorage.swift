@@ -5,6 +5,8 @@ import Core
 /// code with the storage.
 final class MemoryStorage: RecordReader {
     private(set) var records: [[UInt8]: StoredRecord] = [:]
+    /// The records' keys, ascending.
+    private var keys: [[UInt8]] = []
     private(set) var sets: [CollaborationIdentifier: Set<Digest>] = [:]
     private(set) var sequence: UInt64 = 0
 
@@ -28,9 +30,25 @@ final class MemoryStorage: RecordReader {
     func lastSequence() throws(ServiceError) -> UInt64 { sequence }
 
     private func sorted(_ range: RecordRange) -> [StoredRecord] {
-        records.values
-            .filter { range.start.precedesOrEquals($0.key) && $0.key.lexicographicallyPrecedes(range.end) }
-            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        let (start, end) = (place(of: range.start), place(of: range.end))
+        return start < end ? keys[start..<end].compactMap { records[$0] } : []
+    }
+
+    /// How many keys are before `key`.
+    private func place(of key: [UInt8]) -> Int {
+        var (low, high) = (0, keys.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if keys[middle].lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func set(_ key: [UInt8], _ record: StoredRecord?) {
+        if (record == nil) != (records[key] == nil) {
+            if record == nil { keys.remove(at: place(of: key)) } else { keys.insert(key, at: place(of: key)) }
+        }
+        records[key] = record
     }
 
     /// Applies the edit whole.
@@ -56,12 +74,12 @@ final class MemoryStorage: RecordReader {
         let changed = try applySets(edit)
         sequence += 1
         for range in edit.removedRanges {
-            for record in sorted(range) { records[record.key] = nil }
+            for record in sorted(range) { set(record.key, nil) }
         }
         for record in edit.records where !record.isCheck {
             let tail = (0..<8).map { UInt8(truncatingIfNeeded: sequence >> (56 - 8 * UInt64($0))) }
             let key = record.isSequenced ? record.key + tail : record.key
-            records[key] = record.value.map { StoredRecord(key: key, version: sequence, value: $0) }
+            set(key, record.value.map { StoredRecord(key: key, version: sequence, value: $0) })
         }
         return MutationReceipt(sequence: sequence, changed: changed, isRepeat: false)
     }
@@ -77,8 +95,4 @@ final class MemoryStorage: RecordReader {
         sets[collaboration] = edit.dropsCollaboration ? nil : roots
         return UInt64(changed + (edit.dropsCollaboration ? 1 : 0))
     }
-}
-
-extension [UInt8] {
-    fileprivate func precedesOrEquals(_ other: [UInt8]) -> Bool { !other.lexicographicallyPrecedes(self) }
 }

@@ -417,6 +417,20 @@ struct RaceTests {
         #expect(owner?.displayName == "Ana B.")
     }
 
+    @Test("An account is linked to so many participants and no more")
+    func linksOfAnAccount() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        var edit = Edit()
+        edit.records = (1..<Limits.linksPerAccountMax).map { number in
+            RecordEdit(Array("kbo\0elsewhere \(number)\0".utf8) + [UInt8](repeating: 7, count: 32), value: [])
+        }
+        _ = try world.storage.apply(edit)
+        try world.admit([person(2), person(3)], to: collaboration)
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        #expect(world.code(of: LinkAccount(bo, to: person(3), in: collaboration)) == .limitExceeded)
+    }
+
     @Test("Who takes part by two identities keeps the share until the last one is removed")
     func twoIdentitiesOfOneAccount() throws {
         let collaboration = try world.start()

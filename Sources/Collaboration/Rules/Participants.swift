@@ -309,6 +309,7 @@ public struct LinkAccount: RuledRequest {
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
         guard former != account else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        if let account { try checkRoom(for: account, records) }
         var edit = Edit(collaboration)
         edit.records = [
             .checking(RecordKeys.joining(collaboration, identity), expecting: .version(joined.version)),
@@ -326,5 +327,17 @@ public struct LinkAccount: RuledRequest {
         return .edit(edit, topics: topics + [.collaboration(collaboration)]) {
             ChangeReceipt(sequence: $0.sequence, changed: 1)
         }
+    }
+
+    /// Throws `limitExceeded` when the account takes part in as many collaborations as a feed is made of.
+    private func checkRoom(
+        for account: Account, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        var count = 1
+        try records.visitRecords(in: .beginning(with: RecordKeys.linked(account))) { _, _ in
+            count += 1
+            return count <= Limits.linksPerAccountMax
+        }
+        try check(count, atMost: Limits.linksPerAccountMax, "links of an account")
     }
 }
