@@ -1,0 +1,62 @@
+package import Core
+import Foundation
+
+/// Says whether what is shared shows by itself: in one conversation, in one app, or at all.
+public struct SetConsent: RuledRequest {
+    public static let name = "setConsent"
+    public typealias Answer = ChangeReceipt
+
+    public var account: Account
+    public var level: ConsentLevel
+    /// `nil` takes back what was said.
+    public var isAllowed: Bool?
+
+    public init(of account: Account, _ level: ConsentLevel, isAllowed: Bool?) {
+        self.account = account
+        self.level = level
+        self.isAllowed = isAllowed
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let known = try records.load(Consent.self, at: RecordKeys.consent(account))
+        let before = known?.value ?? Consent()
+        var consent = before
+        switch level {
+        case .everything: consent.everything = isAllowed
+        case .app(let app):
+            try checkName(app, "an app's identifier")
+            consent.apps[app] = isAllowed
+        case .conversation(let conversation):
+            try checkName(conversation, "a conversation's identifier")
+            consent.conversations[conversation] = isAllowed
+        }
+        guard consent != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        var edit = Edit()
+        edit.records = [
+            try .json(
+                RecordKeys.consent(account), consent, expecting: known.map { .version($0.version) } ?? .absent),
+            RecordEdit(RecordKeys.shelf(account), value: []),
+        ]
+        return .edit(edit, topics: [.shelf(account)]) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+    }
+}
+
+/// What a person has said about automatic sharing.
+public struct ReadConsent: RuledRequest {
+    public static let name = "readConsent"
+    public typealias Answer = Consent
+
+    public var account: Account
+
+    public init(of account: Account) {
+        self.account = account
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        .answer(try records.load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent())
+    }
+}
