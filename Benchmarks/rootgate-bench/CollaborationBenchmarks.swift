@@ -140,8 +140,8 @@ private final class CollaborationBench {
         }
         let population = try Population(people: people, devices: 1...1, in: collaboration)
         var grants: [AccessGrant] = []
-        for start in stride(from: 0, to: people, by: 512) {
-            let some = population.people[start..<min(people, start + 512)]
+        for start in stride(from: 0, to: people, by: Limits.participantsPerRequestMax) {
+            let some = population.people[start..<min(people, start + Limits.participantsPerRequestMax)]
             grants += try wait { client in
                 _ = try await client.send(
                     AddParticipants(

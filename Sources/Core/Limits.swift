@@ -114,7 +114,7 @@ public enum Limits {
     public static let optionGroupsMax = 16
     public static let optionsMax = 64
     /// Participants added or removed by one request, and in one page.
-    public static let participantsPerRequestMax = 512
+    public static let participantsPerRequestMax = 448
     public static let participantsPerPageMax = 256
     /// Events posted together, and notices after which a page of a feed ends.
     public static let noticesPerPostMax = 64

@@ -92,7 +92,10 @@ package struct GrantBatch: Sendable {
         for start in stride(from: 0, to: block.count, by: GrantBatch.entryBytes) {
             let position = Int(UInt16(littleEndian: block.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
             let flags = block[start + 2]
-            guard position < collaborations.count, flags <= 1, block[start + 3] == 0 else {
+            let deviceKey = block[start + 4..<start + 4 + GrantBatch.deviceKeyBytes]
+            guard position < collaborations.count, flags <= 1, block[start + 3] == 0,
+                flags == 1 || deviceKey.allSatisfy({ $0 == 0 })
+            else {
                 throw malformedRequest("a grant names no collaboration, or a reserved bit is set")
             }
         }

@@ -27,6 +27,14 @@ final class MemoryStorage: RecordReader {
         }
     }
 
+    func hasSet(of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool { sets[collaboration] != nil }
+
+    func isInSet(
+        _ person: PersonIdentity, of collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Bool {
+        sets[collaboration]?.contains(person.rootHash) ?? false
+    }
+
     func lastSequence() throws(ServiceError) -> UInt64 { sequence }
 
     private func sorted(_ range: RecordRange) -> [StoredRecord] {

@@ -431,6 +431,19 @@ struct RaceTests {
         #expect(world.code(of: LinkAccount(bo, to: person(3), in: collaboration)) == .limitExceeded)
     }
 
+    @Test("Whoever came in by an invitation and is removed loses the share, linked or not")
+    func removedAccepter() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        let token = InvitationToken.random()
+        try world.send(CreateInvitation(to: collaboration, token: token))
+        try world.send(AcceptInvitation(token, for: bo, identity: person(2)))
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.count == 1)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+        #expect(try world.send(AcceptInvitation(token, for: bo, identity: person(2))).refusal == .conflict)
+    }
+
     @Test("Who takes part by two identities keeps the share until the last one is removed")
     func twoIdentitiesOfOneAccount() throws {
         let collaboration = try world.start()

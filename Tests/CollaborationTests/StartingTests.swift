@@ -300,8 +300,8 @@ struct EndingTests {
         let tokens = (0..<1003).map { InvitationToken(bytes: Array(standIn(Array("\($0)".utf8)).bytes.prefix(16))) }
         for token in tokens { try world.send(CreateInvitation(to: collaboration, token: token)) }
         let people = (0..<1003).map { PersonIdentity(rootHash: standIn(Array("person \($0)".utf8))) }
-        for start in stride(from: 0, to: people.count, by: 500) {
-            try world.admit(Array(people[start..<min(start + 500, people.count)]), to: collaboration)
+        for start in stride(from: 0, to: people.count, by: 400) {
+            try world.admit(Array(people[start..<min(start + 400, people.count)]), to: collaboration)
         }
         let bo = try account("bo")
         for person in people { try world.send(LinkAccount(bo, to: person, in: collaboration)) }

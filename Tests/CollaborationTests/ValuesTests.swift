@@ -139,3 +139,21 @@ struct ValuesTests {
         }
     }
 }
+
+struct DateTests {
+    @Test("Dates are whole milliseconds in JSON, whenever they are", arguments: [
+        0, 1, 999, 1001, 1002, 1_000_000_001, 1_795_276_677_475, -1, -62_135_596_800_000, 9_000_000_000_000_000,
+    ] as [Int64])
+    func milliseconds(_ milliseconds: Int64) throws {
+        let date = Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+        #expect(String(decoding: try JSON.encode([date]), as: UTF8.self) == "[\(milliseconds)]")
+        let read = try JSON.decode([Date].self, from: Array("[\(milliseconds)]".utf8))
+        #expect(try JSON.encode(read) == Array("[\(milliseconds)]".utf8))
+    }
+
+    @Test("Dates that no number of milliseconds reaches are the farthest that one does")
+    func farDates() throws {
+        let dates = [Date(timeIntervalSince1970: 1e300), Date(timeIntervalSince1970: -1e300)]
+        #expect(String(decoding: try JSON.encode(dates), as: UTF8.self) == "[9000000000000000,-9000000000000000]")
+    }
+}

@@ -89,6 +89,22 @@ import Testing
         try await client.removeRoots([root], from: collaboration)
         #expect(try await status(grant, in: collaboration) == .revoked)
         #expect(try await person.open(collaboration, client).verdict == .notParticipant)
+        await #expect(throws: ServiceError(.grantRefused, "")) {
+            try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        }
+    }
+
+    @Test func whatWasDroppedPastTheLayerCanBeStoppedAndStartedAnew() async throws {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        let grant = try #require(try await person.open(collaboration, client).grant)
+        try await client.dropCollaboration(collaboration)
+        #expect(try await status(grant, in: collaboration) == .revoked)
+        #expect(try await client.send(StopSharing(collaboration)).changed == 1)
+        await #expect(throws: ServiceError(.unknownCollaboration, "")) {
+            try await client.send(ReadDetails(of: collaboration))
+        }
+        #expect(try await start(with: [person]) != collaboration)
     }
 
     @Test func aRootHashThatIsAddedPastTheLayerIsGrantedWithoutAGrant() async throws {

@@ -79,7 +79,7 @@ struct CollaborationCallTests {
         for length in 0..<body.count { #expect(refusal(Array(body[..<length])) == .malformedRequest) }
         #expect(refusal(body + [0]) == .malformedRequest)
         let firstEntry = 16 + 4
-        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (10, 1)] as [(Int, UInt8)] {
+        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (firstEntry + 7, 1), (10, 1)] as [(Int, UInt8)] {
             var changed = body
             changed[offset] = byte
             #expect(refusal(changed) == .malformedRequest, "byte \(offset)")

@@ -66,7 +66,9 @@ extension RecordReader where Self: ~Copyable {
             throw refusal(.otherCollaboration)
         }
         let person = PersonIdentity(rootHash: claim.rootHash)
-        guard let access = try access(of: person, in: collaboration), access.since <= claim.sequence else {
+        guard let access = try access(of: person, in: collaboration), access.since <= claim.sequence,
+            try isInSet(person, of: collaboration)
+        else {
             throw refusal(.revoked)
         }
         return (person, access)

@@ -110,7 +110,14 @@ public struct AcceptInvitation: RuledRequest {
         let acceptance = Acceptance(
             token: token, refusal: nil, share: found.value.highlight(collaboration, context))
         switch known.value.state(at: context.now) {
-        case .accepted: return known.value.acceptedBy == account ? .answer(acceptance) : refused(.used)
+        case .accepted:
+            guard known.value.acceptedBy == account else { return refused(.used) }
+            // Who was put out since is not let in by the same invitation.
+            if let identity, let participant = try records.load(
+                StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
+                participant.value.removedAt != nil
+            { return refused(.conflict) }
+            return .answer(acceptance)
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)
         case .pending: break
@@ -122,9 +129,11 @@ public struct AcceptInvitation: RuledRequest {
         edit.records = [
             try .json(
                 RecordKeys.invitation(collaboration, name), stored, expecting: .version(known.version)),
-            RecordEdit(RecordKeys.accepted(account, collaboration), value: []),
+            RecordEdit(RecordKeys.accepted(account, collaboration), value: identity?.rootHash.bytes ?? []),
         ]
         if let identity {
+            edit.records.append(
+                RecordEdit(RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8)))
             let participant = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
             // Whoever was put out comes back by the owner's hand only, and nobody comes in as somebody else.

@@ -127,6 +127,9 @@ public struct ReadNotices: RuledRequest {
             }
             topics = [.collaboration(collaboration)]
         case .participant(let person, let collaboration):
+            guard try records.record(RecordKeys.standing(collaboration)) != nil else {
+                throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
+            }
             _ = try records.participant(person, in: collaboration)
             try reading.add(collaboration, for: person, after: after, records)
             topics = [.collaboration(collaboration)]
@@ -281,15 +284,8 @@ private struct FeedReading {
                 taken += 1
                 last = candidate.sequence
             }
-            guard let record = try records.record(places[candidate.place] + bigEndianBytes(candidate.sequence)) else {
-                continue
-            }
-            let stored = try StoredPost(record.value)
-            guard stored.milliseconds >= oldest else { continue }
-            let post = Post(
-                sequence: candidate.sequence, members: stored.members,
-                texts: stored.texts.filter { $0.audience.includes(candidate.reader) })
-            bytes += record.value.count
+            guard let (post, byteCount) = try post(candidate, records) else { continue }
+            bytes += byteCount
             // A post that several of an account's identities see is one, with what any of them sees of it.
             if isAgain {
                 page.merge(post)
@@ -299,6 +295,31 @@ private struct FeedReading {
             }
         }
         return page
+    }
+
+    /// The last posts of one collaboration that hold `count` notices, each whole.
+    func newest(_ count: Int, _ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Page {
+        var page = Page()
+        for candidate in candidates.reversed() where page.noticeCount < count {
+            guard let (post, _) = try post(candidate, records), !post.texts.isEmpty else { continue }
+            page.posts.insert(post, at: 0)
+            page.noticeCount += post.texts.count
+        }
+        return page
+    }
+
+    /// What a reader sees of a post, and the post's bytes; `nil` when it is too old.
+    private func post(
+        _ candidate: Candidate, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> (post: Post, byteCount: Int)? {
+        let key = places[candidate.place] + bigEndianBytes(candidate.sequence)
+        guard let record = try records.record(key) else { return nil }
+        let stored = try StoredPost(record.value)
+        guard stored.milliseconds >= oldest else { return nil }
+        let post = Post(
+            sequence: candidate.sequence, members: stored.members,
+            texts: stored.texts.filter { $0.audience.includes(candidate.reader) })
+        return (post, record.value.count)
     }
 }
 
@@ -335,10 +356,10 @@ extension RecordReader where Self: ~Copyable {
         // Mentions of others are passed over: the last posts may hold less than is wanted.
         let newest = try records(in: range, limit: 4 * count, isDescending: true)
         guard let oldest = newest.items.last else { return [] }
-        var reading = FeedReading(context, limit: 4 * count * Limits.noticesPerPostMax)
+        var reading = FeedReading(context, limit: 4 * count)
         try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
         var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
-        try reading.finish(self).append(to: &json)
+        try reading.newest(count, self).append(to: &json)
         json += Array("]}".utf8)
         let notices = try JSON.decode(NoticePage.self, from: json).notices
         return notices.suffix(count).reversed()

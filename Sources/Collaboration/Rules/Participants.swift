@@ -105,12 +105,25 @@ public struct RemoveParticipants: RuledRequest {
                     RecordKeys.link(collaboration, person), value: nil,
                     expecting: try records.linkExpectation(of: person, in: collaboration)),
             ]
-            if let account = try records.account(of: person, in: collaboration) {
-                edit.records.append(RecordEdit(RecordKeys.linked(account, collaboration, person), value: nil))
-                if try !records.takesPart(account, in: collaboration, asOtherThan: Set(participants)) {
-                    edit.records.append(RecordEdit(RecordKeys.accepted(account, collaboration), value: nil))
-                }
-                topics.append(.account(account))
+            let linked = try records.account(of: person, in: collaboration)
+            if let linked {
+                edit.records.append(RecordEdit(RecordKeys.linked(linked, collaboration, person), value: nil))
+                topics.append(.account(linked))
+            }
+            let accepter = try records.record(RecordKeys.acceptance(collaboration, person)).flatMap {
+                Account(String(decoding: $0.value, as: UTF8.self))
+            }
+            if accepter != nil {
+                edit.records.append(RecordEdit(RecordKeys.acceptance(collaboration, person), value: nil))
+            }
+            // The share leaves the scope of an account that takes part as nobody else.
+            for account in Set([linked, accepter].compactMap { $0 }) {
+                let key = RecordKeys.accepted(account, collaboration)
+                let acceptedAs = try records.record(key)?.value
+                guard account == linked || acceptedAs == person.rootHash.bytes,
+                    try !records.takesPart(account, in: collaboration, asOtherThan: Set(participants))
+                else { continue }
+                edit.records.append(RecordEdit(key, value: nil))
             }
         }
         guard !edit.removedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
@@ -137,6 +150,7 @@ public struct UpdateParticipant: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try check(participant.displayName, "a name")
+        _ = try records.collaboration(collaboration)
         let known = try records.participant(participant.identity, in: collaboration)
         let before = known.value
         var stored = before

@@ -12,11 +12,12 @@ import Core
 ///     j collaboration 0 root hash         when the participant joined (8, milliseconds)
 ///     l collaboration 0 root hash         the account that the participant is linked to
 ///     k account 0 collaboration 0 root    the same from the other side
+///     i collaboration 0 root hash         the account that brought the participant in by accepting an invitation
 ///     n collaboration 0 sequence          what was posted together; see StoredPost.swift
 ///     x collaboration 0 root hash         the sequence up to which a participant has cleared notices (8)
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration
-///     y account 0 collaboration           a share that the account accepted
+///     y account 0 collaboration           a share that the account accepted: as whom (32), if it was said
 ///     h account 0 item 0...               what the account did with an item; see ShelfRecords.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
 ///     v account                           written whenever the account's shelf changes
@@ -87,6 +88,10 @@ enum RecordKeys {
         invitations(collaboration) + invitation
     }
 
+    static func acceptance(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
+        key("i", collaboration.utf8, ends: true) + person.rootHash.bytes
+    }
+
     static func invitations(_ collaboration: CollaborationIdentifier) -> [UInt8] {
         key("t", collaboration.utf8, ends: true)
     }
@@ -108,7 +113,7 @@ enum RecordKeys {
     /// Everything of a collaboration but the start, the links from accounts, accepted shares and places of
     /// invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
-        ["p", "a", "j", "l", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true)) }
+        ["p", "a", "j", "l", "i", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true)) }
     }
 
     private static func key(

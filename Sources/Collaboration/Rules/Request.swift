@@ -32,6 +32,10 @@ package protocol RecordReader: ~Copyable {
     func visitRecords(
         in range: RecordRange, _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(ServiceError)
+    /// Whether the gate knows the collaboration: who dropped it past the layer has left our records behind.
+    func hasSet(of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool
+    /// Whether the person's root hash is in the collaboration's set.
+    func isInSet(_ person: PersonIdentity, of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool
     /// The last mutation that is in what is read.
     func lastSequence() throws(ServiceError) -> UInt64
 }
@@ -117,8 +121,8 @@ package protocol RuledRequest: CollaborationRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision
 
-    /// What is answered when the request was carried out before, with that sequence, and can't be decided any more;
-    /// `nil` when that is an error.
+    /// What is answered when the request was carried out before, with that sequence; `nil` when it is to be decided
+    /// anew, because its answer says more.
     func answer(toRepetitionOf sequence: UInt64) -> Answer?
 }
 
@@ -192,10 +196,18 @@ package enum Requests {
 
 /// JSON as the layer writes and reads it: dates in milliseconds since 1970.
 package enum JSON {
+    /// Beyond these numbers a double skips some.
+    private static let millisecondsMax = 9e15
+
     /// Throws `internalFault` when the value can't be written.
     package static func encode(_ value: some Encodable) throws(ServiceError) -> [UInt8] {
         let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .millisecondsSince1970
+        // Whole ones: far from now a date's own resolution is no millisecond.
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
+            try container.encode(Int64(max(-JSON.millisecondsMax, min(milliseconds, JSON.millisecondsMax))))
+        }
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return Array(try encoder.encode(value))
@@ -226,9 +238,12 @@ extension DecodingError {
         switch self {
         case .keyNotFound(let key, let context): return "\(path(context, key)) is missing"
         case .valueNotFound(_, let context): return "\(path(context)) is null"
-        case .typeMismatch(let type, let context): return "\(path(context)) is not of type \(type)"
+        case .typeMismatch(_, let context): return "\(path(context)) is of another kind than it should be"
         case .dataCorrupted(let context):
-            return "\(path(context)) \(context.debugDescription)".trimmingCharacters(in: .whitespaces)
+            guard !context.codingPath.isEmpty else { return "it is no JSON" }
+            // Our own reasons begin so; others speak of types that nobody outside has heard of.
+            let own = context.debugDescription.hasPrefix("not ") ? context.debugDescription : "not a value that is known"
+            return "\(path(context)) is \(own)"
         @unknown default: return "for an unknown reason"
         }
     }

@@ -38,6 +38,7 @@ public struct RecordShare: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try check(recipients.count, atMost: Limits.recipientsPerShareMax, "recipients")
         try check(url.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
+        guard url.scheme != nil else { throw ServiceError(.malformedRequest, "a link has a scheme, as https") }
         try check(title, "a title")
         try check(sharer.name, "a name")
         try check(sharer.avatar, "an avatar", bytesMax: Limits.linkBytesMax)

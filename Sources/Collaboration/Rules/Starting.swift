@@ -179,6 +179,7 @@ public struct AbandonCollaboration: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkName(localIdentifier.rawValue, "a local identifier")
         guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
             let identifier = CollaborationIdentifier(utf8: start.value)
         else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
@@ -221,8 +222,9 @@ extension Decision<ChangeReceipt> {
         _ identifier: CollaborationIdentifier, _ found: Loaded<StoredCollaboration>,
         _ records: borrowing some RecordReader & ~Copyable, expectingArrivals: RecordEdit.Expectation = .anything
     ) throws(ServiceError) -> Decision {
-        var edit = Edit(identifier)
-        edit.dropsCollaboration = true
+        let hasSet = try records.hasSet(of: identifier)
+        var edit = Edit(hasSet ? identifier : nil)
+        edit.dropsCollaboration = hasSet
         edit.removedRanges = RecordKeys.everything(of: identifier)
         edit.records = [
             RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),

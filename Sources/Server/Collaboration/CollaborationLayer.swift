@@ -1,13 +1,23 @@
-import Collaboration
-import Core
+package import Collaboration
+package import Core
 import Foundation
 import Hashing
-import RootSets
+package import RootSets
 import Synchronization
 import Verification
 import Wire
 
-extension Snapshot: RecordReader {}
+extension Snapshot: RecordReader {
+    package func hasSet(of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool {
+        try summary(of: collaboration) != nil
+    }
+
+    package func isInSet(
+        _ person: PersonIdentity, of collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Bool {
+        try test([person.rootHash], in: collaboration)?.first ?? false
+    }
+}
 
 /// One request of the layer, until it is answered.
 final class CollaborationTask: Sendable {
@@ -78,15 +88,16 @@ final class CollaborationLayer: Sendable {
             now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings,
             open: { [grants] in grants.open($0) })
         return try gate.rootSets.read { snapshot throws(ServiceError) in
-            do throws(ServiceError) {
-                return try task.request.decideEncoded(context, snapshot)
-            } catch {
-                // A request that comes again may have made itself impossible.
-                guard let sequence = try snapshot.sequence(of: task.identifier),
-                    let answer = try task.request.encodedAnswer(toRepetitionOf: sequence)
-                else { throw error }
+            let earlier = try snapshot.sequence(of: task.identifier)
+            if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
+            let decision = try task.request.decideEncoded(context, snapshot)
+            if earlier != nil, case .edit = decision {
+                throw ServiceError(
+                    .mutationConflict, "mutation \(task.identifier) was applied before, and what it did is gone")
+            }
+            return decision
         }
     }
 
@@ -102,10 +113,17 @@ final class CollaborationLayer: Sendable {
         case .edit(let edit, let topics, let answer):
             gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
                 switch result {
+                case .success(let receipt) where receipt.isRepeat:
+                    // The same request came twice at the same moment: look what the other one did.
+                    again(task)
                 case .success(let receipt):
                     task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
                     spread(topics)
-                case .failure(let error): again(task, error)
+                case .failure(let error) where error.code == .staleEdit:
+                    // Somebody else was quicker.
+                    let count = task.staleCount.add(1, ordering: .relaxed).newValue
+                    if count < Limits.decisionsPerRequestMax { again(task) } else { task.ticket.fail(error) }
+                case .failure(let error): task.ticket.fail(error)
                 }
             }
         case .wait(let topics, let milliseconds, let answer):
@@ -113,10 +131,8 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    /// Decides once more when somebody else was quicker.
-    private func again(_ task: CollaborationTask, _ error: ServiceError) {
-        let count = task.staleCount.add(1, ordering: .relaxed).newValue
-        guard error.code == .staleEdit, count < Limits.decisionsPerRequestMax else { return task.ticket.fail(error) }
+    /// Decides once more.
+    private func again(_ task: CollaborationTask) {
         do throws(ServiceError) {
             try enqueue(task)
         } catch {
@@ -169,11 +185,7 @@ final class CollaborationLayer: Sendable {
     private func spread(_ topics: [Topic]) {
         for task in followers.take(topics) {
             task.ticket.unpark()
-            do throws(ServiceError) {
-                try enqueue(task)
-            } catch {
-                task.ticket.fail(error)
-            }
+            again(task)
         }
     }
 
