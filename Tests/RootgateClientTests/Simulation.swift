@@ -31,16 +31,22 @@ final class LiveService: Sendable {
     private let running: Mutex<Service?>
     let endpoint: Endpoint
     private let configuration: Configuration
+    private let clock: MonotonicClock
 
-    init(calendar: TestCalendar = TestCalendar(), _ adjust: (inout Configuration) -> Void = { _ in }) throws {
+    /// `clock`: the service's.
+    init(
+        calendar: TestCalendar = TestCalendar(), clock: MonotonicClock = .system,
+        _ adjust: (inout Configuration) -> Void = { _ in }
+    ) throws {
         directory = ScratchDirectory()
         self.calendar = calendar
+        self.clock = clock
         var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
         configuration.drainSeconds = 5
         configuration.linkBase = LiveService.linkBase
         adjust(&configuration)
-        let service = try Service(configuration, wallClock: { calendar.now })
+        let service = try Service(configuration, clock: clock, wallClock: { calendar.now })
         endpoint = service.endpoints[0]
         configuration.endpoints = [endpoint]
         self.configuration = configuration
@@ -65,7 +71,8 @@ final class LiveService: Sendable {
         let deadline = ContinuousClock.now + .seconds(10)
         while true {
             do throws(ServiceError) {
-                let service = try Service(configuration, wallClock: { [calendar] in calendar.now })
+                let service = try Service(
+                    configuration, clock: clock, wallClock: { [calendar] in calendar.now })
                 return running.withLock { $0 = service }
             } catch {
                 guard error.code == .storageInUse, ContinuousClock.now < deadline else { throw error }

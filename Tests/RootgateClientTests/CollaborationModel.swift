@@ -1,0 +1,537 @@
+@testable import Collaboration
+import Core
+import Foundation
+import Hashing
+@testable import RootgateClient
+
+/// The collaboration layer as PROTOCOL.md has it, in dictionaries and arrays: what every answer must be.
+///
+/// It has none of the layer's rules, keys or records. From the layer's model it takes the values that travel, as plain
+/// data; what follows from them (permissions, summaries, sentences) is worked out here once more.
+struct CollaborationModel: Sendable {
+    struct Start: Hashable, Sendable {
+        let owner: Account
+        let local: LocalCollaborationIdentifier
+    }
+
+    struct Member: Sendable {
+        var name: String?
+        var role: ParticipantRole
+        var permission: Permission?
+        var invitedAt: Date
+        var joinedAt: Date?
+        var removedAt: Date?
+        var account: Account?
+        /// Who brought the person in by accepting an invitation.
+        var accepter: Account?
+        /// Of the last change of what the person may do.
+        var since: UInt64
+        /// Up to where the person has cleared notices.
+        var cleared: UInt64 = 0
+    }
+
+    struct Post: Sendable {
+        let sequence: UInt64
+        let author: PersonIdentity
+        let date: Date
+        /// With what is said of each, to the person whom it names and to everybody else.
+        let events: [(event: HighlightEvent, toNamed: String, toOthers: String)]
+    }
+
+    struct Invite: Sendable {
+        var role: ParticipantRole
+        var permission: Permission?
+        var createdAt: Date
+        var expiresAt: Date?
+        var isRevoked = false
+        var acceptedBy: Account?
+        var acceptedAt: Date?
+    }
+
+    struct Shared: Sendable {
+        let identifier: CollaborationIdentifier
+        let start: Start
+        var title: String?
+        var options: ShareOptions
+        let createdAt: Date
+        var customItems: [CustomItem] = []
+        var manageButtonTitle: String?
+        /// Of the last change of what the options permit.
+        var since: UInt64
+        /// Everybody who was ever let in.
+        var members: [PersonIdentity: Member] = [:]
+        /// Root hashes that were added past the layer.
+        var strangers: Set<Digest> = []
+        var posts: [Post] = []
+        var invites: [InvitationToken: Invite] = [:]
+    }
+
+    struct Share: Sendable {
+        let url: URL
+        let title: String?
+        let app: String
+        let sharer: Sharer
+        let conversation: Conversation
+        let date: Date
+        var isPinned: Bool
+        let knowsSomebody: Bool
+    }
+
+    struct Signals: Sendable {
+        var isHidden = false
+        var views = 0
+        var interactions = 0
+        var shown = 0
+        var last = Date.distantPast
+    }
+
+    struct PersonalShelf: Sendable {
+        /// By link, then by conversation.
+        var shares: [String: [String: Share]] = [:]
+        var signals: [String: Signals] = [:]
+        var everything: Bool?
+        var apps: [String: Bool] = [:]
+        var conversations: [String: Bool] = [:]
+        var version: UInt64 = 0
+    }
+
+    /// A grant that was given.
+    struct HeldGrant: Sendable {
+        let grant: AccessGrant
+        let collaboration: CollaborationIdentifier
+        let person: PersonIdentity
+        let deviceKey: [UInt8]
+        let permission: Permission
+        let role: ParticipantRole
+        let sequence: UInt64
+        let life: Int
+        let age: Int
+    }
+
+    struct Challenge: Sendable {
+        let life: Int
+        let age: Int
+        var isSpent = false
+    }
+
+    /// What the test moves: the calendar, the service's clock in leaps, and the service's lives.
+    var now: Date
+    var age = 0
+    var life = 0
+
+    var sequence: UInt64 = 0
+    /// Changes that were made, and the sequence that the next ones bear when it isn't the one that follows.
+    var commits = 0
+    var told: UInt64?
+    /// Whether what is asked now was carried out before, with the sequence `told`.
+    var isRepeating = false
+
+    var collaborations: [CollaborationIdentifier: Shared] = [:]
+    var starts: [Start: CollaborationIdentifier] = [:]
+    /// All that there ever were, in their order.
+    var history: [(identifier: CollaborationIdentifier, start: Start)] = []
+    var places: [InvitationToken: CollaborationIdentifier] = [:]
+    var tokens: [InvitationToken] = []
+    var accepted: [Account: Set<CollaborationIdentifier>] = [:]
+    /// As whom, if it was said.
+    var acceptedAs: [Account: [CollaborationIdentifier: PersonIdentity]] = [:]
+    var shelves: [Account: PersonalShelf] = [:]
+    var grants: [HeldGrant] = []
+    var challenges: [[UInt8]: Challenge] = [:]
+
+    init(now: Date) {
+        self.now = now
+    }
+
+    static let linkBase = LiveService.linkBase
+    static let noticeSeconds = 30.0 * 24 * 3600
+
+    /// The sequence of a change that is made now.
+    mutating func commit() -> UInt64 {
+        commits += 1
+        if let told { return told }
+        sequence += 1
+        return sequence
+    }
+
+    // MARK: Refusals
+
+    func refusal(_ code: ServiceError.Code, _ detail: Int = 0) -> ServiceError {
+        ServiceError(code, detail: UInt32(detail), "the model refuses")
+    }
+
+    func checkText(_ text: String?, _ most: Int = 512) throws(ServiceError) {
+        if let text, text.utf8.count > most { throw refusal(.limitExceeded, most) }
+    }
+
+    func checkName(_ name: String) throws(ServiceError) {
+        guard (1...128).contains(name.utf8.count), name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+            throw refusal(.malformedRequest)
+        }
+    }
+
+    func checkCount(_ count: Int, _ most: Int) throws(ServiceError) {
+        if count > most { throw refusal(.limitExceeded, most) }
+    }
+
+    func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
+        if limit < 1 { throw refusal(.malformedRequest) }
+        try checkCount(limit, most)
+    }
+
+    func checkSequence(_ wanted: UInt64) throws(ServiceError) {
+        if wanted > sequence { throw refusal(.behindSequence, Int(wanted - sequence)) }
+    }
+
+    // MARK: Looking up
+
+    func shared(_ collaboration: CollaborationIdentifier) throws(ServiceError) -> Shared {
+        guard let shared = collaborations[collaboration] else { throw refusal(.unknownCollaboration) }
+        return shared
+    }
+
+    /// A participant who was not removed, of a collaboration that there is.
+    func member(
+        _ person: PersonIdentity, of collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Member {
+        guard let member = try shared(collaboration).members[person], member.removedAt == nil else {
+            throw refusal(.unknownParticipant)
+        }
+        return member
+    }
+
+    static func link(_ collaboration: CollaborationIdentifier) -> URL {
+        // Identifiers that a service chooses need no escapes.
+        URL(string: "\(linkBase)/\(collaboration)")!
+    }
+
+    /// Where an account takes part, and as whom.
+    func links(of account: Account) -> [(collaboration: CollaborationIdentifier, person: PersonIdentity)] {
+        collaborations.values.flatMap { shared in
+            shared.members.filter { $0.value.account == account }.map { (shared.identifier, $0.key) }
+        }
+    }
+
+    // MARK: Grants
+
+    /// What a check says of a grant where it is shown for `collaboration`.
+    func status(
+        of held: HeldGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil,
+        isForged: Bool = false
+    ) -> GrantStatus {
+        if isForged || held.life != life { return .forged }
+        if age - held.age > 1 { return .expired }
+        if held.collaboration != collaboration { return .otherCollaboration }
+        if let deviceKey, deviceKey != held.deviceKey { return .otherDevice }
+        guard let shared = collaborations[collaboration], let member = shared.members[held.person],
+            member.removedAt == nil
+        else { return .revoked }
+        let since = member.permission == nil ? max(member.since, shared.since) : member.since
+        return since > held.sequence ? .revoked : .valid
+    }
+
+    /// Who shows a grant, in a request that needs one.
+    func bearer(
+        of grant: AccessGrant, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> (person: PersonIdentity, permission: Permission) {
+        guard let held = grants.last(where: { $0.grant == grant }) else {
+            throw refusal(.grantRefused, Int(GrantStatus.forged.rawValue))
+        }
+        let status = status(of: held, in: collaboration)
+        guard status == .valid else { throw refusal(.grantRefused, Int(status.rawValue)) }
+        return (held.person, held.permission)
+    }
+
+    // MARK: Notices
+
+    /// The page of a feed that begins behind `after`, and where it ends when there is more.
+    func notices(
+        _ feed: Feed, after: UInt64, limit: Int
+    ) throws(ServiceError) -> (notices: [Notice], end: UInt64?) {
+        var readers: [(collaboration: CollaborationIdentifier, person: PersonIdentity?)] = []
+        switch feed {
+        case .collaboration(let collaboration):
+            _ = try shared(collaboration)
+            readers = [(collaboration, nil)]
+        case .participant(let person, let collaboration):
+            _ = try member(person, of: collaboration)
+            readers = [(collaboration, person)]
+        case .account(let account):
+            readers = links(of: account).map { ($0.collaboration, $0.person) }
+        }
+        // Each post once, with those who read it.
+        typealias Entry = (post: Post, collaboration: CollaborationIdentifier, readers: Set<PersonIdentity>)
+        var posts: [UInt64: Entry] = [:]
+        for (collaboration, person) in readers {
+            let shared = try shared(collaboration)
+            let start = max(after, person.flatMap { shared.members[$0]?.cleared } ?? 0)
+            for post in shared.posts where post.sequence > start {
+                posts[post.sequence, default: (post, collaboration, [])].readers.formUnion(person.map { [$0] } ?? [])
+            }
+        }
+        var notices: [Notice] = []
+        var last: UInt64?
+        for (index, entry) in posts.values.sorted(by: { $0.post.sequence < $1.post.sequence }).enumerated() {
+            // A page ends after so many notices, and looks at no more posts than that.
+            if index >= limit || notices.count >= limit { return (notices, last) }
+            last = entry.post.sequence
+            guard entry.post.date >= now.addingTimeInterval(-CollaborationModel.noticeSeconds) else { continue }
+            for (place, (event, toNamed, toOthers)) in entry.post.events.enumerated() {
+                var isNamed = false
+                switch event {
+                case .mention(let person):
+                    guard entry.readers.contains(person) else { continue }
+                    isNamed = true
+                case .membership(_, let person?): isNamed = entry.readers.contains(person)
+                case .membership, .change, .persistence: break
+                }
+                notices.append(
+                    Notice(
+                        collaboration: entry.collaboration, sequence: entry.post.sequence, place: place,
+                        date: entry.post.date, author: entry.post.author, event: event,
+                        sentence: isNamed ? toNamed : toOthers))
+            }
+        }
+        return (notices, nil)
+    }
+
+    /// What is said of an event now, to the person whom it names or to somebody else.
+    func sentence(
+        _ event: HighlightEvent, by author: PersonIdentity, in shared: Shared, toNamed: Bool
+    ) -> String {
+        func whom(_ person: PersonIdentity?) -> String {
+            guard let person else { return "somebody" }
+            return toNamed ? "you" : shared.members[person]?.name ?? "somebody"
+        }
+        let who = shared.members[author]?.name ?? "Somebody"
+        let what = shared.title.map { "“\($0)”" } ?? "the shared content"
+        return switch event {
+        case .change(trigger: .edit): "\(who) edited \(what)"
+        case .change(trigger: .comment): "\(who) commented in \(what)"
+        case .membership(trigger: .addedCollaborator, let person): "\(who) added \(whom(person)) to \(what)"
+        case .membership(trigger: .removedCollaborator, let person): "\(who) removed \(whom(person)) from \(what)"
+        case .mention(let person): "\(who) mentioned \(whom(person)) in \(what)"
+        case .persistence(trigger: .created): "\(who) created \(what)"
+        case .persistence(trigger: .deleted): "\(who) deleted \(what)"
+        case .persistence(trigger: .renamed): "\(who) renamed \(what)"
+        case .persistence(trigger: .moved): "\(who) moved \(what)"
+        }
+    }
+
+    // MARK: Ending
+
+    /// Ends a collaboration, with everything that names it.
+    mutating func end(_ collaboration: CollaborationIdentifier) -> ChangeReceipt {
+        let sequence = commit()
+        if let ended = collaborations.removeValue(forKey: collaboration) { starts[ended.start] = nil }
+        places = places.filter { $0.value != collaboration }
+        for account in accepted.keys { accepted[account]?.remove(collaboration) }
+        return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+// MARK: - Share options
+
+/// What share options come to.
+enum OptionsModel {
+    static func options(_ options: ShareOptions) -> [CollaborationOption] {
+        options.groups.flatMap { group in
+            switch group {
+            case .switches(let switches): switches.options
+            case .picker(let picker): picker.options
+            }
+        }
+    }
+
+    static func permission(_ options: ShareOptions) -> Permission {
+        var permission = Permission.readWrite
+        for option in self.options(options) where option.isSelected { permission = option.permission ?? permission }
+        return permission
+    }
+
+    static func summary(_ options: ShareOptions) -> String {
+        if let given = options.givenSummary, given != "" { return given }
+        var titles: [String] = []
+        for case .picker(let picker) in options.groups {
+            for option in picker.options where option.isSelected { titles.append(option.title) }
+        }
+        if !titles.isEmpty { return titles.joined(separator: ", ") }
+        return permission(options) == .readOnly
+            ? "Only invited people can view" : "Only invited people can make changes"
+    }
+
+    /// The options with exactly those selected; `nil` when one is unknown.
+    static func selecting(_ identifiers: [String], of options: ShareOptions) -> ShareOptions? {
+        let all = self.options(options)
+        guard identifiers.allSatisfy({ wanted in all.contains { $0.identifier == wanted } }) else { return nil }
+        var chosen = options
+        chosen.groups = options.groups.map { group in
+            func pick(_ options: [CollaborationOption]) -> [CollaborationOption] {
+                options.map { option in
+                    var option = option
+                    option.isSelected = identifiers.contains(option.identifier)
+                    return option
+                }
+            }
+            switch group {
+            case .switches(var switches):
+                switches.options = pick(switches.options)
+                return .switches(switches)
+            case .picker(var picker):
+                picker.options = pick(picker.options)
+                return .picker(picker)
+            }
+        }
+        return chosen
+    }
+
+    /// Why the choices don't go together.
+    static func refusal(of options: ShareOptions) -> ServiceError.Code? {
+        let all = self.options(options)
+        let names = all.map(\.identifier)
+        if Set(names).count != names.count { return .optionConflict }
+        for case .picker(let picker) in options.groups where picker.options.filter(\.isSelected).count != 1 {
+            return .optionConflict
+        }
+        for option in all {
+            if option.requiredOptionsIdentifiers.contains(where: { !names.contains($0) }) { return .unknownOption }
+            let isLacking = option.requiredOptionsIdentifiers.contains { wanted in
+                all.contains { $0.identifier == wanted && !$0.isSelected }
+            }
+            if option.isSelected, isLacking { return .optionRequired }
+        }
+        return nil
+    }
+}
+
+extension CollaborationModel.Shared {
+    var highlight: CollaborationHighlight {
+        CollaborationHighlight(
+            collaborationIdentifier: identifier, title: title, creationDate: createdAt,
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options))
+    }
+
+    /// The set that the gate looks in.
+    var roots: Set<Digest> {
+        strangers.union(members.filter { $0.value.removedAt == nil }.keys.map(\.rootHash))
+    }
+
+    /// All members, in the order of their root hashes.
+    var participants: [Participant] {
+        members.sorted { $0.key.rootHash < $1.key.rootHash }.map { person, member in
+            Participant(
+                identity: person, displayName: member.name, role: member.role,
+                permission: member.permission ?? OptionsModel.permission(options),
+                followsShareOptions: member.permission == nil,
+                state: member.removedAt != nil ? .removed : member.joinedAt != nil ? .joined : .invited,
+                invitedAt: member.invitedAt, joinedAt: member.joinedAt, removedAt: member.removedAt,
+                account: member.account)
+        }
+    }
+
+    mutating func letIn(_ participant: NewParticipant, at date: Date, _ sequence: UInt64) {
+        members[participant.identity] = CollaborationModel.Member(
+            name: participant.displayName, role: participant.role ?? .member, permission: participant.permission,
+            invitedAt: date, since: sequence)
+    }
+}
+
+// MARK: - Shelves
+
+extension CollaborationModel.PersonalShelf {
+    /// The shares of a link that count, newest first.
+    func visible(_ link: String) -> [CollaborationModel.Share] {
+        (shares[link] ?? [:]).values.filter { share in
+            guard !share.conversation.isGroup || share.knowsSomebody else { return false }
+            return share.isPinned || allows(share)
+        }.sorted { a, b in
+            a.date != b.date ? a.date > b.date : a.conversation.identifier > b.conversation.identifier
+        }
+    }
+
+    func allows(_ share: CollaborationModel.Share) -> Bool {
+        everything != false && apps[share.app] != false && conversations[share.conversation.identifier] != false
+    }
+
+    /// The links that are on the shelf, in their order, and whether the first one is the suggestion.
+    var ranking: (links: [String], hasSuggestion: Bool) {
+        struct Item {
+            let link: String
+            let isPinned: Bool
+            let newest: Date
+            let score: Int
+            let last: Date
+        }
+        var items: [Item] = []
+        for link in shares.keys {
+            let visible = visible(link)
+            guard let newest = visible.first, signals[link]?.isHidden != true else { continue }
+            let isPinned = visible.contains(where: \.isPinned)
+            var score = 0
+            if let signals = signals[link], signals.views + signals.interactions > 0 {
+                score = 4 * signals.interactions + 2 * signals.views + min(signals.shown, 4) + (isPinned ? 3 : 0)
+            }
+            items.append(
+                Item(
+                    link: link, isPinned: isPinned, newest: newest.date, score: score,
+                    last: signals[link]?.last ?? .distantPast))
+        }
+        items.sort { a, b in a.isPinned != b.isPinned ? a.isPinned : a.newest > b.newest }
+        var best: Int?
+        for (index, item) in items.enumerated() where item.score > 0 {
+            guard let known = best.map({ items[$0] }) else {
+                best = index
+                continue
+            }
+            if (item.score, item.last) > (known.score, known.last) { best = index }
+        }
+        if let best { items.insert(items.remove(at: best), at: 0) }
+        return (items.map(\.link), best != nil)
+    }
+
+    func highlight(_ link: String, isSuggested: Bool) -> Highlight? {
+        let visible = visible(link)
+        guard let newest = visible.first else { return nil }
+        return Highlight(
+            url: newest.url, title: newest.title, app: newest.app, date: newest.date,
+            isPinned: visible.contains(where: \.isPinned), isSuggested: isSuggested,
+            attributions: visible.prefix(8).map {
+                Attribution(sharer: $0.sharer, conversation: $0.conversation, date: $0.date, isPinned: $0.isPinned)
+            })
+    }
+}
+
+extension CollaborationModel {
+    /// The item of a link as the account sees it.
+    func highlight(_ url: URL, of account: Account) throws(ServiceError) -> Highlight {
+        let link = url.absoluteString
+        guard let shelf = shelves[account], shelf.signals[link]?.isHidden != true,
+            let highlight = shelf.highlight(link, isSuggested: false)
+        else { throw refusal(.unknownHighlight) }
+        return highlight
+    }
+
+    // MARK: Invitations
+
+    static func name(of token: InvitationToken) -> [UInt8] { Array(SHA256.hash(token.bytes).bytes.prefix(16)) }
+
+    static func identifier(of token: InvitationToken) -> String {
+        name(of: token).map { String(format: "%02x", $0) }.joined()
+    }
+
+    func state(of invite: Invite) -> InvitationState {
+        if invite.acceptedBy != nil { return .accepted }
+        if invite.isRevoked { return .revoked }
+        if let end = invite.expiresAt, end <= now { return .expired }
+        return .pending
+    }
+
+    func invitation(
+        _ token: InvitationToken, _ invite: Invite, _ collaboration: CollaborationIdentifier
+    ) -> Invitation {
+        Invitation(
+            identifier: CollaborationModel.identifier(of: token), collaboration: collaboration, role: invite.role,
+            permission: invite.permission, state: state(of: invite), createdAt: invite.createdAt,
+            expiresAt: invite.expiresAt, acceptedBy: invite.acceptedBy, acceptedAt: invite.acceptedAt)
+    }
+}

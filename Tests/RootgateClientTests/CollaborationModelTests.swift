@@ -1,0 +1,747 @@
+@testable import Collaboration
+import Core
+import Foundation
+import Hashing
+import RootgateClient
+import Synchronization
+import TestSupport
+import Testing
+
+/// The service's clock, which a test makes leap.
+private final class LeapingClock: Sendable {
+    private let offset = Atomic<UInt64>(0)
+
+    var clock: MonotonicClock {
+        MonotonicClock { [self] in MonotonicClock.system.milliseconds + offset.load(ordering: .relaxed) }
+    }
+
+    func leap(seconds: Int) {
+        offset.add(UInt64(seconds) * 1000, ordering: .relaxed)
+    }
+}
+
+/// The people, places and things that the random steps are about: few, so that they meet.
+private struct World: Sendable {
+    let people: [SimulatedPerson]
+    /// What can be started, with the place that people's keys are made for. So everybody has the same identity when
+    /// something is started again.
+    let starts: [(start: CollaborationModel.Start, place: CollaborationIdentifier)]
+    /// By place, then by person.
+    let identities: [[PersonIdentity]]
+    /// By place, person and device.
+    let deviceKeys: [[[[UInt8]]]]
+    let links: [URL]
+    let apps = ["com.example.notes", "com.example.maps", "com.example.music"]
+    let conversations: [Conversation]
+    let nowhere: CollaborationIdentifier
+
+    init() async throws {
+        people = ["ana", "bo", "cy", "di", "eve", "fay", "gus"].map { SimulatedPerson($0, devices: 2) }
+        var starts: [(start: CollaborationModel.Start, place: CollaborationIdentifier)] = []
+        for person in people.prefix(3) {
+            for local in ["deck", "deck!", "ünïcode"] {
+                starts.append(
+                    (
+                        CollaborationModel.Start(
+                            owner: person.account, local: LocalCollaborationIdentifier(rawValue: local)),
+                        try #require(CollaborationIdentifier("\(person.name)'s \(local)"))
+                    ))
+            }
+        }
+        self.starts = starts
+        var identities: [[PersonIdentity]] = []
+        var deviceKeys: [[[[UInt8]]]] = []
+        for (_, place) in starts {
+            identities.append(try people.map { try $0.identity(in: place) })
+            var keys: [[[UInt8]]] = []
+            for person in people {
+                var ofPerson: [[UInt8]] = []
+                for device in 0..<person.deviceCount {
+                    let proof = try await person.device(device).signedIdentityProof(in: place, signing: [1])
+                    ofPerson.append(Array(SHA256.hash(proof.publicKey).bytes.prefix(16)))
+                }
+                keys.append(ofPerson)
+            }
+            deviceKeys.append(keys)
+        }
+        (self.identities, self.deviceKeys) = (identities, deviceKeys)
+        links = try (1...5).map { try #require(URL(string: "https://example.com/\($0)?q=a%20b#c")) }
+        conversations = (0..<11).map { index in
+            Conversation(
+                identifier: "chat \(index)", name: index % 4 == 0 ? nil : "The chat \(index)", isGroup: index % 3 == 0)
+        }
+        nowhere = try #require(CollaborationIdentifier("nowhere"))
+    }
+
+    func place(of start: CollaborationModel.Start) -> Int { starts.firstIndex { $0.start == start } ?? 0 }
+}
+
+/// Draws operations, mostly such that something comes of them.
+private struct RandomSteps {
+    var random: SeededGenerator
+    let world: World
+    /// Challenges that nobody has signed yet.
+    var fresh: [[UInt8]] = []
+    /// Those that somebody has signed, whatever came of it.
+    private var signed: [[UInt8]] = []
+    /// For dates of shares, so that no two are the same.
+    private var dates = 0
+
+    init(seed: UInt64, _ world: World) {
+        random = SeededGenerator(seed: seed)
+        self.world = world
+    }
+
+    // MARK: Drawing things
+
+    mutating func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
+
+    /// Whether something comes true that does once in `count` times.
+    mutating func once(in count: Int) -> Bool { number(0..<count) == 0 }
+
+    mutating func one<T>(of items: [T]) -> T { items[number(0..<items.count)] }
+
+    mutating func oneOrNone<T>(of items: [T]) -> T? { items.isEmpty ? nil : one(of: items) }
+
+    mutating func maybe<T>(_ value: T) -> T? { once(in: 2) ? value : nil }
+
+    mutating func account() -> Account { one(of: world.people).account }
+
+    mutating func text(_ words: [String]) -> String {
+        once(in: 40) ? String(repeating: "x", count: 513) : one(of: words)
+    }
+
+    mutating func limit(_ most: Int) -> Int {
+        once(in: 25) ? one(of: [0, -1, most + 1]) : once(in: 3) ? most : number(1..<6)
+    }
+
+    mutating func collaboration(_ model: CollaborationModel) -> CollaborationIdentifier {
+        let living = model.history.map(\.identifier).filter { model.collaborations[$0] != nil }
+        if !once(in: 14), let some = oneOrNone(of: living) { return some }
+        return oneOrNone(of: model.history.map(\.identifier)) ?? world.nowhere
+    }
+
+    /// Where in the world a collaboration is.
+    func place(of collaboration: CollaborationIdentifier, _ model: CollaborationModel) -> Int {
+        model.history.last { $0.identifier == collaboration }.map { world.place(of: $0.start) } ?? 0
+    }
+
+    mutating func identity(in collaboration: CollaborationIdentifier, _ model: CollaborationModel) -> PersonIdentity {
+        let place = once(in: 20) ? number(0..<world.starts.count) : place(of: collaboration, model)
+        return one(of: world.identities[place])
+    }
+
+    /// Somebody who takes part, mostly; when it is asked for, somebody who has joined.
+    mutating func member(
+        of collaboration: CollaborationIdentifier, hasJoined: Bool = false, _ model: CollaborationModel
+    ) -> PersonIdentity {
+        let members = model.collaborations[collaboration]?.members ?? [:]
+        let present = world.identities[place(of: collaboration, model)].filter { person in
+            members[person].map { $0.removedAt == nil && (!hasJoined || $0.joinedAt != nil) } ?? false
+        }
+        if !once(in: 6), let some = oneOrNone(of: present) { return some }
+        return identity(in: collaboration, model)
+    }
+
+    mutating func participant(_ identity: PersonIdentity) -> NewParticipant {
+        let role: ParticipantRole? = once(in: 40) ? .owner : one(of: [nil, nil, .member, .administrator])
+        return NewParticipant(
+            identity, displayName: maybe(text(["Ana", "Bo", "Cy", "Dörte", "E\u{301}ve"])), role: role,
+            permission: one(of: [nil, nil, .readOnly, .readWrite]))
+    }
+
+    /// A grant that somebody holds; mostly one that is good for the collaboration, or was once, if there is one.
+    mutating func grant(
+        for collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> CollaborationModel.HeldGrant? {
+        // Those who were removed, or may do something else since, try it with their old ones.
+        let wanted: GrantStatus = once(in: 6) ? .revoked : .valid
+        let good = model.grants.suffix(300).filter { model.status(of: $0, in: collaboration) == wanted }
+        if !once(in: 8), let some = oneOrNone(of: good) { return some }
+        let others = once(in: 2) ? model.grants.filter { $0.collaboration == collaboration } : model.grants
+        return oneOrNone(of: others.suffix(200))
+    }
+
+    /// A collaboration, more likely one that somebody has a grant for.
+    mutating func opened(_ model: CollaborationModel) -> CollaborationIdentifier {
+        let good = model.grants.suffix(60).filter { model.status(of: $0, in: $0.collaboration) == .valid }
+        return once(in: 8) ? collaboration(model) : oneOrNone(of: good)?.collaboration ?? collaboration(model)
+    }
+
+    /// A date of its own, before now or somewhat after it.
+    mutating func date(_ model: CollaborationModel) -> Date {
+        dates += 1
+        let now = Int((model.now.timeIntervalSince1970 * 1000).rounded())
+        // The calendar's dates end in 123.
+        let milliseconds = (now / 1000 - number(-20..<400)) * 1000 + (dates % 999 + 124) % 1000
+        return Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+    }
+
+    private mutating func menu() -> ShareOptions? {
+        func option(_ name: String, _ permission: Permission? = nil, needs: [String] = []) -> CollaborationOption {
+            CollaborationOption(
+                title: "Option \(name)", identifier: name, requiredOptionsIdentifiers: needs, permission: permission)
+        }
+        let access = OptionsPickerGroup(
+            identifier: "access", options: [option("change", .readWrite), option("view", .readOnly)])
+        var switches = OptionsGroup(
+            identifier: "more", options: [option("mentions"), option("comments", needs: ["mentions"])])
+        if once(in: 3) { switches.options[0].isSelected = true }
+        switch number(0..<24) {
+        case 0: return nil
+        case 1:
+            // Two options of one name.
+            switches.options = [option("view")]
+            return ShareOptions(optionsGroups: [access, switches])
+        case 2:
+            var none = access
+            none.options[0].isSelected = false
+            return ShareOptions(optionsGroups: [none])
+        case 3:
+            switches.options = [option("a", needs: ["b"])]
+            return ShareOptions(optionsGroups: [switches])
+        case 4:
+            switches.options[0].isSelected = false
+            switches.options[1].isSelected = true
+            return ShareOptions(optionsGroups: [switches])
+        case 5: return ShareOptions(optionsGroups: Array(repeating: switches, count: 17))
+        case 6:
+            switches.options = (0..<65).map { option("\($0)") }
+            return ShareOptions(optionsGroups: [switches])
+        case 7..<11:
+            switches.options += [option("lock", .readOnly), option("open", .readWrite)]
+            return ShareOptions(optionsGroups: [switches], summary: maybe("As we said"))
+        default: return ShareOptions(optionsGroups: [access, switches])
+        }
+    }
+
+    private mutating func choice() -> [String] {
+        let names = ["change", "view", "mentions", "comments", "lock", "open"]
+        switch number(0..<12) {
+        case 0: return ["change", "view"]
+        case 1: return ["change", "comments"]
+        case 2: return names.filter { _ in once(in: 3) }
+        case 3: return [one(of: ["lock", "open"])]
+        case 4: return ["lock", "open", "mentions"]
+        case 5..<8: return ["change"]
+        case 8: return ["view", "comments", "mentions"]
+        default: return ["view"]
+        }
+    }
+
+    private mutating func event(
+        in collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> HighlightEvent {
+        switch number(0..<8) {
+        case 0: .change(trigger: .edit)
+        case 1...3: .change(trigger: .comment)
+        case 4:
+            .membership(
+                trigger: one(of: [.addedCollaborator, .removedCollaborator]),
+                person: maybe(identity(in: collaboration, model)))
+        case 5, 6:
+            .mention(person: member(of: collaboration, model))
+        default: .persistence(trigger: one(of: [.created, .deleted, .renamed, .moved]))
+        }
+    }
+
+    private mutating func feed(_ model: CollaborationModel) -> Feed {
+        let collaboration = opened(model)
+        return switch number(0..<3) {
+        case 0: .collaboration(collaboration)
+        case 1: .participant(member(of: collaboration, model), of: collaboration)
+        default: .account(account())
+        }
+    }
+
+    // MARK: Drawing operations
+
+    /// `isAlone`: whether nobody else knocks at the same time, maybe with the same challenge.
+    mutating func knock(
+        at collaboration: CollaborationIdentifier, isAlone: Bool = true, _ model: CollaborationModel
+    ) -> Knock {
+        let place = once(in: 25) ? number(0..<world.starts.count) : place(of: collaboration, model)
+        let person = number(0..<world.people.count)
+        let device = number(0..<2)
+        var challenge = fresh.popLast() ?? []
+        if isAlone, once(in: 8) {
+            challenge = once(in: 6) ? random.bytes(48) : oneOrNone(of: signed.suffix(60)) ?? challenge
+        } else {
+            signed.append(challenge)
+        }
+        return Knock(
+            person: world.people[person], device: device, place: world.starts[place].place,
+            identity: world.identities[place][person], deviceKey: world.deviceKeys[place][person][device],
+            collaboration: collaboration, challenge: challenge, isSpoiled: once(in: 15), wantsGrant: !once(in: 5),
+            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<3)) : 0)
+    }
+
+    mutating func showing(_ model: CollaborationModel) -> CheckGrants.Showing? {
+        guard let held = once(in: 2) ? oneOrNone(of: model.grants) : oneOrNone(of: model.grants.suffix(20)) else {
+            return nil
+        }
+        let place = place(of: held.collaboration, model)
+        return CheckGrants.Showing(
+            held: held, isForged: once(in: 12),
+            collaboration: once(in: 10) ? collaboration(model) : held.collaboration,
+            deviceKey: once(in: 6) ? one(of: one(of: world.deviceKeys[place])) : maybe(held.deviceKey))
+    }
+
+    private mutating func prepare(_ model: CollaborationModel) -> PrepareCollaboration {
+        let place = number(0..<world.starts.count)
+        let start = world.starts[place].start
+        let local = once(in: 40) ? LocalCollaborationIdentifier(rawValue: one(of: ["", "a\u{7}"])) : start.local
+        var metadata = CollaborationMetadata(localIdentifier: local)
+        metadata.title = maybe(text(["A title", "Another title"]))
+        metadata.initiatorHandle = maybe(text(["ana@example.com"]))
+        metadata.initiatorNameComponents = maybe(
+            NameComponents(givenName: text(["Given"]), familyName: maybe("Family"), nickname: maybe("Nick")))
+        metadata.defaultShareOptions = menu()
+        if once(in: 3) { metadata.userSelectedShareOptions = menu() }
+        let owner = world.people.firstIndex { $0.account == start.owner } ?? 0
+        return PrepareCollaboration(
+            owner: start.owner, metadata: metadata, selectedOptions: once(in: 6) ? choice() : nil,
+            ownerIdentity: once(in: 4) ? nil : world.identities[place][owner],
+            ownerName: maybe(text(["The owner"])))
+    }
+
+    private mutating func share(with recipients: [Account], _ model: CollaborationModel, isDated: Bool) -> RecordShare {
+        var conversation = one(of: world.conversations)
+        if once(in: 60) { conversation.identifier = one(of: ["", "a\nb", String(repeating: "c", count: 129)]) }
+        let sharer = one(of: world.people)
+        return RecordShare(
+            url: one(of: world.links), title: maybe(text(["About", "Something"])),
+            app: once(in: 60) ? "" : one(of: world.apps),
+            sharer: Sharer(
+                name: text([sharer.name, "Ana", "Bo"]), account: maybe(sharer.account), avatar: maybe("avatars/1")),
+            conversation: conversation, date: isDated ? date(model) : nil,
+            isPinned: one(of: [nil, nil, nil, true, false]),
+            recipients: recipients.map { ShareRecipient($0, knowsSomebody: !once(in: 4)) })
+    }
+
+    private mutating func level() -> ConsentLevel {
+        switch number(0..<5) {
+        case 0: .everything
+        case 1, 2: .app(once(in: 20) ? "" : one(of: world.apps))
+        default: .conversation(once(in: 20) ? "" : one(of: world.conversations).identifier)
+        }
+    }
+
+    private mutating func token(_ model: CollaborationModel) -> InvitationToken {
+        oneOrNone(of: Array(model.tokens.suffix(15))) ?? InvitationToken(bytes: random.bytes(16))
+    }
+
+    /// An operation of any kind.
+    mutating func next(_ model: inout CollaborationModel) -> any ModelOperation {
+        let collaboration = collaboration(model)
+        switch number(0..<100) {
+        case 0..<4: return prepare(model)
+        case 4:
+            return once(in: 3)
+                ? AbandonCollaboration(
+                    owner: account(), localIdentifier: once(in: 4) ? .init(rawValue: "\u{1}") : .init(rawValue: "deck"))
+                : AbandonCollaboration(
+                    owner: one(of: world.starts).start.owner, localIdentifier: one(of: world.starts).start.local)
+        case 5: return once(in: 2) ? StopSharing(collaboration) : FindHighlight(collaboration)
+        case 6:
+            let link = CollaborationModel.link(collaboration).absoluteString
+            let url = URL(string: link + one(of: ["", "?q=1", "#part", "x", "/more"]))
+            return url.map { FindHighlight(url: $0) } ?? FindHighlight(collaboration)
+        case 7..<11: return UpdateShareOptions(collaboration, selectedOptions: choice())
+        case 11..<18: return operation(onPeopleOf: collaboration, model)
+        case 18..<20:
+            return ListParticipants(
+                of: collaboration, after: maybe(identity(in: collaboration, model)), limit: limit(256),
+                includesRemoved: once(in: 2))
+        case 20..<33: return knock(at: collaboration, model)
+        case 33..<39:
+            let showings = (0..<number(1..<6)).compactMap { _ in showing(model) }
+            return CheckGrants(
+                showings: showings, atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<3)) : 0)
+        case 39..<49:
+            let collaboration = opened(model)
+            guard let held = grant(for: collaboration, model) else { return knock(at: collaboration, model) }
+            if once(in: 6) { return ClearNotices(of: collaboration, by: held.grant) }
+            let count = once(in: 40) ? 65 : number(0..<4)
+            return PostNotices(
+                (0..<count).map { _ in event(in: collaboration, model) }, on: collaboration, by: held.grant)
+        case 49..<57:
+            let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
+            return ReadNotices(
+                feed(model), after: once(in: 3) ? 0 : after, limit: limit(256),
+                atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
+        case 57..<66:
+            let recipients = (0..<number(0..<4)).map { _ in account() }
+            return share(with: recipients, model, isDated: once(in: 2))
+        case 66..<71:
+            return ReadShelf(of: account(), limit: limit(64), offset: one(of: [nil, nil, 0, 1, 3, -1]))
+        case 71..<74:
+            return PinHighlight(
+                one(of: world.links), of: account(), in: maybe(one(of: world.conversations).identifier),
+                isPinned: !once(in: 3))
+        case 74: return once(in: 3) ? RemoveHighlight(one(of: world.links), of: account()) : ReadConsent(of: account())
+        case 75..<79:
+            return SignalHighlight(
+                one(of: [.viewed, .interacted, .shown, .shown]), one(of: world.links), of: account(),
+                context: one(of: [nil, .summary, .detail]))
+        case 79..<82: return SetConsent(of: account(), level(), isAllowed: one(of: [nil, true, true, false]))
+        case 82..<85:
+            return ReadAttribution(
+                one(of: world.links), of: account(),
+                removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE"])))
+        case 85..<87: return ReadDetails(of: collaboration, viewer: maybe(member(of: collaboration, model)))
+        case 87:
+            let item = CustomItem(
+                identifier: once(in: 20) ? "" : "item", title: text(["Open"]), url: maybe(one(of: world.links)))
+            return CustomizeDetails(
+                of: collaboration, title: maybe(text(["A new title", ""])),
+                customItems: maybe(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
+                manageButtonTitle: maybe(text(["Manage", ""])))
+        case 88..<91:
+            let token = once(in: 12) ? token(model) : InvitationToken(bytes: random.bytes(16))
+            if !model.tokens.contains(token) { model.tokens.append(token) }
+            let expiry = model.now.addingTimeInterval(TimeInterval(one(of: [-5, 40, 400, 3600, 864_000])))
+            return CreateInvitation(
+                to: collaboration, token: token, role: once(in: 20) ? .owner : one(of: [nil, .member, .administrator]),
+                permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry))
+        case 91..<95:
+            let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
+            return AcceptInvitation(
+                token, for: account(),
+                identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
+                displayName: maybe(text(["Guest"])))
+        case 95:
+            let token = token(model)
+            return RevokeInvitation(
+                once(in: 15) ? "zz" : CollaborationModel.identifier(of: token),
+                of: model.places[token] ?? collaboration)
+        case 96:
+            let after = oneOrNone(of: model.tokens.filter { model.places[$0] == collaboration })
+                .map { CollaborationModel.identifier(of: $0) }
+            return ListInvitations(
+                of: collaboration, includesSettled: once(in: 2), after: once(in: 15) ? "no" : maybe(after ?? ""),
+                limit: limit(256))
+        case 97, 98:
+            return ListShares(
+                of: account(), scope: one(of: [.private, .shared]),
+                after: maybe(one(of: ["deck", "", "x", collaboration.description])),
+                limit: once(in: 2) ? 1 : limit(256))
+        default:
+            return AddStrangers(roots: [identity(in: collaboration, model).rootHash], collaboration: collaboration)
+        }
+    }
+
+    /// A change of who takes part, or as what.
+    private mutating func operation(
+        onPeopleOf collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> any ModelOperation {
+        switch number(0..<12) {
+        case 0..<5:
+            return AddParticipants(
+                (0..<number(0..<4)).map { _ in participant(identity(in: collaboration, model)) }, to: collaboration)
+        case 5, 6:
+            return RemoveParticipants(
+                (0..<number(0..<3)).map { _ in identity(in: collaboration, model) }, from: collaboration)
+        case 7, 8: return UpdateParticipant(participant(member(of: collaboration, model)), in: collaboration)
+        default:
+            return LinkAccount(
+                once(in: 6) ? nil : account(), to: member(of: collaboration, hasJoined: true, model), in: collaboration)
+        }
+    }
+
+    /// An operation on one collaboration and one account alone, whose answer does not depend on what others do.
+    mutating func next(
+        on collaboration: CollaborationIdentifier, for account: Account, _ model: CollaborationModel
+    ) -> any ModelOperation {
+        switch number(0..<12) {
+        case 0: return UpdateShareOptions(collaboration, selectedOptions: choice())
+        case 1, 2: return operation(onPeopleOf: collaboration, model)
+        case 3, 4:
+            var knock = knock(at: collaboration, isAlone: false, model)
+            knock.atLeast = 0
+            return knock
+        case 5...7:
+            let held = model.grants.last { model.status(of: $0, in: collaboration) == .valid }
+            guard let held else { return operation(onPeopleOf: collaboration, model) }
+            return once(in: 5)
+                ? ClearNotices(of: collaboration, by: held.grant)
+                : PostNotices(
+                    (0..<number(0..<4)).map { _ in event(in: collaboration, model) }, on: collaboration, by: held.grant)
+        case 8, 9: return share(with: [account], model, isDated: true)
+        case 10: return PinHighlight(one(of: world.links), of: account, isPinned: once(in: 2))
+        default:
+            let showings = (0..<5).compactMap { _ in showing(model) }
+            return CheckGrants(showings: showings.filter { $0.collaboration == collaboration })
+        }
+    }
+
+    /// Everything that can be read.
+    mutating func survey(_ model: CollaborationModel) -> [any ModelOperation] {
+        var all: [any ModelOperation] = [WalkCollaborations()]
+        for (index, (collaboration, start)) in model.history.enumerated() {
+            let isAlive = model.collaborations[collaboration] != nil
+            guard isAlive || index > model.history.count - 4 else { continue }
+            all += [
+                ListParticipants(of: collaboration, includesRemoved: true),
+                WalkRoots(collaboration: collaboration, limit: number(1..<5)),
+                WalkFeed(feed: .collaboration(collaboration), limit: number(1..<9)),
+                ListInvitations(of: collaboration, includesSettled: true), ReadDetails(of: collaboration),
+            ]
+            for person in world.identities[world.place(of: start)] where once(in: 2) {
+                all.append(WalkFeed(feed: .participant(person, of: collaboration), limit: number(1..<9)))
+            }
+        }
+        for person in world.people {
+            let account = person.account
+            all += [
+                ReadShelf(of: account), ReadConsent(of: account), ListShares(of: account, scope: .private),
+                ListShares(of: account, scope: .shared), WalkFeed(feed: .account(account), limit: number(1..<9)),
+            ]
+        }
+        all.append(
+            CheckGrants(
+                showings: model.grants.suffix(400).filter { $0.life == model.life }.map {
+                    CheckGrants.Showing(
+                        held: $0, isForged: false, collaboration: $0.collaboration, deviceKey: $0.deviceKey)
+                }))
+        return all
+    }
+}
+
+/// One service, its clients, and the model beside them.
+private struct ModelRun {
+    let seed: UInt64
+    let service: LiveService
+    let leaping: LeapingClock
+    let clients: [RootgateClient]
+    let world: World
+    var steps: RandomSteps
+    var model: CollaborationModel
+    /// What came of the requests, by their names.
+    var tally: [String: Int] = [:]
+    /// Requests that may be sent again, and their sequences.
+    private var past: [(operation: any ModelledRequest, identifier: MutationIdentifier, sequence: UInt64)] = []
+
+    init(seed: UInt64) async throws {
+        self.seed = seed
+        leaping = LeapingClock()
+        service = try LiveService(
+            calendar: TestCalendar(milliseconds: 1_800_000_000_123), clock: leaping.clock
+        ) { configuration in
+            configuration.grantSeconds = UInt64(CheckGrants.validSeconds)
+            configuration.challengeSeconds = UInt64(CheckGrants.leapSeconds) / 2
+            // Connections outlive the leaps.
+            configuration.idleSeconds = 1_000_000
+            configuration.stallSeconds = 1_000_000
+        }
+        clients = try (0..<4).map { [service] _ in try service.client() }
+        world = try await World()
+        steps = RandomSteps(seed: seed, world)
+        model = CollaborationModel(now: service.calendar.now)
+    }
+
+    private mutating func compare(_ attempt: Attempt, _ place: String, isAgain: Bool = false) throws {
+        let (kinds, difference) = attempt.check(&model)
+        for kind in kinds { tally["\(attempt.name)\(isAgain ? " again" : ""): \(kind)", default: 0] += 1 }
+        if let difference { throw Difference(text: "seed \(seed), \(place): \(difference)") }
+    }
+
+    private mutating func fetchChallenges() async throws {
+        guard steps.fresh.count < 40 else { return }
+        for challenge in try await clients[0].challenges(64).challenges {
+            model.challenges[challenge] = CollaborationModel.Challenge(life: model.life, age: model.age)
+            steps.fresh.append(challenge)
+        }
+    }
+
+    mutating func step(_ index: Int) async throws {
+        let place = "step \(index)"
+        advanceTime(index)
+        try await fetchChallenges()
+        let client = steps.one(of: clients)
+        if steps.once(in: 25), !past.isEmpty {
+            try await repeatOne(client, place)
+            return
+        }
+        let operation = steps.next(&model)
+        let identifier = MutationIdentifier(UInt128(steps.random.next()) << 64 | UInt128(steps.random.next()))
+        let attempt = await operation.attempt(client, identifier)
+        try compare(attempt, place)
+        if let request = operation as? any ModelledRequest, let sequence = attempt.sequence {
+            past.append((request, identifier, sequence))
+        }
+    }
+
+    private mutating func advanceTime(_ index: Int) {
+        service.calendar.advance(seconds: steps.once(in: 120) ? 9 * 24 * 3600 : steps.once(in: 10) ? 60 : 1)
+        model.now = service.calendar.now
+        if steps.once(in: 150) {
+            leaping.leap(seconds: CheckGrants.leapSeconds)
+            model.age += 1
+            steps.fresh = []
+        }
+    }
+
+    /// Sends a request once more: it changes nothing, and where it would, its first sequence is told.
+    private mutating func repeatOne(_ client: RootgateClient, _ place: String) async throws {
+        let isLast = steps.once(in: 2)
+        let (operation, identifier, sequence) = past[isLast ? past.count - 1 : steps.number(0..<past.count)]
+        let attempt = await operation.attempt(client, identifier)
+        let before = model
+        (model.told, model.isRepeating) = (sequence, true)
+        try compare(attempt, "\(place), again", isAgain: true)
+        model = before
+    }
+
+    mutating func compareEverything(_ place: String) async throws {
+        for operation in steps.survey(model) {
+            let client = steps.one(of: clients)
+            try compare(await operation.attempt(client, .random()), "\(place), survey")
+        }
+    }
+
+    mutating func restart() async throws {
+        try service.restart()
+        for client in clients { try await client.ping() }
+        model.life += 1
+        steps.fresh = []
+    }
+
+    /// Every client sees to a collaboration and an account of its own, all at the same time.
+    mutating func concurrentRound(_ place: String) async throws {
+        try await fetchChallenges()
+        let living = model.history.map(\.identifier).filter { model.collaborations[$0] != nil }
+        let accounts = world.people.map(\.account).shuffled(using: &steps.random)
+        var lanes: [(client: RootgateClient, operations: [any ModelOperation])] = []
+        for (index, collaboration) in living.shuffled(using: &steps.random).prefix(clients.count).enumerated() {
+            let operations = (0..<8).map { _ in steps.next(on: collaboration, for: accounts[index], model) }
+            lanes.append((clients[index], operations))
+        }
+        let attempts = await withTaskGroup(of: (Int, [Attempt]).self) { group in
+            for (index, lane) in lanes.enumerated() {
+                group.addTask {
+                    var attempts: [Attempt] = []
+                    for operation in lane.operations {
+                        attempts.append(await operation.attempt(lane.client, .random()))
+                    }
+                    return (index, attempts)
+                }
+            }
+            return await group.reduce(into: [Int: [Attempt]]()) { $0[$1.0] = $1.1 }
+        }
+        // One lane after the other in the model, each with the sequences that it was told.
+        let (start, commits) = (model.sequence, model.commits)
+        var told: [UInt64] = []
+        for index in lanes.indices {
+            model.sequence = start
+            for attempt in attempts[index] ?? [] {
+                if let sequence = attempt.sequence { told.append(sequence) }
+                model.told = attempt.sequence ?? model.sequence
+                try compare(attempt, "\(place), lane \(index)")
+                model.sequence = max(model.sequence, attempt.sequence ?? 0)
+            }
+        }
+        model.told = nil
+        model.sequence = start + UInt64(model.commits - commits)
+        let isPlausible = Set(told).count == told.count && told.allSatisfy { $0 > start && $0 <= model.sequence }
+        if !isPlausible { throw Difference(text: "seed \(seed), \(place): sequences \(told) behind \(start)") }
+    }
+
+    /// Somebody posts as much at once as may be, again and again, and all of it is read.
+    mutating func postMuch() async throws {
+        let (start, place) = world.starts[0]
+        let owner = world.identities[0][0]
+        var metadata = CollaborationMetadata(localIdentifier: start.local)
+        metadata.title = String(repeating: "t", count: 512)
+        var operations: [any ModelOperation] = [
+            PrepareCollaboration(owner: start.owner, metadata: metadata, ownerIdentity: owner)
+        ]
+        try await ask(&operations)
+        let collaboration = try #require(model.starts[start])
+        try await fetchChallenges()
+        operations = [
+            Knock(
+                person: world.people[0], device: 0, place: place, identity: owner,
+                deviceKey: world.deviceKeys[0][0][0], collaboration: collaboration,
+                challenge: steps.fresh.popLast() ?? [], isSpoiled: false, wantsGrant: true)
+        ]
+        try await ask(&operations)
+        let grant = try #require(model.grants.last?.grant)
+        for count in 0..<60 {
+            operations.append(
+                PostNotices(
+                    Array(repeating: .persistence(trigger: .renamed), count: 64 - count % 3), on: collaboration,
+                    by: grant))
+        }
+        operations += [
+            ReadDetails(of: collaboration), ReadDetails(of: collaboration, viewer: owner),
+            WalkFeed(feed: .collaboration(collaboration), limit: 256),
+        ]
+        try await ask(&operations)
+    }
+
+    private mutating func ask(_ operations: inout [any ModelOperation]) async throws {
+        for operation in operations { try compare(await operation.attempt(clients[0], .random()), "alone") }
+        operations = []
+    }
+
+    struct Difference: Error, CustomStringConvertible {
+        let text: String
+        var description: String { text }
+    }
+}
+
+@Suite("The collaboration layer against a model")
+struct CollaborationModelTests {
+    /// What the steps of each run must have come to, or else they tested little: each does so ten times or more.
+    private static let outcomes = [
+        "prepare: new", "prepare: known", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
+        "highlight: unknown-collaboration",
+        "updateShareOptions: changed", "updateShareOptions: nothing", "updateShareOptions: option-conflict",
+        "updateShareOptions: option-required", "updateShareOptions: unknown-option",
+        "addParticipants: changed", "addParticipants: nothing", "removeParticipants: changed",
+        "removeParticipants: not-permitted", "updateParticipant: changed", "updateParticipant: not-permitted",
+        "listParticipants: answered", "linkAccount: changed", "linkAccount: not-permitted",
+        "linkAccount: unknown-participant", "addStrangers: answered",
+        "postNotices: changed", "postNotices again: changed", "postNotices: nothing", "postNotices: grant-refused",
+        "postNotices: not-permitted", "readNotices: answered", "readNotices: more", "readNotices: behind-sequence",
+        "clearNotices: changed", "walkFeed: answered",
+        "recordShare: changed", "recordShare again: changed", "recordShare: nothing", "recordShare: limit-exceeded",
+        "readShelf: suggestion", "readShelf: pinned", "readShelf: all attributions", "pinHighlight: offers",
+        "pinHighlight: answered", "pinHighlight: unknown-highlight", "signalHighlight: changed",
+        "signalHighlight: unknown-highlight", "setConsent: changed", "setConsent: nothing",
+        "readAttribution: answered", "readAttribution: malformed-request", "readAttribution: unknown-highlight",
+        "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: expired",
+        "acceptInvitation: unknown", "acceptInvitation: used", "revokeInvitation: changed",
+        "listInvitations: answered", "listShares: answered", "readDetails: answered",
+        "knock: granted with a grant", "knock: granted", "knock: not-participant", "knock: unknown-collaboration",
+        "knock: bad-signature", "knock: challenge-expired", "knock: challenge-forged",
+        "checkGrants: valid", "checkGrants: forged", "checkGrants: expired", "checkGrants: other-collaboration",
+        "checkGrants: other-device", "checkGrants: revoked",
+    ]
+
+    @Test(
+        "Random requests of several clients are answered as a model answers them, through restarts",
+        arguments: 0..<UInt64(3))
+    func randomRequests(_ index: UInt64) async throws {
+        var run = try await ModelRun(seed: runSeed &+ index)
+        for step in 0..<2500 {
+            try await run.step(step)
+            if step % 100 == 99 { try await run.compareEverything("step \(step)") }
+            if step % 60 == 59 { try await run.concurrentRound("round behind step \(step)") }
+            if step % 800 == 799 {
+                try await run.restart()
+                try await run.compareEverything("restart behind step \(step)")
+            }
+        }
+        for outcome in CollaborationModelTests.outcomes {
+            #expect(run.tally[outcome] ?? 0 > 0, "seed \(run.seed): nothing was tested of “\(outcome)”")
+        }
+    }
+
+    @Test("What happened last is in the details, however much was posted at once")
+    func detailsOfManyNotices() async throws {
+        var run = try await ModelRun(seed: runSeed)
+        try await run.postMuch()
+    }
+}

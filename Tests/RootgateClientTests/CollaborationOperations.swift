@@ -1,0 +1,897 @@
+@testable import Collaboration
+import Core
+import Foundation
+@testable import RootgateClient
+
+/// Something that a client asks of the service and the model alike.
+protocol ModelOperation: Sendable {
+    associatedtype Answer: Equatable & Sendable
+    static var name: String { get }
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> Answer
+    /// What the service must answer or throw. From `answer`, what it has answered, comes only what nobody but the
+    /// service can choose: fresh identifiers, grants, and times in real milliseconds.
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer
+    /// The sequence of the change that was made, as far as the answer tells it.
+    static func sequence(_ answer: Answer) -> UInt64?
+    /// What is answered to a repetition; `nil`: what a new request would be answered, unless it changed something.
+    static func repetition(of sequence: UInt64) -> Answer?
+    /// What kind of answer it is, or what kinds are in it: for the tally.
+    static func kinds(_ answer: Answer) -> [String]
+}
+
+extension ModelOperation {
+    static func sequence(_ answer: Answer) -> UInt64? { nil }
+    static func repetition(of sequence: UInt64) -> Answer? { nil }
+    static func kinds(_ answer: Answer) -> [String] { ["answered"] }
+
+    /// Asks the service.
+    func attempt(_ client: RootgateClient, _ identifier: MutationIdentifier) async -> Attempt {
+        let actual: Result<Answer, ServiceError>
+        do throws(ServiceError) {
+            actual = .success(try await send(client, identifier))
+        } catch {
+            actual = .failure(error)
+        }
+        let answer = try? actual.get()
+        return Attempt(name: Self.name, sequence: answer.flatMap { Self.sequence($0) }) { model in
+            let expected: Result<Answer, ServiceError>
+            let repetition = model.isRepeating ? model.told.flatMap { Self.repetition(of: $0) } : nil
+            do throws(ServiceError) {
+                if let repetition {
+                    expected = .success(repetition)
+                } else {
+                    let commits = model.commits
+                    let fresh = try self.expected(&model, answer)
+                    // What it did is gone, so that it would have to do it again.
+                    let isGone = model.isRepeating && model.commits > commits
+                    expected = isGone ? .failure(ServiceError(.mutationConflict, "")) : .success(fresh)
+                }
+            } catch {
+                expected = .failure(error)
+            }
+            let isSame = switch (actual, expected) {
+            case (.success(let a), .success(let b)): a == b
+            case (.failure(let a), .failure(let b)): a.code == b.code && a.detail == b.detail
+            default: false
+            }
+            let kinds = switch expected {
+            case .success(let answer): Self.kinds(answer)
+            case .failure(let error): [error.code.name]
+            }
+            return (kinds, isSame ? nil : "\(self)\n\(difference("\(actual)", "\(expected)"))")
+        }
+    }
+}
+
+/// Two answers from where they differ, with something of what stands before that.
+private func difference(_ actual: String, _ expected: String) -> String {
+    let same = zip(actual, expected).prefix { $0 == $1 }.count
+    func shortened(_ text: String) -> String {
+        (same > 300 ? "..." : "") + text.dropFirst(max(0, same - 300)).prefix(1500)
+    }
+    return "was answered \(shortened(actual))\nexpected \(shortened(expected))"
+}
+
+/// An answer, to be compared with the model's.
+struct Attempt: Sendable {
+    let name: String
+    let sequence: UInt64?
+    /// Does the same to the model. Says what came of it there, and how the answers differ.
+    let check: @Sendable (inout CollaborationModel) -> (kinds: [String], difference: String?)
+}
+
+/// A request of the layer.
+protocol ModelledRequest: ModelOperation, CollaborationRequest {}
+
+extension ModelledRequest {
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> Answer {
+        try await client.send(self, identifier: identifier)
+    }
+}
+
+extension ModelledRequest where Answer == ChangeReceipt {
+    static func sequence(_ answer: ChangeReceipt) -> UInt64? { answer.sequence }
+    static func repetition(of sequence: UInt64) -> ChangeReceipt? { ChangeReceipt(sequence: sequence, changed: 0) }
+    static func kinds(_ answer: ChangeReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+}
+
+extension ChangeReceipt {
+    fileprivate static let nothing = ChangeReceipt(sequence: nil, changed: 0)
+}
+
+// MARK: - Starting and ending
+
+extension PrepareCollaboration: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] { [answer.isNew ? "new" : "known"] }
+
+    static func sequence(_ answer: Answer) -> UInt64? { answer.sequence }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkName(metadata.localIdentifier.rawValue)
+        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
+        if let known = model.starts[start] {
+            return Answer(
+                collaborationIdentifier: known, url: CollaborationModel.link(known), isNew: false,
+                highlight: try model.shared(known).highlight, sequence: nil)
+        }
+        var options = metadata.userSelectedShareOptions ?? metadata.defaultShareOptions
+            ?? ShareOptions(optionsGroups: [])
+        try model.checkCount(options.groups.count, 16)
+        try model.checkCount(OptionsModel.options(options).count, 64)
+        if let selectedOptions {
+            guard let chosen = OptionsModel.selecting(selectedOptions, of: options) else {
+                throw model.refusal(.unknownOption)
+            }
+            options = chosen
+        }
+        if let code = OptionsModel.refusal(of: options) { throw model.refusal(code) }
+        try model.checkText(metadata.title)
+        try model.checkText(metadata.initiatorHandle)
+        try model.checkText(ownerName)
+        let name = metadata.initiatorNameComponents.map {
+            $0.nickname ?? [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
+        }
+        try model.checkText(name)
+        // Its identifier is gone.
+        if model.isRepeating { throw model.refusal(.mutationConflict) }
+        let fresh = answer?.collaborationIdentifier
+        guard let fresh, model.told != nil || !model.history.contains(where: { $0.identifier == fresh }) else {
+            throw model.refusal(.internalFault)
+        }
+        let sequence = model.commit()
+        var shared = CollaborationModel.Shared(
+            identifier: fresh, start: start, title: metadata.title, options: options, createdAt: model.now,
+            since: sequence)
+        if let ownerIdentity {
+            shared.letIn(
+                NewParticipant(
+                    ownerIdentity, displayName: ownerName ?? name, role: .owner, permission: .readWrite),
+                at: model.now, sequence)
+        }
+        model.starts[start] = fresh
+        model.collaborations[fresh] = shared
+        model.history.append((fresh, start))
+        return Answer(
+            collaborationIdentifier: fresh, url: CollaborationModel.link(fresh), isNew: true,
+            highlight: shared.highlight, sequence: sequence)
+    }
+}
+
+extension AbandonCollaboration: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkName(localIdentifier.rawValue)
+        let start = CollaborationModel.Start(owner: owner, local: localIdentifier)
+        guard let known = model.starts[start] else { return .nothing }
+        let others = try model.shared(known).members.values.filter { $0.removedAt == nil && $0.role != .owner }
+        guard others.isEmpty else { throw model.refusal(.notPermitted) }
+        return model.end(known)
+    }
+}
+
+extension StopSharing: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        _ = try model.shared(collaboration)
+        return model.end(collaboration)
+    }
+}
+
+extension FindHighlight: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        if let collaboration { return try model.shared(collaboration).highlight }
+        // A link may have something behind the identifier.
+        let link = (url?.absoluteString ?? "").prefix { $0 != "?" && $0 != "#" }
+        let found = model.collaborations.values.first { CollaborationModel.link($0.identifier).absoluteString == link }
+        guard let found else { throw model.refusal(.unknownCollaboration) }
+        return found.highlight
+    }
+}
+
+extension UpdateShareOptions: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let before = try model.shared(collaboration).options
+        guard let chosen = OptionsModel.selecting(selectedOptions, of: before) else {
+            throw model.refusal(.unknownOption)
+        }
+        if let code = OptionsModel.refusal(of: chosen) { throw model.refusal(code) }
+        guard chosen != before else { return .nothing }
+        let sequence = model.commit()
+        model.collaborations[collaboration]?.options = chosen
+        if OptionsModel.permission(chosen) != OptionsModel.permission(before) {
+            model.collaborations[collaboration]?.since = sequence
+        }
+        return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+// MARK: - Participants
+
+extension AddParticipants: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(participants.count, 448)
+        let shared = try model.shared(collaboration)
+        var fresh: [NewParticipant] = []
+        var seen: Set<PersonIdentity> = []
+        for participant in participants where seen.insert(participant.identity).inserted {
+            guard participant.role != .owner else { throw model.refusal(.notPermitted) }
+            try model.checkText(participant.displayName)
+            if let known = shared.members[participant.identity], known.removedAt == nil { continue }
+            fresh.append(participant)
+        }
+        guard !fresh.isEmpty else { return .nothing }
+        let sequence = model.commit()
+        for participant in fresh {
+            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence)
+        }
+        return ChangeReceipt(sequence: sequence, changed: fresh.count)
+    }
+}
+
+extension RemoveParticipants: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(participants.count, 448)
+        let shared = try model.shared(collaboration)
+        let present = Set(participants).filter { shared.members[$0].map { $0.removedAt == nil } ?? false }
+        guard !present.contains(where: { shared.members[$0]?.role == .owner }) else {
+            throw model.refusal(.notPermitted)
+        }
+        guard !present.isEmpty else { return .nothing }
+        let sequence = model.commit()
+        for person in present {
+            guard var member = shared.members[person] else { continue }
+            // The share leaves the scope of an account that takes part as nobody else.
+            for account in Set([member.account, member.accepter].compactMap { $0 }) {
+                let others = shared.members.filter { $0.value.account == account && !participants.contains($0.key) }
+                let isPerson = account == member.account || model.acceptedAs[account]?[collaboration] == person
+                if others.isEmpty, isPerson { model.accepted[account]?.remove(collaboration) }
+            }
+            member.removedAt = model.now
+            (member.joinedAt, member.account, member.accepter, member.cleared) = (nil, nil, nil, 0)
+            model.collaborations[collaboration]?.members[person] = member
+            model.collaborations[collaboration]?.strangers.remove(person.rootHash)
+        }
+        return ChangeReceipt(sequence: sequence, changed: present.count)
+    }
+}
+
+extension UpdateParticipant: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkText(participant.displayName)
+        let before = try model.member(participant.identity, of: collaboration)
+        var member = before
+        member.name = participant.displayName
+        member.role = participant.role ?? before.role
+        member.permission = participant.permission ?? (before.role == .owner ? .readWrite : nil)
+        guard (member.role == .owner) == (before.role == .owner) else { throw model.refusal(.notPermitted) }
+        let sequence = model.commit()
+        if member.role != before.role || member.permission != before.permission { member.since = sequence }
+        model.collaborations[collaboration]?.members[participant.identity] = member
+        return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+extension ListParticipants: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkPage(limit, 256)
+        let behind = try model.shared(collaboration).participants.filter { participant in
+            guard includesRemoved || participant.state != .removed else { return false }
+            return after.map { $0.rootHash < participant.identity.rootHash } ?? true
+        }
+        return Answer(participants: Array(behind.prefix(limit)), hasMore: behind.count > limit)
+    }
+}
+
+extension LinkAccount: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        _ = try model.shared(collaboration)
+        let member = try model.member(identity, of: collaboration)
+        guard member.joinedAt != nil else { throw model.refusal(.notPermitted) }
+        guard member.account != account else { return .nothing }
+        model.collaborations[collaboration]?.members[identity]?.account = account
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
+    }
+}
+
+// MARK: - Notices
+
+extension PostNotices: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(events.count, 64)
+        let (author, permission) = try model.bearer(of: grant, in: collaboration)
+        guard !events.isEmpty else { return .nothing }
+        for event in events {
+            switch event {
+            case .change(trigger: .edit), .persistence:
+                guard permission == .readWrite else { throw model.refusal(.notPermitted) }
+            case .mention(let person): _ = try model.member(person, of: collaboration)
+            case .change(trigger: .comment), .membership: break
+            }
+        }
+        let shared = try model.shared(collaboration)
+        // The names are those of now, whatever they are when somebody reads it.
+        let told = events.map { event in
+            (
+                event, model.sentence(event, by: author, in: shared, toNamed: true),
+                model.sentence(event, by: author, in: shared, toNamed: false)
+            )
+        }
+        let sequence = model.commit()
+        model.collaborations[collaboration]?.posts.append(
+            CollaborationModel.Post(sequence: sequence, author: author, date: model.now, events: told))
+        return ChangeReceipt(sequence: sequence, changed: events.count)
+    }
+}
+
+extension ReadNotices: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] {
+        [answer.notices.isEmpty ? "empty" : "answered"] + (answer.hasMore ? ["more"] : [])
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkPage(limit, 256)
+        try model.checkSequence(max(after, atLeast ?? 0))
+        let (notices, end) = try model.notices(feed, after: after, limit: limit)
+        return NoticePage(notices: notices, next: end ?? model.sequence, hasMore: end != nil)
+    }
+}
+
+extension ClearNotices: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let (person, _) = try model.bearer(of: grant, in: collaboration)
+        model.collaborations[collaboration]?.members[person]?.cleared = model.sequence
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
+    }
+}
+
+/// What a walk throws that would never end.
+private let standstill = ServiceError(.malformedAnswer, "the next page begins where this one does")
+
+/// A whole feed, page by page.
+struct WalkFeed: ModelOperation {
+    static let name = "walkFeed"
+    static func kinds(_ answer: [Notice]) -> [String] { [answer.isEmpty ? "empty" : "answered"] }
+
+    let feed: Feed
+    let limit: Int
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> [Notice] {
+        var notices: [Notice] = []
+        var after: UInt64 = 0
+        while true {
+            let page = try await client.send(ReadNotices(feed, after: after, limit: limit))
+            notices += page.notices
+            if !page.hasMore { return notices }
+            guard page.next > after else { throw standstill }
+            after = page.next
+        }
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> [Notice] {
+        try model.notices(feed, after: 0, limit: .max).notices
+    }
+}
+
+// MARK: - Shelves
+
+extension RecordShare: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(recipients.count, 128)
+        try model.checkText(url.absoluteString, 2048)
+        try model.checkText(title)
+        try model.checkText(sharer.name)
+        try model.checkText(sharer.avatar, 2048)
+        try model.checkText(conversation.name)
+        try model.checkName(conversation.identifier)
+        try model.checkName(app)
+        let date = date ?? model.now
+        let link = url.absoluteString
+        var later: [(recipient: ShareRecipient, before: CollaborationModel.Share?)] = []
+        var seen: Set<Account> = []
+        for recipient in recipients where seen.insert(recipient.account).inserted {
+            let before = model.shelves[recipient.account]?.shares[link]?[conversation.identifier]
+            // The latest share of a conversation counts.
+            if let before, before.date > date { continue }
+            later.append((recipient, before))
+        }
+        guard !later.isEmpty else { return .nothing }
+        let sequence = model.commit()
+        for (recipient, before) in later {
+            let share = CollaborationModel.Share(
+                url: url, title: title, app: app, sharer: sharer, conversation: conversation, date: date,
+                isPinned: isPinned ?? before?.isPinned ?? false, knowsSomebody: recipient.knowsSomebody)
+            model.shelves[recipient.account, default: .init()].shares[link, default: [:]][conversation.identifier] =
+                share
+            model.shelves[recipient.account]?.version = sequence
+        }
+        return ChangeReceipt(sequence: sequence, changed: later.count)
+    }
+}
+
+extension ReadShelf: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] {
+        ["answered"] + (answer.highlights.first?.isSuggested == true ? ["suggestion"] : [])
+            + (answer.highlights.contains { $0.isPinned } ? ["pinned"] : [])
+            + (answer.highlights.contains { $0.attributions.count == 8 } ? ["all attributions"] : [])
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkPage(limit, 64)
+        let shelf = model.shelves[account] ?? .init()
+        let (links, hasSuggestion) = shelf.ranking
+        let highlights = links.enumerated().dropFirst(max(0, offset ?? 0)).prefix(limit).compactMap { place, link in
+            shelf.highlight(link, isSuggested: hasSuggestion && place == 0)
+        }
+        return Shelf(highlights: Array(highlights), count: links.count, version: shelf.version)
+    }
+}
+
+extension PinHighlight: ModelledRequest {
+    static func sequence(_ answer: Answer) -> UInt64? { answer.receipt.sequence }
+    static func kinds(_ answer: Answer) -> [String] { [answer.offersAutomaticSharing ? "offers" : "answered"] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let link = url.absoluteString
+        let shelf = model.shelves[account] ?? .init()
+        let shares = (shelf.shares[link] ?? [:]).values.filter {
+            conversation == nil || $0.conversation.identifier == conversation
+        }
+        guard !shares.isEmpty, shelf.signals[link]?.isHidden != true else { throw model.refusal(.unknownHighlight) }
+        let offers = isPinned && (shelf.everything == nil || shares.contains { !shelf.allows($0) })
+        let changed = shares.filter { $0.isPinned != isPinned }
+        guard !changed.isEmpty else { return Answer(receipt: .nothing, offersAutomaticSharing: offers) }
+        let sequence = model.commit()
+        for share in changed {
+            model.shelves[account]?.shares[link]?[share.conversation.identifier]?.isPinned = isPinned
+        }
+        model.shelves[account]?.version = sequence
+        return Answer(
+            receipt: ChangeReceipt(sequence: sequence, changed: changed.count), offersAutomaticSharing: offers)
+    }
+}
+
+extension CollaborationModel {
+    /// Notes something that a person did with an item on the shelf.
+    fileprivate mutating func note(
+        _ url: URL, of account: Account, _ change: (inout Signals) -> Void
+    ) throws(ServiceError) -> ChangeReceipt {
+        _ = try highlight(url, of: account)
+        let sequence = commit()
+        change(&shelves[account, default: .init()].signals[url.absoluteString, default: .init()])
+        shelves[account]?.signals[url.absoluteString]?.last = now
+        shelves[account]?.version = sequence
+        return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+extension RemoveHighlight: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        if model.shelves[account]?.signals[url.absoluteString]?.isHidden == true { return .nothing }
+        return try model.note(url, of: account) { $0.isHidden = true }
+    }
+}
+
+extension SignalHighlight: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.note(url, of: account) { signals in
+            switch signal {
+            case .viewed: signals.views += 1
+            case .interacted: signals.interactions += 1
+            case .shown: signals.shown += context == .detail ? 2 : 1
+            }
+        }
+    }
+}
+
+extension SetConsent: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let before = model.shelves[account] ?? .init()
+        var shelf = before
+        switch level {
+        case .everything: shelf.everything = isAllowed
+        case .app(let app):
+            try model.checkName(app)
+            shelf.apps[app] = isAllowed
+        case .conversation(let conversation):
+            try model.checkName(conversation)
+            shelf.conversations[conversation] = isAllowed
+        }
+        guard (shelf.everything, shelf.apps, shelf.conversations)
+            != (before.everything, before.apps, before.conversations)
+        else { return .nothing }
+        shelf.version = model.commit()
+        model.shelves[account] = shelf
+        return ChangeReceipt(sequence: shelf.version, changed: 1)
+    }
+}
+
+extension ReadConsent: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        var consent = Consent()
+        guard let shelf = model.shelves[account] else { return consent }
+        (consent.everything, consent.apps, consent.conversations) = (shelf.everything, shelf.apps, shelf.conversations)
+        return consent
+    }
+}
+
+extension ReadAttribution: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkText(removeTitle)
+        if let removeTitle, !removeTitle.lowercased().contains("remove") { throw model.refusal(.malformedRequest) }
+        let item = try model.highlight(url, of: account)
+        // All who shared it, even if some of them are not told.
+        var names: [String] = []
+        for share in model.shelves[account]?.visible(url.absoluteString) ?? []
+        where !names.contains(share.sharer.name) {
+            names.append(share.sharer.name)
+        }
+        let rest = names.count == 1 ? "" : names.count == 2 ? " and \(names[1])" : " and \(names.count - 1) others"
+        var menu = item.attributions.map {
+            AttributionDetails.MenuAction(
+                kind: .reply, title: "Reply to \($0.conversation.name ?? $0.sharer.name)",
+                conversation: $0.conversation.identifier)
+        }
+        menu.append(.init(kind: .remove, title: removeTitle ?? "Remove", conversation: nil))
+        return AttributionDetails(
+            url: url, summary: "From \(names.first ?? "")\(rest)", isPinned: item.isPinned,
+            attributions: item.attributions, menu: menu)
+    }
+}
+
+// MARK: - Details
+
+extension ReadDetails: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let shared = try model.shared(collaboration)
+        var operations: [ManageOperation] = [.changeOptions, .addParticipants, .removeParticipants, .stopSharing]
+        if let viewer {
+            switch try model.member(viewer, of: collaboration).role {
+            case .owner: break
+            case .administrator: operations.removeLast()
+            case .member: operations = []
+            }
+        }
+        let present = shared.participants.filter { $0.state != .removed }
+        let feed: Feed = viewer.map { .participant($0, of: collaboration) } ?? .collaboration(collaboration)
+        return CollaborationDetails(
+            highlight: shared.highlight, shareOptions: shared.options, participants: Array(present.prefix(100)),
+            participantCount: present.count,
+            recentActivity: try model.notices(feed, after: 0, limit: .max).notices.suffix(20).reversed(),
+            customItems: shared.customItems, manageButtonTitle: shared.manageButtonTitle ?? "Manage Shared File",
+            manageOperations: operations)
+    }
+}
+
+extension CustomizeDetails: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkText(title)
+        try model.checkText(manageButtonTitle)
+        try model.checkCount(customItems?.count ?? 0, 32)
+        for item in customItems ?? [] {
+            try model.checkName(item.identifier)
+            try model.checkText(item.title)
+            try model.checkText(item.subtitle)
+            try model.checkText(item.url?.absoluteString, 2048)
+        }
+        var shared = try model.shared(collaboration)
+        if let title { shared.title = title }
+        if let customItems { shared.customItems = customItems }
+        if let manageButtonTitle { shared.manageButtonTitle = manageButtonTitle == "" ? nil : manageButtonTitle }
+        model.collaborations[collaboration] = shared
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
+    }
+}
+
+// MARK: - Invitations and shares
+
+extension CreateInvitation: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard role != .owner else { throw model.refusal(.notPermitted) }
+        let shared = try model.shared(collaboration)
+        if let place = model.places[token] {
+            guard place == collaboration, let known = shared.invites[token] else { throw model.refusal(.notPermitted) }
+            return model.invitation(token, known, collaboration)
+        }
+        let invite = CollaborationModel.Invite(
+            role: role ?? .member, permission: permission, createdAt: model.now, expiresAt: expiresAt)
+        _ = model.commit()
+        model.places[token] = collaboration
+        model.collaborations[collaboration]?.invites[token] = invite
+        return model.invitation(token, invite, collaboration)
+    }
+}
+
+extension AcceptInvitation: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? "accepted"] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkText(displayName)
+        func refused(_ refusal: Acceptance.Refusal) -> Acceptance {
+            Acceptance(token: token, refusal: refusal, share: nil)
+        }
+        guard let place = model.places[token], let shared = model.collaborations[place],
+            var invite = shared.invites[token]
+        else { return refused(.unknown) }
+        let acceptance = Acceptance(token: token, refusal: nil, share: shared.highlight)
+        switch model.state(of: invite) {
+        case .accepted:
+            guard invite.acceptedBy == account else { return refused(.used) }
+            return identity.flatMap { shared.members[$0]?.removedAt } == nil ? acceptance : refused(.conflict)
+        case .revoked: return refused(.revoked)
+        case .expired: return refused(.expired)
+        case .pending: break
+        }
+        if let identity, let known = shared.members[identity] {
+            let isOthers = known.account != nil && known.account != account
+            if known.removedAt != nil || isOthers { return refused(.conflict) }
+        }
+        let sequence = model.commit()
+        (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
+        model.collaborations[place]?.invites[token] = invite
+        model.accepted[account, default: []].insert(place)
+        model.acceptedAs[account, default: [:]][place] = identity
+        if let identity, shared.members[identity] == nil {
+            model.collaborations[place]?.letIn(
+                NewParticipant(
+                    identity, displayName: displayName, role: invite.role, permission: invite.permission),
+                at: model.now, sequence)
+        }
+        if let identity { model.collaborations[place]?.members[identity]?.accepter = account }
+        return acceptance
+    }
+}
+
+extension ListInvitations: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkPage(limit, 256)
+        let shared = try model.shared(collaboration)
+        var start: [UInt8] = []
+        if let after {
+            // Identifiers that are none are too long or too short in the test.
+            guard after.utf8.count == 32 else { throw model.refusal(.malformedRequest) }
+            let known = shared.invites.keys.first { CollaborationModel.identifier(of: $0) == after }
+            start = known.map { CollaborationModel.name(of: $0) } ?? []
+        }
+        let behind = shared.invites.keys.map { ($0, CollaborationModel.name(of: $0)) }
+            .filter { start.lexicographicallyPrecedes($0.1) }
+            .sorted { $0.1.lexicographicallyPrecedes($1.1) }
+            .compactMap { token, _ in shared.invites[token].map { model.invitation(token, $0, collaboration) } }
+            .filter { includesSettled || $0.state == .pending }
+        return Answer(invitations: Array(behind.prefix(limit)), hasMore: behind.count > limit)
+    }
+}
+
+extension RevokeInvitation: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard identifier.utf8.count == 32 else { throw model.refusal(.malformedRequest) }
+        let shared = try model.shared(collaboration)
+        let known = shared.invites.first { CollaborationModel.identifier(of: $0.key) == identifier }
+        guard let (token, invite) = known else { throw model.refusal(.unknownInvitation) }
+        guard invite.acceptedBy == nil else { throw model.refusal(.notPermitted) }
+        guard !invite.isRevoked else { return .nothing }
+        model.collaborations[collaboration]?.invites[token]?.isRevoked = true
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
+    }
+}
+
+extension ListShares: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] {
+        [answer.shares.isEmpty ? "empty" : "answered"] + (answer.next == nil ? [] : ["more"])
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkPage(limit, 256)
+        if let after { try model.checkName(after) }
+        var shares: [(name: String, collaboration: CollaborationIdentifier)] = []
+        switch scope {
+        case .private:
+            shares = model.starts.filter { $0.key.owner == account }.map { ($0.key.local.rawValue, $0.value) }
+        case .shared: shares = (model.accepted[account] ?? []).map { ($0.description, $0) }
+        }
+        shares = shares.filter { ($0.name.utf8).isBehind(after?.utf8) }.sorted { $1.name.utf8.isBehind($0.name.utf8) }
+        let page = shares.prefix(limit)
+        return Answer(
+            shares: page.compactMap { model.collaborations[$0.collaboration]?.highlight },
+            next: shares.count > limit ? page.last?.name : nil)
+    }
+}
+
+extension String.UTF8View {
+    fileprivate func isBehind(_ other: String.UTF8View?) -> Bool {
+        other.map { $0.lexicographicallyPrecedes(self) } ?? true
+    }
+}
+
+// MARK: - The gate
+
+/// A device knocks: with `open`, which gives a grant, or with a plain `verify`.
+struct Knock: ModelOperation {
+    static let name = "knock"
+    static func kinds(_ answer: OpenDecision) -> [String] {
+        [answer.verdict.name + (answer.grant == nil ? "" : " with a grant")]
+    }
+
+    let person: SimulatedPerson
+    let device: Int
+    /// What the person's keys are made for.
+    let place: CollaborationIdentifier
+    let identity: PersonIdentity
+    let deviceKey: [UInt8]
+    let collaboration: CollaborationIdentifier
+    let challenge: [UInt8]
+    let isSpoiled: Bool
+    let wantsGrant: Bool
+    var atLeast: UInt64 = 0
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> OpenDecision {
+        var proof = try await person.device(device).signedIdentityProof(in: place, signing: challenge)
+        if isSpoiled, let last = proof.signature.indices.last { proof.signature[last] ^= 1 }
+        if wantsGrant { return try await client.open(proof, in: collaboration, atLeast: atLeast) }
+        return OpenDecision(verdict: try await client.verify(proof, in: collaboration), grant: nil)
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> OpenDecision {
+        if wantsGrant { try model.checkSequence(atLeast) }
+        func refused(_ verdict: Verdict) -> OpenDecision { OpenDecision(verdict: verdict, grant: nil) }
+        guard let shared = model.collaborations[collaboration] else { return refused(.unknownCollaboration) }
+        guard let known = model.challenges[challenge], known.life == model.life else {
+            return refused(.challengeForged)
+        }
+        if known.age != model.age { return refused(.challengeExpired) }
+        if known.isSpent { return refused(.challengeReplayed) }
+        guard shared.roots.contains(identity.rootHash) else { return refused(.notParticipant) }
+        if isSpoiled { return refused(.badSignature) }
+        model.challenges[challenge]?.isSpent = true
+        guard wantsGrant, let member = shared.members[identity], member.removedAt == nil else {
+            return OpenDecision(verdict: .granted, grant: nil)
+        }
+        // Only the service can make a grant, and no two people or devices have the same.
+        let others = model.grants.filter { $0.person != identity || $0.deviceKey != deviceKey }
+        guard let grant = answer?.grant, !others.contains(where: { $0.grant == grant }) else {
+            throw model.refusal(.internalFault)
+        }
+        model.grants.append(
+            CollaborationModel.HeldGrant(
+                grant: grant, collaboration: collaboration, person: identity, deviceKey: deviceKey,
+                permission: member.permission ?? OptionsModel.permission(shared.options), role: member.role,
+                sequence: model.sequence, life: model.life, age: model.age))
+        if member.joinedAt == nil {
+            _ = model.commit()
+            model.collaborations[collaboration]?.members[identity]?.joinedAt = model.now
+        }
+        return OpenDecision(verdict: .granted, grant: grant)
+    }
+}
+
+/// Grants are shown, genuine ones and forged ones.
+struct CheckGrants: ModelOperation {
+    static let name = "checkGrants"
+    static func kinds(_ answer: [GrantDecision]) -> [String] { answer.map(\.status.name) }
+
+    struct Showing: Sendable {
+        let held: CollaborationModel.HeldGrant
+        let isForged: Bool
+        let collaboration: CollaborationIdentifier
+        let deviceKey: [UInt8]?
+
+        /// The grant as it is shown; `nil` is impossible, as the length is right.
+        var grant: AccessGrant {
+            var bytes = held.grant.bytes
+            if isForged { bytes[bytes.count / 3] ^= 0x40 }
+            return AccessGrant(bytes: bytes) ?? held.grant
+        }
+    }
+
+    let showings: [Showing]
+    var atLeast: UInt64 = 0
+
+    /// How long a grant is valid, and how long the leaps of the service's clock are: longer than a test.
+    static let validSeconds = 3000
+    static let leapSeconds = 2000
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> [GrantDecision] {
+        try await client.check(
+            showings.map { GrantCheck($0.grant, in: $0.collaboration, deviceKey: $0.deviceKey) }, atLeast: atLeast)
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> [GrantDecision] {
+        try model.checkSequence(atLeast)
+        return showings.enumerated().map { index, showing in
+            let held = showing.held
+            let status = model.status(
+                of: held, in: showing.collaboration, deviceKey: showing.deviceKey, isForged: showing.isForged)
+            guard status == .valid else {
+                return GrantDecision(status: status, permission: nil, role: nil, timeLeft: nil)
+            }
+            let most = CheckGrants.validSeconds - CheckGrants.leapSeconds * (model.age - held.age)
+            let left = answer.flatMap { $0.indices.contains(index) ? $0[index].timeLeft : nil } ?? .zero
+            let isPlausible = left <= .seconds(most) && left > .seconds(most - 900)
+            return GrantDecision(
+                status: status, permission: held.permission, role: held.role,
+                timeLeft: isPlausible ? left : .seconds(most))
+        }
+    }
+}
+
+/// Root hashes are added past the layer.
+struct AddStrangers: ModelOperation {
+    static let name = "addStrangers"
+
+    let roots: [Digest]
+    let collaboration: CollaborationIdentifier
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> MutationReceipt {
+        try await client.addRoots(roots, to: collaboration)
+    }
+
+    static func sequence(_ answer: MutationReceipt) -> UInt64? { answer.sequence }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> MutationReceipt {
+        let present = try model.shared(collaboration).roots
+        let fresh = Set(roots).subtracting(present)
+        model.collaborations[collaboration]?.strangers.formUnion(fresh)
+        return MutationReceipt(sequence: model.commit(), changed: UInt64(fresh.count), isRepeat: false)
+    }
+}
+
+/// The whole set of a collaboration, page by page.
+struct WalkRoots: ModelOperation {
+    static let name = "walkRoots"
+
+    let collaboration: CollaborationIdentifier
+    let limit: Int
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> [Digest] {
+        var roots: [Digest] = []
+        while true {
+            let page = try await client.roots(of: collaboration, after: roots.last, limit: limit)
+            if page.hasMore, page.items.isEmpty || page.items.last == roots.last { throw standstill }
+            roots += page.items
+            if !page.hasMore { return roots }
+        }
+    }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> [Digest] {
+        try model.shared(collaboration).roots.sorted()
+    }
+}
+
+/// The collaborations that the gate knows.
+struct WalkCollaborations: ModelOperation {
+    static let name = "walkCollaborations"
+
+    func send(
+        _ client: RootgateClient, _ identifier: MutationIdentifier
+    ) async throws(ServiceError) -> Set<CollaborationState> {
+        var all: Set<CollaborationState> = []
+        var last: CollaborationIdentifier?
+        while true {
+            let page = try await client.collaborations(after: last, limit: 5)
+            all.formUnion(page.items)
+            if !page.hasMore { return all }
+            guard let next = page.items.last?.identifier, next != last else { throw standstill }
+            last = next
+        }
+    }
+
+    func expected(
+        _ model: inout CollaborationModel, _ answer: Answer?
+    ) throws(ServiceError) -> Set<CollaborationState> {
+        Set(
+            model.collaborations.values.map {
+                CollaborationState(identifier: $0.identifier, policy: .challenge, rootCount: UInt64($0.roots.count))
+            })
+    }
+}
