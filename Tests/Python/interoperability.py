@@ -3,8 +3,9 @@
 
     python3 interoperability.py HOST PORT [--proofs FILE]
 
-The service may have any state and other clients. The script makes two collaborations with random names, and drops them
-at its end; when a check fails it stops and leaves them. It needs the package `cryptography`.
+The service may have any state and other clients, and needs a link base. The script makes two collaborations with
+random names and several of the collaboration layer, and drops them at its end; when a check fails it stops and leaves
+them. What was shared with its accounts, which have random names, stays. It needs the package `cryptography`.
 
 FILE has JSON Lines, each a signed identity proof that something else made: `publicKey`, `inclusionHashes`, `signature`
 and `data` in base64, `publicKeyIndex`, `signatureFormat` ("der" or "raw") and the expected `rootHash` in hexadecimal.
@@ -20,6 +21,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable, NamedTuple, NoReturn
@@ -28,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from rootgate_client import (
     DIGEST_SIZE,
+    GRANT_SIZE,
     HEADER,
     MAXIMUM_BODY,
     Change,
@@ -35,26 +38,36 @@ from rootgate_client import (
     CollaborationState,
     Device,
     ErrorCode,
+    GrantCheck,
+    GrantStatus,
     KeyEncoding,
     Kind,
     Name,
+    Opening,
     Operation,
     Pending,
+    Permission,
     Person,
     Policy,
     Proof,
     ProtocolError,
     Reader,
     Receipt,
+    Role,
     RootgateError,
     SignatureFormat,
     Verdict,
     Verification,
+    decode_edit,
     decode_error,
+    decode_json,
     der_to_raw,
+    device_key,
     encode_frame,
+    encode_grant_checks,
     encode_verification,
     error_name,
+    grant_status_name,
     root_hash,
     verdict_name,
     verify_proof,
@@ -116,14 +129,24 @@ class Checks:
         self.passed += 1
         self.last = name
 
-    def error(self, name: str, pending: Pending[Any], code: ErrorCode, detail: int = 0) -> None:
-        """Checks that a request is answered by an error."""
+    def error(
+        self, name: str, pending: Pending[Any], code: ErrorCode, detail: int | None = 0, names: Sequence[str] = ()
+    ) -> None:
+        """Checks that a request is answered by an error with a detail, or any, whose text names something."""
         came: object
         try:
             came = pending.result()
         except RootgateError as error:
-            came = (error_name(error.code), error.detail)
+            came = (error_name(error.code), error.detail if detail is not None else None)
+            missing = [part for part in names if part not in error.text]
+            self.equal(f"{name}: not named in “{error.text}”", missing, [])
         self.equal(name, came, (error_name(code), detail))
+
+    def run(self, sections: Iterable[Callable[[], object]]) -> None:
+        """Runs methods whose names begin with check_ and continue with what they check."""
+        for section in sections:
+            self.section = section.__name__[len("check_") :].replace("_", " ")
+            section()
 
     def fail(self, name: str, came: object, expected: object) -> NoReturn:
         """Stops."""
@@ -187,7 +210,7 @@ class Interoperability:
         """Runs the checks, in an order in which each finds what it needs."""
         self.checks.section = "statistics"
         before = self.client.statistics().result()
-        sections: list[Callable[[], None]] = [
+        sections: list[Callable[[], object]] = [
             self.check_hello_and_ping,
             self.check_collaborations_and_people,
             self.check_granted,
@@ -203,9 +226,7 @@ class Interoperability:
             self.check_removals,
             self.check_changes,
         ]
-        for section in sections:
-            self.checks.section = section.__name__[len("check_") :].replace("_", " ")
-            section()
+        self.checks.run(sections)
         self.checks.section = "statistics"
         self.check_statistics(before)
         self.client.close()
@@ -289,7 +310,7 @@ class Interoperability:
     def check_hello_and_ping(self) -> None:
         hello = self.client.hello().result()
         self.checks.equal("hello: version", hello.version, 1)
-        self.checks.equal("hello: features", hello.features & 0xF, 0xF)
+        self.checks.equal("hello: features", hello.features & 0x1F, 0x1F)
         known = {number: value for number, value in hello.limits.items() if number in HELLO_LIMITS}
         self.checks.equal("hello: limits", known, HELLO_LIMITS)
         self.checks.true("hello: name of the software", bool(hello.software), hello.software, "a name")
@@ -650,7 +671,10 @@ class Interoperability:
         equal("list collaborations: each once", len(names), len(set(names)))
         listed_here = sorted(name for name in names if name.startswith(self.prefix))
         equal("list collaborations: all pages", listed_here, sorted([self.challenged, self.nonced]))
-        equal("list collaborations: the same order in any pages", self.collaborations(1), names)
+        singly = self.collaborations(1)
+        lasting = set(names) & set(singly)
+        orders = [[name for name in listed if name in lasting] for listed in (singly, names)]
+        equal("list collaborations: the same order in any pages", *orders)
 
     def check_bad_requests(self) -> None:
         for operation in (0, 0x7F, 0xFFFF):
@@ -812,6 +836,1261 @@ class Interoperability:
             self.checks.true(f"{name}, by this script", given >= count, given, f"{count} or more")
 
 
+# The collaboration layer.
+
+Fields = dict[str, Any]
+"""A JSON object."""
+HOUR = 3_600_000
+PATIENCE = 10_000
+"""Milliseconds that a request waits for what is about to happen."""
+WAITING_LIMIT = 1_024
+"""Requests that wait on a connection."""
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def base64url(data: bytes) -> str:
+    """Bytes as the layer's JSON has them."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def option(identifier: str, selected: bool = False, requires: Sequence[str] = (), permission: str = "") -> Fields:
+    """A share option."""
+    fields: Fields = {
+        "title": f"Title of {identifier}",
+        "subtitle": f"Subtitle of {identifier}",
+        "identifier": identifier,
+        "isSelected": selected,
+        "requiredOptionsIdentifiers": list(requires),
+    }
+    return {**fields, "permission": permission} if permission else fields
+
+
+def group(kind: str, identifier: str, *options: Fields) -> Fields:
+    """A group of share options."""
+    return {"kind": kind, "identifier": identifier, "title": "Title", "footer": "Footer", "options": list(options)}
+
+
+def event(kind: str, trigger: str = "", person: str = "") -> Fields:
+    """An event of a notice."""
+    fields = {"kind": kind, "trigger": trigger, "person": person}
+    return {name: value for name, value in fields.items() if value}
+
+
+class Member(NamedTuple):
+    """A person with a name and an account."""
+
+    person: Person
+    name: str
+    account: str
+
+    @property
+    def identity(self) -> str:
+        """The root hash in hexadecimal."""
+        return self.person.root.hex()
+
+
+class Posted(NamedTuple):
+    """What was posted, as the author's own words."""
+
+    sequence: int
+    author: Member
+    events: list[Fields]
+
+
+class CollaborationLayer:
+    """All checks of the collaboration layer of one service."""
+
+    def __init__(self, host: str, port: int, checks: Checks) -> None:
+        self.address = (host, port)
+        self.checks = checks
+        self.client = Client(host, port)
+        self.suffix = os.urandom(8).hex()
+        self.ann, self.bob, self.eve, self.leo = (self.member(name) for name in ("Ann", "Bob", "Eve", "Leo"))
+        self.stranger = Person([Device()])
+        self.collaboration = ""
+        self.other = ""
+        self.started: list[str] = []
+        self.posted: list[Posted] = []
+        self.journal: list[tuple[int, bytes]] = []
+
+    def run(self) -> None:
+        """Runs the checks, in an order in which each finds what it needs."""
+        self.checks.run(
+            [
+                self.check_start,
+                self.check_options,
+                self.check_participants,
+                self.check_repetitions,
+                self.check_opening,
+                self.check_grants,
+                self.check_revocations,
+                self.check_accounts,
+                self.check_notices,
+                self.check_feeds,
+                self.check_following,
+                self.check_shelf_order,
+                self.check_consent,
+                self.check_attribution,
+                self.check_following_a_shelf,
+                self.check_invitations,
+                self.check_refused_invitations,
+                self.check_shares,
+                self.check_details,
+                self.check_sequences,
+                self.check_bad_collaborates,
+                self.check_stop,
+                self.check_edits,
+            ]
+        )
+        self.client.close()
+
+    # Helpers.
+
+    def member(self, name: str) -> Member:
+        """Somebody with devices."""
+        return Member(Person([Device(encoding) for encoding in KeyEncoding]), name, self.account(name))
+
+    def account(self, name: str) -> str:
+        """An account's name that nobody else has."""
+        return f"{name.lower()}-{self.suffix}"
+
+    def ask(self, request: str, /, **fields: Any) -> Fields:
+        """The answer to a request."""
+        mutation = os.urandom(16)
+        answer = self.client.collaborate(request, fields, mutation).result()
+        sequence = answer.get("receipt", answer).get("sequence")
+        if request != "readNotices" and isinstance(sequence, int):
+            self.journal.append((sequence, mutation))
+        return answer
+
+    def changed(self, label: str, expected: int, request: str, /, **fields: Any) -> int:
+        """Checks a receipt, and returns its sequence, or 0 if there is none."""
+        receipt = self.ask(request, **fields)
+        receipt = receipt.get("receipt", receipt)
+        came = (receipt["changed"], "sequence" in receipt)
+        self.checks.equal(f"{label}: receipt", came, (expected, expected > 0))
+        return receipt.get("sequence", 0)
+
+    def error(
+        self,
+        label: str,
+        code: ErrorCode,
+        request: str,
+        /,
+        error_detail: int = 0,
+        names: Sequence[str] = (),
+        **fields: Any,
+    ) -> None:
+        """Checks that a request is refused."""
+        self.checks.error(label, self.client.collaborate(request, fields), code, error_detail, names)
+
+    def metadata(self, local_identifier: str, *groups: Fields, **fields: Any) -> Fields:
+        """What a collaboration is started with."""
+        metadata = {"localIdentifier": f"{local_identifier}-{self.suffix}", "title": local_identifier, **fields}
+        return {**metadata, "defaultShareOptions": {"groups": groups}} if groups else metadata
+
+    def prepare(self, local_identifier: str, *groups: Fields, **fields: Any) -> Fields:
+        """Starts a collaboration of Ann's."""
+        metadata = self.metadata(local_identifier, *groups, **fields.pop("metadata", {}))
+        answer = self.ask("prepare", owner=self.ann.account, metadata=metadata, **fields)
+        if answer["isNew"]:
+            self.started.append(answer["collaborationIdentifier"])
+        return answer
+
+    def add(self, label: str, expected: int, *participants: Fields, collaboration: str = "") -> int:
+        """Adds participants."""
+        where = collaboration or self.collaboration
+        return self.changed(label, expected, "addParticipants", collaboration=where, participants=participants)
+
+    def participants(self, collaboration: str = "", removed: bool = True) -> dict[str, Fields]:
+        """The participants by their identities, read in pages of two."""
+        walked: list[Fields] = []
+        more = True
+        while more:
+            after = {"after": walked[-1]["identity"]} if walked else {}
+            where = collaboration or self.collaboration
+            page = self.ask("listParticipants", collaboration=where, limit=2, includesRemoved=removed, **after)
+            more = page["hasMore"]
+            self.checks.true("participants: size of a page", len(page["participants"]) <= 2, page, "up to 2")
+            walked += page["participants"]
+        identities = [participant["identity"] for participant in walked]
+        self.checks.equal("participants: each once", len(identities), len(set(identities)))
+        return dict(zip(identities, walked))
+
+    def proofs(self, *signers: tuple[Person, int], collaboration: str = "") -> list[tuple[Name, Proof]]:
+        """A proof of each signer's device, half of them with raw signatures."""
+        challenges = self.client.issue_challenges(len(signers)).result().challenges
+        formats = itertools.cycle(SignatureFormat)
+        return [
+            (collaboration or self.collaboration, person.proof(index, challenge, next(formats)))
+            for (person, index), challenge in zip(signers, challenges)
+        ]
+
+    def grants(self, *members: Member, collaboration: str = "") -> list[bytes]:
+        """A grant for the first device of each."""
+        signers = [(member.person, 0) for member in members]
+        opening = self.client.open(self.proofs(*signers, collaboration=collaboration)).result()
+        verdicts = [verdict_name(verdict) for verdict in opening.verdicts]
+        self.checks.equal("grants: verdicts", verdicts, ["granted"] * len(members))
+        grants = [grant for grant in opening.grants if grant is not None]
+        self.checks.equal("grants: one for each", len(grants), len(members))
+        return grants
+
+    def check_statuses(
+        self, label: str, grants: Sequence[bytes], expected: Sequence[GrantStatus], collaboration: str = ""
+    ) -> list[GrantCheck]:
+        """Checks the statuses of grants."""
+        where = collaboration or self.collaboration
+        came = self.client.check_grants([(where, grant, None) for grant in grants]).result()
+        names = [grant_status_name(check.status) for check in came]
+        self.checks.equal(label, names, [grant_status_name(status) for status in expected])
+        refused = {check[1:] for check in came if check.status != GrantStatus.VALID}
+        self.checks.true(f"{label}: nothing of refused ones", refused <= {(0, 0, 0)}, came, "zeros")
+        return came
+
+    # Sections.
+
+    def check_start(self) -> None:
+        equal = self.checks.equal
+        groups = [
+            group(
+                "picker", "access", option("view", permission="readOnly"), option("edit", True, permission="readWrite")
+            ),
+            group("switches", "more", option("invite", requires=["edit"]), option("comment", True)),
+        ]
+        given = {
+            "ownerIdentity": self.ann.identity,
+            "ownerName": self.ann.name,
+            "selectedOptions": ["edit", "invite", "comment"],
+        }
+        answer = self.prepare("plan", *groups, metadata={"initiatorHandle": "ann@example.com"}, **given)
+        self.collaboration, url = answer["collaborationIdentifier"], answer["url"]
+        equal("prepare: new", answer["isNew"], True)
+        self.checks.true("prepare: link", url.endswith(self.collaboration), url, "the base and the identifier")
+        highlight = answer["highlight"]
+        came = [highlight[name] for name in ("collaborationIdentifier", "title", "url", "summary")]
+        equal("prepare: highlight", came, [self.collaboration, "plan", url, "Title of edit"])
+        recent = abs(highlight["creationDate"] - now()) < 24 * HOUR
+        self.checks.true("prepare: date", recent, highlight["creationDate"], "milliseconds since 1970")
+        equal("highlight by identifier", self.ask("highlight", collaboration=self.collaboration), highlight)
+        equal("highlight by link", self.ask("highlight", url=url), highlight)
+        for fields in ({"collaboration": "nothing"}, {"url": "https://example.com/"}, {}):
+            self.error(f"highlight: {fields}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", **fields)
+        state = CollaborationState(Policy.CHALLENGE, 0, 1)
+        equal("prepare: the gate's collaboration", self.client.count_roots(self.collaboration).result(), state)
+        equal("prepare: the owner's root hash", self.tests(self.ann), [True])
+
+        again = self.prepare("plan", metadata={"title": "Another title"})
+        came = [again[name] for name in ("collaborationIdentifier", "url", "highlight", "isNew")]
+        equal("prepare: again", came, [self.collaboration, url, highlight, False])
+        other = self.ask("prepare", owner=self.bob.account, metadata=self.metadata("plan"))
+        self.started.append(other["collaborationIdentifier"])
+        self.checks.true("prepare: another owner", other["isNew"], other, "another collaboration")
+        abandoned = {"owner": self.bob.account, "localIdentifier": f"plan-{self.suffix}"}
+        self.changed("abandon", 1, "abandon", **abandoned)
+        self.changed("abandon: again", 0, "abandon", **abandoned)
+        self.error("abandoned", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=other["url"])
+        self.error("abandon: not an owner's", ErrorCode.MALFORMED_REQUEST, "abandon", owner=self.bob.account)
+
+    def tests(self, *members: Member) -> list[bool]:
+        """Whether the members' root hashes are in the set."""
+        roots = [member.person.root for member in members]
+        return self.client.test_roots(self.collaboration, roots).result()
+
+    def check_options(self) -> None:
+        unknown, conflict = ErrorCode.UNKNOWN_OPTION, ErrorCode.OPTION_CONFLICT
+        required = ErrorCode.OPTION_REQUIRED
+        picker = group("picker", "p", option("a", True), option("b"))
+        refused: list[tuple[str, ErrorCode, list[str], list[Fields], list[str] | None]] = [
+            ("unknown", unknown, ["c"], [picker], ["c"]),
+            ("a picker without one", conflict, ["p"], [picker], []),
+            ("a picker with two", conflict, ["a", "b"], [picker], ["a", "b"]),
+            ("a picker with two from the start", conflict, ["a", "b"], [self.both_selected(picker)], None),
+            ("one identifier twice", conflict, ["a"], [picker, group("switches", "s", option("a"))], None),
+            (
+                "a requirement that is not selected",
+                required,
+                ["d", "b"],
+                [picker, group("switches", "s", option("d", requires=["b"]))],
+                ["a", "d"],
+            ),
+            (
+                "a requirement that there is not",
+                unknown,
+                ["nothing"],
+                [group("switches", "s", option("d", True, requires=["nothing"]))],
+                None,
+            ),
+        ]
+        for number, (label, code, names, groups, selected) in enumerate(refused):
+            fields: Fields = {"owner": self.ann.account, "metadata": self.metadata(f"refused-{number}", *groups)}
+            if selected is not None:
+                fields["selectedOptions"] = selected
+            self.error(f"prepare: {label}", code, "prepare", names=[f"“{name}”" for name in names], **fields)
+        update = {"collaboration": self.collaboration}
+        for label, code, selected in (
+            ("unknown", unknown, ["nothing"]),
+            ("none of a picker", conflict, ["comment"]),
+            ("two of a picker", conflict, ["view", "edit"]),
+            ("required", required, ["view", "invite"]),
+        ):
+            self.error(f"update: {label}", code, "updateShareOptions", selectedOptions=selected, **update)
+        options = self.ask("readDetails", **update)["shareOptions"]["groups"]
+        came = [item["identifier"] for part in options for item in part["options"] if item["isSelected"]]
+        self.checks.equal("refused changes change nothing", came, ["edit", "invite", "comment"])
+        same = {"selectedOptions": ["comment", "invite", "edit"], **update}
+        self.changed("update: the same", 0, "updateShareOptions", **same)
+
+        summaries: list[tuple[str, Fields, list[Fields]]] = [
+            ("given summary", {"givenSummary": "Given"}, [picker]),
+            ("Title of a, Title of c", {}, [picker, group("picker", "q", option("c", True))]),
+            ("Title of b", {"selectedOptions": ["b"]}, [picker]),
+        ]
+        for number, (label, fields, groups) in enumerate(summaries):
+            summary = fields.pop("givenSummary", None)
+            metadata = self.metadata(f"summary-{number}", *groups)
+            if summary:
+                metadata["defaultShareOptions"]["givenSummary"] = summary
+            answer = self.ask("prepare", owner=self.ann.account, metadata=metadata, **fields)
+            self.started.append(answer["collaborationIdentifier"])
+            self.checks.equal(f"summary: {label}", answer["highlight"]["summary"], summary or label)
+        chosen = group("picker", "p", option("a"), option("b", True))
+        answer = self.prepare("chosen", picker, metadata={"userSelectedShareOptions": {"groups": [chosen]}})
+        self.checks.equal("options that the user selected", answer["highlight"]["summary"], "Title of b")
+
+    @staticmethod
+    def both_selected(picker: Fields) -> Fields:
+        """The group with all options selected."""
+        return {**picker, "options": [{**item, "isSelected": True} for item in picker["options"]]}
+
+    def check_participants(self) -> None:
+        equal = self.checks.equal
+        where = {"collaboration": self.collaboration}
+        bob = {"identity": self.bob.identity, "displayName": self.bob.name}
+        eve = {"identity": self.eve.identity, "displayName": self.eve.name, "permission": "readOnly"}
+        leo = {"identity": self.leo.identity, "role": "administrator"}
+        self.add("add", 3, bob, eve, leo)
+        self.add("add: nobody new", 0, bob, leo)
+        listed = self.participants()
+        fields = ("state", "role", "permission")
+        came = {identity: tuple(item[field] for field in fields) for identity, item in listed.items()}
+        expected = {
+            self.ann.identity: ("invited", "owner", "readWrite"),
+            self.bob.identity: ("invited", "member", "readWrite"),
+            self.eve.identity: ("invited", "member", "readOnly"),
+            self.leo.identity: ("invited", "administrator", "readWrite"),
+        }
+        equal("list: participants", came, expected)
+        names = {identity: item.get("displayName") for identity, item in listed.items()}
+        members = (self.ann, self.bob, self.eve)
+        expected_names = {self.leo.identity: None, **{member.identity: member.name for member in members}}
+        equal("list: names", names, expected_names)
+        equal("add: root hashes", self.tests(self.ann, self.bob, self.eve, self.leo), [True] * 4)
+
+        nobody = {"identity": self.stranger.root.hex()}
+        self.error(
+            "add: a second owner, among others",
+            ErrorCode.NOT_PERMITTED,
+            "addParticipants",
+            participants=[nobody, {"identity": os.urandom(32).hex(), "role": "owner"}],
+            **where,
+        )
+        bad = {"participants": [{"identity": "0"}], **where}
+        self.error("add: no identity", ErrorCode.MALFORMED_REQUEST, "addParticipants", **bad)
+        too_many = [{"identity": os.urandom(32).hex()} for _ in range(449)]
+        identities = [participant["identity"] for participant in too_many]
+        for request, people in (("addParticipants", too_many), ("removeParticipants", identities)):
+            limit = ErrorCode.LIMIT_EXCEEDED
+            self.error(f"{request}: 449", limit, request, error_detail=448, participants=people, **where)
+        equal("a refused batch adds nobody", self.participants(), listed)
+        self.add("add: 448", 448, *too_many[1:])
+        equal("list: 448 more", len(self.participants()), len(listed) + 448)
+        self.changed("remove: 448", 448, "removeParticipants", participants=identities[1:], **where)
+        equal("list: without removed ones", self.participants(removed=False), listed)
+        states = Counter(item["state"] for item in self.participants().values())
+        equal("list: states", states, {"invited": 4, "removed": 448})
+        owner = {"participants": [self.leo.identity, self.ann.identity], **where}
+        self.error("remove: the owner, among others", ErrorCode.NOT_PERMITTED, "removeParticipants", **owner)
+        equal("a refused batch removes nobody", self.participants(removed=False), listed)
+        gone = {"participants": [self.stranger.root.hex(), identities[1]], **where}
+        self.changed("remove: nobody who is there", 0, "removeParticipants", **gone)
+        unknown = {"participant": {**nobody, "role": "member"}, **where}
+        self.error("update: a stranger", ErrorCode.UNKNOWN_PARTICIPANT, "updateParticipant", **unknown)
+        elsewhere = {"collaboration": "nothing", "participants": []}
+        self.error("add: nowhere", ErrorCode.UNKNOWN_COLLABORATION, "addParticipants", **elsewhere)
+        for limit, code, detail in ((257, ErrorCode.LIMIT_EXCEEDED, 256), (0, ErrorCode.MALFORMED_REQUEST, 0)):
+            page = {"limit": limit, "includesRemoved": False, **where}
+            self.error(f"list: a page of {limit}", code, "listParticipants", error_detail=detail, **page)
+
+    def check_repetitions(self) -> None:
+        identity = os.urandom(32).hex()
+        fields = {"collaboration": self.collaboration, "participants": [{"identity": identity}]}
+        mutation = os.urandom(16)
+        first = self.client.collaborate("addParticipants", fields, mutation).result()
+        self.journal.append((first["sequence"], mutation))
+        self.checks.equal("add: receipt", first["changed"], 1)
+        self.client.collaborate("addParticipants", fields, mutation).result()
+        self.checks.true("repeated: once", identity in self.participants(), identity, "a participant")
+        gone = {"collaboration": self.collaboration, "participants": [identity]}
+        self.changed("remove", 1, "removeParticipants", **gone)
+        late = self.client.collaborate("addParticipants", fields, mutation).result()
+        self.checks.equal("repeated late: receipt", late, {"sequence": first["sequence"], "changed": 0})
+        state = self.participants()[identity]["state"]
+        self.checks.equal("repeated late: nothing comes back", state, "removed")
+        reused = self.client.add_roots(self.collaboration, [bytes.fromhex(identity)], mutation)
+        self.checks.error("the identifier of a change of the layer", reused, ErrorCode.MUTATION_CONFLICT)
+
+    def check_opening(self) -> None:
+        equal = self.checks.equal
+        signers = [
+            (member.person, index) for member in (self.ann, self.bob, self.eve) for index in range(len(KeyEncoding))
+        ]
+        proofs = self.proofs(*signers, (self.stranger, 0))
+        unknown = ("nothing", self.proofs((self.bob.person, 0))[0][1])
+        opening = self.client.open([*proofs, unknown], want_roots=True).result()
+        granted = [Verdict.GRANTED] * len(signers)
+        expected = [*granted, Verdict.NOT_PARTICIPANT, Verdict.UNKNOWN_COLLABORATION]
+        equal("verdicts", [verdict_name(v) for v in opening.verdicts], [verdict_name(v) for v in expected])
+        equal("root hashes", opening.roots, [*(root_hash(*proof[:3]) for _, proof in proofs), NO_ROOT])
+        equal("a grant for each", [grant is not None for grant in opening.grants], [True] * len(signers) + [False] * 2)
+        equal("all different", len(set(opening.grants)), len(signers) + 1)
+        again = self.client.open(proofs[:1]).result()
+        expected_again = Opening([Verdict.CHALLENGE_REPLAYED], [], [None])
+        equal("a proof is granted once", again, expected_again)
+
+        states = {identity: item["state"] for identity, item in self.participants(removed=False).items()}
+        joined = dict.fromkeys((self.ann.identity, self.bob.identity, self.eve.identity), "joined")
+        equal("states", states, {**joined, self.leo.identity: "invited"})
+
+        checks = [
+            (self.collaboration, grant, key)
+            for (_, proof), grant in zip(proofs, opening.grants)
+            if grant is not None
+            for key in (device_key(proof.public_key), None)
+        ]
+        came = self.client.check_grants(checks).result()
+        levels = ((Permission.READ_WRITE, Role.OWNER), (Permission.READ_WRITE, Role.MEMBER), (Permission.READ_ONLY, 3))
+        equal("check: valid", [c[:3] for c in came], [(1, *level) for level in levels for _ in range(8)])
+        left = [check.milliseconds_left for check in came]
+        self.checks.true("check: time left", all(0 < time_left for time_left in left), left, "some time")
+
+        self.client.add_roots(self.collaboration, [self.stranger.root]).result()
+        past = self.client.open(self.proofs((self.stranger, 0))).result()
+        equal("past the layer", past, Opening([Verdict.GRANTED], [], [None]))
+        equal("past the layer: no participant", self.stranger.root.hex() in self.participants(), False)
+        self.client.remove_roots(self.collaboration, [self.stranger.root]).result()
+        equal("open: nothing", self.client.open([]).result(), Opening([], [], []))
+
+    def check_grants(self) -> None:
+        valid, forged = GrantStatus.VALID, GrantStatus.FORGED
+        grant, *others = self.grants(self.bob, self.ann)
+        bits = [flipped(grant, bit) for bit in range(GRANT_SIZE * 8)]
+        self.check_statuses("forged: one bit", [*bits, grant], [forged] * len(bits) + [valid])
+        made_up = [bytes(GRANT_SIZE), os.urandom(GRANT_SIZE), grant[:56] + others[0][56:]]
+        self.check_statuses("forged: made up", made_up, [forged] * 3)
+        self.other = self.prepare("other", ownerIdentity=self.ann.identity)["collaborationIdentifier"]
+        self.add("other: add", 1, {"identity": self.bob.identity, "displayName": "Robert"}, collaboration=self.other)
+        elsewhere = GrantStatus.OTHER_COLLABORATION
+        self.check_statuses("other collaboration", [grant], [elsewhere], collaboration=self.other)
+        self.check_statuses("a collaboration that there is not", [grant], [elsewhere], collaboration="nothing")
+        keys = [device_key(device.public_key) for device in self.bob.person.devices]
+        came = self.client.check_grants([(self.collaboration, grant, key) for key in keys]).result()
+        statuses = [grant_status_name(check.status) for check in came]
+        self.checks.equal("other device", statuses, ["valid"] + ["other-device"] * 3)
+        [other] = self.grants(self.bob, collaboration=self.other)
+        mixed = self.client.check_grants(
+            [(self.other, other, None), (self.collaboration, grant, keys[0]), (self.other, grant, None)]
+        ).result()
+        self.checks.equal("mixed collaborations", [check.status for check in mixed], [valid, valid, elsewhere])
+        self.checks.equal("nothing to check", self.client.check_grants([]).result(), [])
+        too_many = self.client.check_grants([(self.collaboration, grant, None)] * 4_097)
+        self.checks.error("4,097 grants", too_many, ErrorCode.LIMIT_EXCEEDED, 4_096)
+        body = encode_grant_checks([(self.collaboration, grant, None)], 0)
+        start = len(body) - GRANT_SIZE - 20
+        malformed = {
+            "empty": b"",
+            "short": body[:-1],
+            "trailing byte": body + b"\0",
+            "not zero": body[:10] + b"\1" + body[11:],
+            "unknown flag": body[: start + 2] + b"\2" + body[start + 3 :],
+            "no such position": body[:start] + b"\1" + body[start + 1 :],
+        }
+        for label, data in malformed.items():
+            pending = self.client.request(Operation.CHECK_GRANTS, data, Reader.rest)
+            self.checks.error(f"check grants: {label}", pending, ErrorCode.MALFORMED_REQUEST)
+        proofs = encode_verification(self.proofs((self.bob.person, 0)), want_roots=False, inclusion_only=False)
+        for label, data in (("empty", b""), ("without a sequence", proofs), ("short", bytes(8) + proofs[:-1])):
+            pending = self.client.request(Operation.OPEN, data, Reader.rest)
+            self.checks.error(f"open: {label}", pending, ErrorCode.MALFORMED_REQUEST)
+
+    def check_revocations(self) -> None:
+        valid, revoked = GrantStatus.VALID, GrantStatus.REVOKED
+        where = {"collaboration": self.collaboration}
+        members = (self.ann, self.bob, self.eve, self.leo)
+        grants = self.grants(*members)
+        came = self.check_statuses("before", grants, [valid] * 4)
+        both, only = Permission.READ_WRITE, Permission.READ_ONLY
+        self.checks.equal("before: permissions", [c.permission for c in came], [both, both, only, both])
+        # Bob and Leo may do what the options say, the owner and Eve what was said of them.
+        self.changed("options", 1, "updateShareOptions", selectedOptions=["view"], **where)
+        statuses = [valid, revoked, valid, revoked]
+        self.check_statuses("revoked by options", grants, statuses)
+        grants = self.grants(*members)
+        came = self.check_statuses("after new options", grants, [valid] * 4)
+        self.checks.equal("after new options: permissions", [c.permission for c in came], [both, only, only, only])
+        self.changed("options", 1, "updateShareOptions", selectedOptions=["edit", "invite", "comment"], **where)
+        self.check_statuses("revoked by options again", grants, statuses)
+
+        grants = self.grants(*members)
+        eve = {"identity": self.eve.identity, "displayName": self.eve.name, "permission": "readWrite"}
+        self.changed("update", 1, "updateParticipant", participant=eve, **where)
+        self.check_statuses("revoked by an update", grants, [valid, valid, revoked, valid])
+        self.changed("update", 1, "updateParticipant", participant={**eve, "permission": "readOnly"}, **where)
+        grants = self.grants(*members)
+
+        [proof] = self.proofs((self.leo.person, 1))
+        self.changed("remove", 1, "removeParticipants", participants=[self.leo.identity], **where)
+        self.check_statuses("revoked by removal", grants, [valid] * 3 + [revoked])
+        verdicts = [self.client.verify([proof]).result().verdicts, self.client.open([proof]).result().verdicts]
+        self.checks.equal("removed: verdicts", verdicts, [[Verdict.NOT_PARTICIPANT]] * 2)
+        self.checks.equal("removed: root hash", self.tests(self.leo, self.bob), [False, True])
+        self.add("add again", 1, {"identity": self.leo.identity, "displayName": self.leo.name})
+        self.check_statuses("added again: grants stay revoked", grants, [valid] * 3 + [revoked])
+        self.checks.equal("added again: state", self.participants()[self.leo.identity]["state"], "invited")
+        opening = self.client.open([proof]).result()
+        self.checks.equal("added again: verdict", opening.verdicts, [Verdict.GRANTED])
+
+    def check_accounts(self) -> None:
+        where = {"collaboration": self.collaboration}
+        newcomer = self.member("Newcomer")
+        self.add("add", 1, {"identity": newcomer.identity})
+        link = {"identity": newcomer.identity, "account": newcomer.account, **where}
+        self.error("link: not joined", ErrorCode.NOT_PERMITTED, "linkAccount", **link)
+        self.grants(newcomer)
+        self.changed("link", 1, "linkAccount", **link)
+        self.changed("link: again", 0, "linkAccount", **link)
+        self.checks.equal("link: listed", self.participants()[newcomer.identity].get("account"), newcomer.account)
+        self.changed("unlink", 1, "linkAccount", identity=newcomer.identity, **where)
+        self.checks.equal("unlink: listed", self.participants()[newcomer.identity].get("account"), None)
+        self.changed("link", 1, "linkAccount", **link)
+        self.changed("remove", 1, "removeParticipants", participants=[newcomer.identity], **where)
+        self.checks.equal("removed: listed", self.participants()[newcomer.identity].get("account"), None)
+        unknown = ErrorCode.UNKNOWN_PARTICIPANT
+        self.error("link: removed", unknown, "linkAccount", **link)
+        stranger = {**link, "identity": self.stranger.root.hex()}
+        self.error("link: stranger", unknown, "linkAccount", **stranger)
+        for account in ("", "x" * 129, "a\n"):
+            bad = {**link, "account": account}
+            self.error(f"link: account {account[:3]!r}", ErrorCode.MALFORMED_REQUEST, "linkAccount", **bad)
+        for member in (self.bob, self.eve):
+            linked = {"identity": member.identity, "account": member.account, **where}
+            self.changed("link", 1, "linkAccount", **linked)
+        link = {"identity": self.bob.identity, "account": self.bob.account, "collaboration": self.other}
+        self.changed("link elsewhere", 1, "linkAccount", **link)
+
+    def post(self, author: Member, grant: bytes, *events: Fields, collaboration: str = "") -> int:
+        """Posts notices and returns their sequence."""
+        where = collaboration or self.collaboration
+        fields = {"collaboration": where, "grant": base64url(grant), "events": events}
+        sequence = self.changed("post", len(events), "postNotices", **fields)
+        if where == self.collaboration:
+            self.posted.append(Posted(sequence, author, list(events)))
+        return sequence
+
+    def check_notices(self) -> None:
+        ann, bob, eve = self.grants(self.ann, self.bob, self.eve)
+        edit, comment = event("change", "edit"), event("change", "comment")
+        mention = {member.name: event("mention", person=member.identity) for member in (self.ann, self.bob, self.eve)}
+        self.post(self.ann, ann, edit)
+        self.post(self.bob, bob, comment, mention["Eve"], edit, mention["Ann"])
+        for trigger in ("created", "deleted", "renamed", "moved"):
+            self.post(self.ann, ann, event("persistence", trigger))
+        for trigger in ("addedCollaborator", "removedCollaborator"):
+            self.post(self.ann, ann, event("membership", trigger), event("membership", trigger, self.bob.identity))
+        self.post(self.eve, eve, mention["Bob"])
+        self.post(self.eve, eve, mention["Bob"], mention["Bob"])
+        self.post(self.eve, eve, comment, mention["Bob"], event("membership", "addedCollaborator", self.leo.identity))
+        self.post(self.ann, ann, *[edit] * 64)
+        renamed = {"identity": self.bob.identity, "displayName": "Bobby"}
+        self.changed("rename", 1, "updateParticipant", participant=renamed, collaboration=self.collaboration)
+        self.post(self.bob, bob, comment)
+
+        def refused(label: str, code: ErrorCode, grant: bytes | str, *events: Fields, detail: int = 0) -> None:
+            shown = grant if isinstance(grant, str) else base64url(grant)
+            fields = {"collaboration": self.collaboration, "grant": shown, "events": events}
+            self.error(label, code, "postNotices", error_detail=detail, **fields)
+
+        for kind, trigger in (("change", "edit"), ("persistence", "created"), ("persistence", "moved")):
+            refused("may only read", ErrorCode.NOT_PERMITTED, eve, comment, event(kind, trigger))
+        unknown = event("mention", person=self.stranger.root.hex())
+        refused("mention of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, unknown)
+        refused("65 events", ErrorCode.LIMIT_EXCEEDED, ann, *[edit] * 65, detail=64)
+        malformed = ErrorCode.MALFORMED_REQUEST
+        for bad in (event("mention"), event("change", "moved"), event("nothing", "edit"), event("change"), {}):
+            refused(f"event {bad}", malformed, ann, edit, bad)
+        for shown in ("", "AAAA", base64url(ann) + "A", "*" * 150):
+            refused("no grant", malformed, shown, edit)
+        grant_refused = ErrorCode.GRANT_REFUSED
+        refused("forged grant", grant_refused, flipped(ann), edit, detail=GrantStatus.FORGED)
+        [elsewhere] = self.grants(self.bob, collaboration=self.other)
+        refused("other collaboration", grant_refused, elsewhere, edit, detail=GrantStatus.OTHER_COLLABORATION)
+        [leo] = self.grants(self.leo)
+        leaving = {"collaboration": self.collaboration, "participants": [self.leo.identity]}
+        self.changed("remove", 1, "removeParticipants", **leaving)
+        refused("revoked grant", grant_refused, leo, edit, detail=GrantStatus.REVOKED)
+        self.post(self.bob, elsewhere, edit, collaboration=self.other)
+
+    def expected_posts(self, reader: Member | None = None) -> list[tuple[int, str, list[tuple[int, Fields]]]]:
+        """The posts that a feed of the collaboration has."""
+        expected = []
+        for posted in self.posted:
+            notices = [
+                (place, notice)
+                for place, notice in enumerate(posted.events)
+                if notice["kind"] != "mention" or (reader is not None and notice["person"] == reader.identity)
+            ]
+            if notices:
+                expected.append((posted.sequence, posted.author.identity, notices))
+        return expected
+
+    def walk(self, feed: Fields, limit: int, after: int = 0) -> list[Fields]:
+        """All posts of a feed, read in pages."""
+        posts: list[Fields] = []
+        more = True
+        while more:
+            page = self.ask("readNotices", feed=feed, after=after, limit=limit)
+            more = page["hasMore"]
+            sequences = [post["sequence"] for post in page["posts"]]
+            self.checks.equal("pages: ascending", sequences, sorted(set(sequences)))
+            inside = all(after < sequence <= page["next"] for sequence in sequences)
+            self.checks.true("pages: behind the cursor", inside, (after, page), "posts behind it")
+            self.checks.true("pages: the cursor moves", page["next"] > after or not more, page["next"], f"over {after}")
+            after = page["next"]
+            posts += page["posts"]
+        return posts
+
+    @staticmethod
+    def comparable(posts: Iterable[Fields]) -> list[tuple[int, str, list[tuple[int, Fields]]]]:
+        """Posts as `expected_posts` has them."""
+        return [
+            (post["sequence"], post["author"], [(notice["place"], notice["event"]) for notice in post["notices"]])
+            for post in posts
+        ]
+
+    def check_feeds(self) -> None:
+        equal = self.checks.equal
+        where = {"collaboration": self.collaboration}
+        feeds: list[tuple[str, Fields, Member | None]] = [
+            ("collaboration", where, None),
+            ("author of mentions", {**where, "participant": self.bob.identity}, self.bob),
+            ("who may read", {**where, "participant": self.eve.identity}, self.eve),
+            ("owner", {**where, "participant": self.ann.identity}, self.ann),
+        ]
+        for label, feed, reader in feeds:
+            for limit in (256, 5, 2, 1):
+                posts = self.walk(feed, limit)
+                came = self.comparable(posts)
+                equal(f"{label}: pages of {limit}", came, self.expected_posts(reader))
+                collaborations = {post["collaboration"] for post in posts}
+                equal(f"{label}: collaboration", collaborations, {self.collaboration})
+        posts = self.walk(where, 256)
+        names = ["Bob" in posts[1]["notices"][0]["sentence"], "Bobby" in posts[1]["notices"][0]["sentence"]]
+        equal("sentences bear the names of then", names, [True, False])
+        last = posts[-1]["notices"][0]["sentence"]
+        self.checks.true("sentences bear the names of now", "Bobby" in last, last, "Bobby")
+        middle = posts[3]["sequence"]
+        expected = [post for post in self.expected_posts() if post[0] > middle]
+        equal("behind a post", self.comparable(self.walk(where, 3, middle)), expected)
+
+        account = self.walk({"account": self.bob.account}, 3)
+        here = [post for post in account if post["collaboration"] == self.collaboration]
+        equal("account: here", self.comparable(here), self.expected_posts(self.bob))
+        elsewhere = [post["collaboration"] for post in account if post not in here]
+        equal("account: elsewhere", elsewhere, [self.other])
+        equal("account: nobody's", self.walk({"account": self.account("nobody")}, 3), [])
+        unlinked = {"identity": self.bob.identity, "collaboration": self.other}
+        self.changed("unlink", 1, "linkAccount", **unlinked)
+        equal("account: unlinked", self.walk({"account": self.bob.account}, 3), here)
+
+        page = {"after": 0, "limit": 1}
+        bad: list[tuple[ErrorCode, Fields, Fields, int]] = [
+            (ErrorCode.UNKNOWN_COLLABORATION, {"collaboration": "nothing"}, page, 0),
+            (ErrorCode.UNKNOWN_PARTICIPANT, {**where, "participant": self.stranger.root.hex()}, page, 0),
+            (ErrorCode.UNKNOWN_PARTICIPANT, {**where, "participant": self.leo.identity}, page, 0),
+            (ErrorCode.MALFORMED_REQUEST, {}, page, 0),
+            (ErrorCode.MALFORMED_REQUEST, where, {**page, "limit": 0}, 0),
+            (ErrorCode.LIMIT_EXCEEDED, where, {**page, "limit": 257}, 256),
+        ]
+        for code, feed, fields, detail in bad:
+            self.error(f"feed {feed}", code, "readNotices", error_detail=detail, feed=feed, **fields)
+
+        [bob] = self.grants(self.bob)
+        clear = {"grant": base64url(bob), **where}
+        self.ask("clearNotices", **clear)
+        own = {**where, "participant": self.bob.identity}
+        equal("cleared", self.walk(own, 5), [])
+        equal("cleared: for nobody else", self.comparable(self.walk(where, 5)), self.expected_posts())
+        sequence = self.post(self.bob, bob, event("change", "edit"))
+        equal("cleared: goes on", [post["sequence"] for post in self.walk(own, 5)], [sequence])
+        forged = {"grant": base64url(flipped(bob)), **where}
+        detail = GrantStatus.FORGED
+        self.error("clear: forged", ErrorCode.GRANT_REFUSED, "clearNotices", error_detail=detail, **forged)
+
+    def check_following(self) -> None:
+        equal = self.checks.equal
+        where = {"collaboration": self.collaboration}
+        [ann] = self.grants(self.ann)
+        last = self.ask("readNotices", feed=where, after=0, limit=256)["next"]
+        begun = time.monotonic()
+        page = self.ask("readNotices", feed=where, after=last, limit=5, waitMilliseconds=100)
+        waited = time.monotonic() - begun
+        equal("nothing comes", (page["posts"], page["hasMore"]), ([], False))
+        self.checks.true("nothing comes: waited", 0.09 < waited < PATIENCE / 1_000, waited, "0.1 seconds")
+        begun = time.monotonic()
+        page = self.ask("readNotices", feed=where, after=0, limit=1, waitMilliseconds=PATIENCE)
+        waited = time.monotonic() - begun
+        self.checks.true("what is there comes at once", bool(page["posts"]) and waited < 5, waited, "a post at once")
+
+        feeds = [
+            where,
+            {**where, "participant": self.bob.identity},
+            {**where, "participant": self.eve.identity},
+            {"account": self.bob.account},
+        ]
+        with Client(*self.address) as follower:
+
+            def follow(feed: Fields, after: int) -> Pending[Fields]:
+                fields = {"feed": feed, "after": after, "limit": 5, "waitMilliseconds": PATIENCE}
+                return follower.collaborate("readNotices", fields)
+
+            pending = [follow(feed, last) for feed in feeds]
+            equal("who follows still gets answers", follower.ping(b"still here").result(), b"still here")
+            sequence = self.post(self.ann, ann, event("change", "edit"))
+            for asked in pending:
+                came = asked.result()
+                equal("followers get the post", [post["sequence"] for post in came["posts"]], [sequence])
+            after = came["next"]
+            pending = [follow(feed, after) for feed in feeds]
+            mention = self.post(self.ann, ann, event("mention", person=self.bob.identity))
+            for asked in (pending[1], pending[3]):
+                equal("the one who is mentioned", [post["sequence"] for post in asked.result()["posts"]], [mention])
+            edit = self.post(self.ann, ann, event("change", "edit"))
+            for asked in (pending[0], pending[2]):
+                equal("the others", [post["sequence"] for post in asked.result()["posts"]], [edit])
+
+            begun = time.monotonic()
+            pending = [follow(where, edit) for _ in range(WAITING_LIMIT + 1)]
+            while not any(asked.has_answer() for asked in pending):
+                follower.ping().result()
+            refused = [asked for asked in pending if asked.has_answer()]
+            self.checks.error("one follower too many", refused[0], ErrorCode.LIMIT_EXCEEDED, WAITING_LIMIT)
+            comment = self.post(self.ann, ann, event("change", "comment"))
+            came_last = [asked.result()["posts"][-1]["sequence"] for asked in pending if asked not in refused]
+            equal("as many as a connection may have", came_last, [comment] * WAITING_LIMIT)
+            waited = time.monotonic() - begun
+            self.checks.true("all at once", waited < PATIENCE / 1_000, waited, "no waiting for the end")
+
+    # The shelf.
+
+    def share(self, label: str, url: str, conversation: str, **fields: Any) -> int:
+        """Shares a link with Eve's account."""
+        recipients = fields.pop("recipients", [{"account": self.eve.account, "knowsSomebody": True}])
+        sharer = fields.pop("sharer", {"name": "Ann", "account": self.ann.account})
+        group_conversation = fields.pop("isGroup", True)
+        return self.changed(
+            label,
+            1,
+            "recordShare",
+            url=url,
+            app=fields.pop("app", "notes"),
+            sharer=sharer,
+            conversation={"identifier": f"{conversation}-{self.suffix}", "isGroup": group_conversation},
+            recipients=recipients,
+            **fields,
+        )
+
+    def link(self, name: str) -> str:
+        """A link that nobody else shares."""
+        return f"https://example.com/{self.suffix}/{name}"
+
+    def shelf(self, **fields: Any) -> list[str]:
+        """The names of the links on Eve's shelf, read in pages of two."""
+        walked: list[Fields] = []
+        page = self.ask("readShelf", account=self.eve.account, limit=2, **fields)
+        while page["highlights"]:
+            walked += page["highlights"]
+            page = self.ask("readShelf", account=self.eve.account, limit=2, offset=len(walked), **fields)
+        self.checks.equal("shelf: count", page["count"], len(walked))
+        return [item["url"].rsplit("/", 1)[1] for item in walked]
+
+    def shelf_item(self, name: str) -> Fields:
+        """An item on Eve's shelf."""
+        items = self.ask("readShelf", account=self.eve.account, limit=64)["highlights"]
+        return next(item for item in items if item["url"] == self.link(name))
+
+    def pin(self, name: str, pinned: bool = True, changed: bool = True, **fields: Any) -> bool:
+        """Pins or unpins a link, wherever it was shared; returns whether automatic sharing is offered."""
+        where = {"account": self.eve.account, "url": self.link(name), "isPinned": pinned, **fields}
+        answer = self.ask("pinHighlight", **where)
+        self.checks.equal(f"pin {name}: receipt", answer["receipt"]["changed"] > 0, changed)
+        return answer["offersAutomaticSharing"]
+
+    def signal(self, name: str, signal: str, **fields: Any) -> None:
+        """Signals what happened to an item."""
+        where = {"account": self.eve.account, "url": self.link(name), "signal": signal, **fields}
+        self.changed("signal", 1, "signalHighlight", **where)
+
+    def check_shelf_order(self) -> None:
+        equal = self.checks.equal
+        empty = self.ask("readShelf", account=self.eve.account, limit=64)
+        equal("an empty shelf", (empty["highlights"], empty["count"]), ([], 0))
+        begun = now() - HOUR
+        for number, name in enumerate(("one", "two", "three", "four")):
+            self.share(f"share {name}", self.link(name), f"talk-{number % 2}", title=name, date=begun + number)
+        equal("the newest first", self.shelf(), ["four", "three", "two", "one"])
+        item = self.shelf_item("two")
+        fields = ("title", "app", "date", "isPinned", "isSuggested")
+        equal("item", [item.get(field) for field in fields], ["two", "notes", begun + 1, False, False])
+        unknown = [{"account": self.eve.account, "knowsSomebody": False}]
+        self.share("in a group of strangers", self.link("strange"), "strangers", recipients=unknown)
+        equal("in a group of strangers: not shown", "strange" in self.shelf(), False)
+        self.share("by a stranger", self.link("five"), "pair", recipients=unknown, isGroup=False, date=begun + 4)
+        equal("by a stranger, not in a group: shown", self.shelf(), ["five", "four", "three", "two", "one"])
+        self.share("again", self.link("one"), "talk-0", date=begun + 5, sharer={"name": "Cid"})
+        equal("shared again: newest", self.shelf(), ["one", "five", "four", "three", "two"])
+        attributions = self.shelf_item("one")["attributions"]
+        equal("shared again: the latest share", [a["sharer"]["name"] for a in attributions], ["Cid"])
+        self.share("elsewhere", self.link("two"), "talk-0", date=begun + 6, sharer={"name": "Dan"})
+        equal("shared elsewhere: one item", self.shelf(), ["two", "one", "five", "four", "three"])
+        attributions = self.shelf_item("two")["attributions"]
+        equal("shared elsewhere: attributions", [a["sharer"]["name"] for a in attributions], ["Dan", "Ann"])
+
+        self.pin("four")
+        self.pin("four", changed=False)
+        equal("pinned", self.shelf(), ["four", "two", "one", "five", "three"])
+        self.share("pinned from the start", self.link("three"), "pair", isGroup=False, date=begun, isPinned=True)
+        pinned_first = {"four", "three"}
+        equal("two pinned", set(self.shelf()[:2]), pinned_first)
+        self.signal("five", "viewed")
+        equal("suggested", (self.shelf()[0], self.shelf_item("five")["isSuggested"]), ("five", True))
+        self.signal("one", "interacted")
+        self.signal("one", "interacted", context="detail")
+        equal("suggested: more signals", (self.shelf()[0], set(self.shelf()[1:3])), ("one", pinned_first))
+        equal("only one is suggested", self.shelf_item("five")["isSuggested"], False)
+        self.pin("four", pinned=False)
+        equal("unpinned", self.shelf(), ["one", "three", "two", "five", "four"])
+
+        account = self.eve.account
+        unknown_highlight = ErrorCode.UNKNOWN_HIGHLIGHT
+        nothing = {"account": account, "url": self.link("nothing")}
+        self.error("pin: nothing", unknown_highlight, "pinHighlight", isPinned=True, **nothing)
+        self.error("remove: nothing", unknown_highlight, "removeHighlight", **nothing)
+        self.error("signal: nothing", unknown_highlight, "signalHighlight", signal="viewed", **nothing)
+        self.error("attribution: nothing", unknown_highlight, "readAttribution", **nothing)
+        elsewhere = {"account": account, "url": self.link("one"), "conversation": "elsewhere", "isPinned": True}
+        self.error("pin: not in that conversation", unknown_highlight, "pinHighlight", **elsewhere)
+        bad_signal = {"account": account, "url": self.link("one"), "signal": "nothing"}
+        self.error("signal: unknown", ErrorCode.MALFORMED_REQUEST, "signalHighlight", **bad_signal)
+        limit = ErrorCode.LIMIT_EXCEEDED
+        self.error("shelf: a page of 65", limit, "readShelf", error_detail=64, account=account, limit=65)
+        self.error("shelf: a page of 0", ErrorCode.MALFORMED_REQUEST, "readShelf", account=account, limit=0)
+        share: Fields = {
+            "url": self.link("x"),
+            "app": "notes",
+            "sharer": {"name": "Ann"},
+            "conversation": {"identifier": "talk", "isGroup": True},
+            "recipients": [],
+        }
+        crowd = [{"account": f"{number}", "knowsSomebody": True} for number in range(129)]
+        long_link = self.link("x").ljust(2_049, "x")
+        self.error("129 recipients", limit, "recordShare", error_detail=128, **{**share, "recipients": crowd})
+        self.error("a link that is too long", limit, "recordShare", error_detail=2_048, **{**share, "url": long_link})
+        self.error("a title that is too long", limit, "recordShare", error_detail=512, **{**share, "title": "x" * 513})
+
+        self.changed("remove", 1, "removeHighlight", account=account, url=self.link("four"))
+        equal("removed", self.shelf(), ["one", "three", "two", "five"])
+
+    def consent(self, level: Fields, allowed: bool | None = None, changed: int = 1) -> None:
+        """Sets or takes back a consent of Eve's."""
+        fields: Fields = {"account": self.eve.account, "level": level}
+        if allowed is not None:
+            fields["isAllowed"] = allowed
+        self.changed(f"consent {level}", changed, "setConsent", **fields)
+
+    def check_consent(self) -> None:
+        equal = self.checks.equal
+        account = self.eve.account
+        read = {"apps": {}, "conversations": {}}
+        equal("nothing said", self.ask("readConsent", account=account), read)
+        self.share("of another app", self.link("six"), "talk-1", app="maps", date=now() - HOUR + 7)
+        conversation = f"talk-0-{self.suffix}"
+        everything = ["one", "three", "six", "two", "five"]
+        equal("nothing refused", self.shelf(), everything)
+        self.consent({"app": "notes"}, False)
+        equal("an app is refused", self.shelf(), ["three", "six"])
+        self.consent({"app": "notes"}, True)
+        equal("an app is allowed", self.shelf(), everything)
+        equal("read", self.ask("readConsent", account=account)["apps"], {"notes": True})
+        self.consent({"conversation": conversation}, False)
+        equal("a conversation is refused: the other one shows", "two" in self.shelf(), True)
+        equal("a conversation is refused", "one" in self.shelf(), False)
+        read = self.ask("readConsent", account=account)["conversations"]
+        equal("read", read, {conversation: False})
+        self.consent({"everything": True}, False)
+        equal("everything is refused", self.shelf(), ["three"])
+        equal("read", self.ask("readConsent", account=account)["everything"], False)
+        self.consent({"everything": True})
+        self.consent({"everything": True}, changed=0)
+        equal("taken back", "everything" in self.ask("readConsent", account=account), False)
+        self.consent({"conversation": conversation})
+        self.consent({"app": "notes"})
+        equal("all taken back", self.shelf(), everything)
+        for level in ({}, {"everything": False}, {"nothing": "x"}):
+            self.error(f"level {level}", ErrorCode.MALFORMED_REQUEST, "setConsent", account=account, level=level)
+
+        self.checks.true("automatic sharing is offered", self.pin("two"), False, "True")
+        self.pin("two", pinned=False)
+        self.consent({"everything": True}, True)
+        equal("automatic sharing is not offered twice", self.pin("two"), False)
+        self.pin("two", pinned=False)
+
+    def check_attribution(self) -> None:
+        equal = self.checks.equal
+        fields = {"account": self.eve.account, "url": self.link("two")}
+        answer = self.ask("readAttribution", **fields)
+        equal("link", (answer["url"], answer["isPinned"]), (self.link("two"), False))
+        equal("attributions", answer["attributions"], self.shelf_item("two")["attributions"])
+        came = [(item["sharer"], item["conversation"]["identifier"]) for item in answer["attributions"]]
+        ann = {"name": "Ann", "account": self.ann.account}
+        equal("sharers", came, [({"name": "Dan"}, f"talk-0-{self.suffix}"), (ann, f"talk-1-{self.suffix}")])
+        named = all(name in answer["summary"] for name in ("Dan", "Ann"))
+        self.checks.true("summary", named, answer["summary"], "the names of both")
+        titled = self.ask("readAttribution", removeTitle="Remove from here", **fields)
+        titles = [item["title"] for item in titled["menu"]]
+        self.checks.true("menu", "Remove from here" in titles, titles, "the given title among them")
+        self.pin("two", conversation=f"talk-1-{self.suffix}")
+        pins = [item["isPinned"] for item in self.ask("readAttribution", **fields)["attributions"]]
+        equal("pinned in one conversation", pins, [False, True])
+        equal("pinned in one conversation: the item", self.ask("readAttribution", **fields)["isPinned"], True)
+        self.pin("two", pinned=False)
+        nobody = {**fields, "account": self.account("nobody")}
+        self.error("somebody else's", ErrorCode.UNKNOWN_HIGHLIGHT, "readAttribution", **nobody)
+
+    def check_following_a_shelf(self) -> None:
+        fields = {"account": self.eve.account, "limit": 64}
+        version = self.ask("readShelf", **fields)["version"]
+        begun = time.monotonic()
+        same = self.ask("readShelf", after=version, waitMilliseconds=100, **fields)["version"]
+        waited = time.monotonic() - begun
+        self.checks.equal("nothing changes", same, version)
+        self.checks.true("nothing changes: waited", 0.09 < waited < PATIENCE / 1_000, waited, "0.1 seconds")
+        steps: list[tuple[str, Callable[[], object]]] = [
+            ("shared", lambda: self.share("share", self.link("seven"), "talk-0")),
+            ("pinned", lambda: self.pin("seven")),
+            ("signalled", lambda: self.signal("seven", "shown")),
+            ("consent", lambda: self.consent({"app": "maps"}, False)),
+            ("removed", lambda: self.ask("removeHighlight", account=self.eve.account, url=self.link("seven"))),
+        ]
+        with Client(*self.address) as follower:
+            for label, change in steps:
+                waiting = {"after": version, "waitMilliseconds": PATIENCE, **fields}
+                pending = follower.collaborate("readShelf", waiting)
+                change()
+                came = pending.result()
+                self.checks.true(f"{label}: version", came["version"] > version, came["version"], f"over {version}")
+                version = came["version"]
+                current = self.ask("readShelf", **fields)
+                self.checks.equal(f"{label}: what came", came, current)
+
+    # Invitations.
+
+    def invite(self, token: bytes, **fields: Any) -> Fields:
+        """Creates an invitation."""
+        where = {"collaboration": self.collaboration, "token": base64url(token)}
+        return self.ask("createInvitation", **where, **fields)
+
+    def accept(self, label: str, token: bytes, account: str, refusal: str = "", **fields: Any) -> None:
+        """Accepts an invitation and checks the answer."""
+        answer = self.ask("acceptInvitation", token=base64url(token), account=account, **fields)
+        self.checks.equal(f"{label}: token", answer["token"], base64url(token))
+        self.checks.equal(f"{label}: refusal", answer.get("refusal", ""), refusal)
+        shared = answer["share"]["collaborationIdentifier"] if "share" in answer else None
+        self.checks.equal(f"{label}: share", shared, None if refusal else self.collaboration)
+
+    def invitations(self, settled: bool) -> dict[str, str]:
+        """The states of invitations by their identifiers, read in pages of one."""
+        walked: dict[str, str] = {}
+        more = True
+        while more:
+            after = {"after": list(walked)[-1]} if walked else {}
+            where = {"collaboration": self.collaboration, "limit": 1, "includesSettled": settled}
+            page = self.ask("listInvitations", **where, **after)
+            more = page["hasMore"]
+            for invitation in page["invitations"]:
+                self.checks.equal("invitations: each once", invitation["identifier"] in walked, False)
+                walked[invitation["identifier"]] = invitation["state"]
+        return walked
+
+    def check_invitations(self) -> None:
+        equal = self.checks.equal
+        guest, visitor = self.member("Guest"), self.member("Visitor")
+        tokens = [os.urandom(16) for _ in range(3)]
+        first = self.invite(tokens[0], role="administrator", permission="readOnly", expiresAt=now() + HOUR)
+        fields = ("collaboration", "role", "permission")
+        equal("created", [first[field] for field in fields], [self.collaboration, "administrator", "readOnly"])
+        equal("created: identifier", len(bytes.fromhex(first["identifier"])), 16)
+        equal("created again", self.invite(tokens[0])["identifier"], first["identifier"])
+        second, third = self.invite(tokens[1]), self.invite(tokens[2])
+        pending = {item["identifier"] for item in (first, second, third)}
+        equal("listed", set(self.invitations(settled=False)), pending)
+
+        who = {"identity": guest.identity, "displayName": guest.name}
+        self.accept("accept", tokens[0], guest.account, **who)
+        participant = self.participants()[guest.identity]
+        came = [participant[field] for field in ("state", "role", "permission", "displayName")]
+        equal("accepted: participant", came, ["invited", "administrator", "readOnly", guest.name])
+        self.grants(guest)
+        equal("accepted: joined", self.participants()[guest.identity]["state"], "joined")
+        self.accept("accept again", tokens[0], guest.account, **who)
+        self.accept("used", tokens[0], visitor.account, refusal="used", identity=visitor.identity)
+        before = set(self.participants())
+        self.accept("accept without an identity", tokens[1], visitor.account)
+        equal("accepted without an identity: no participant", set(self.participants()), before)
+        equal("accepted: not listed", set(self.invitations(settled=False)), {third["identifier"]})
+        self.checks.true("accepted: settled", pending <= set(self.invitations(settled=True)), pending, "all of them")
+        where = {"collaboration": self.collaboration}
+        accepted = {"identifier": first["identifier"], **where}
+        self.error("revoke: accepted", ErrorCode.NOT_PERMITTED, "revokeInvitation", **accepted)
+        self.changed("revoke", 1, "revokeInvitation", identifier=third["identifier"], **where)
+        self.changed("revoke: again", 0, "revokeInvitation", identifier=third["identifier"], **where)
+        self.accept("revoked", tokens[2], visitor.account, refusal="revoked")
+        for account in (guest.account, visitor.account):
+            shares = self.ask("listShares", account=account, scope="shared", limit=5)["shares"]
+            equal("accepted: shared", [s["collaborationIdentifier"] for s in shares], [self.collaboration])
+
+    def check_refused_invitations(self) -> None:
+        guest = self.account("late")
+        where = {"collaboration": self.collaboration}
+        self.accept("unknown", os.urandom(16), guest, refusal="unknown")
+        expired = os.urandom(16)
+        self.invite(expired, expiresAt=now() - HOUR)
+        self.accept("expired", expired, guest, refusal="expired", identity=self.stranger.root.hex())
+        self.checks.equal("expired: no participant", self.stranger.root.hex() in self.participants(), False)
+        for_removed = os.urandom(16)
+        self.invite(for_removed)
+        self.checks.equal("Leo was removed", self.participants()[self.leo.identity]["state"], "removed")
+        self.accept("conflict", for_removed, guest, refusal="conflict", identity=self.leo.identity)
+        self.checks.equal("conflict: still removed", self.participants()[self.leo.identity]["state"], "removed")
+        self.accept("after a conflict", for_removed, guest)
+        not_permitted, malformed = ErrorCode.NOT_PERMITTED, ErrorCode.MALFORMED_REQUEST
+        token = base64url(os.urandom(16))
+        self.error("invite: an owner", not_permitted, "createInvitation", token=token, role="owner", **where)
+        for bad in ("", "*", base64url(os.urandom(15)), base64url(os.urandom(17))):
+            self.error("invite: no token", malformed, "createInvitation", token=bad, **where)
+            self.error("accept: no token", malformed, "acceptInvitation", token=bad, account=guest)
+        unknown = {"collaboration": "nothing", "token": token}
+        self.error("invite: nowhere", ErrorCode.UNKNOWN_COLLABORATION, "createInvitation", **unknown)
+        nothing = {"identifier": os.urandom(16).hex(), **where}
+        self.error("revoke: unknown", ErrorCode.UNKNOWN_INVITATION, "revokeInvitation", **nothing)
+        with Client(*self.address) as other:
+            race = os.urandom(16)
+            self.invite(race)
+            clients = [self.client, other] * 4
+            asked = [
+                client.collaborate("acceptInvitation", {"token": base64url(race), "account": f"{number}-{self.suffix}"})
+                for number, client in enumerate(clients)
+            ]
+            came = Counter(pending.result().get("refusal", "share") for pending in asked)
+        self.checks.equal("a race of accounts", came, {"share": 1, "used": len(clients) - 1})
+
+    def check_shares(self) -> None:
+        own: list[str] = []
+        fields: Fields = {"account": self.ann.account, "scope": "private", "limit": 2}
+        page = self.ask("listShares", **fields)
+        while True:
+            self.checks.true("size of a page", len(page["shares"]) <= 2, page, "up to 2")
+            own += [share["collaborationIdentifier"] for share in page["shares"]]
+            if "next" not in page:
+                break
+            page = self.ask("listShares", after=page["next"], **fields)
+        alive = [name for name in self.started if self.is_there(name)]
+        self.checks.equal("private: what Ann has started", sorted(own), sorted(alive))
+        shared = self.ask("listShares", **{**fields, "scope": "shared"})
+        self.checks.equal("shared: what Ann has accepted", shared["shares"], [])
+        self.error("scope", ErrorCode.MALFORMED_REQUEST, "listShares", **{**fields, "scope": "nothing"})
+        too_many = {**fields, "limit": 257}
+        self.error("a page of 257", ErrorCode.LIMIT_EXCEEDED, "listShares", error_detail=256, **too_many)
+
+    def is_there(self, collaboration: str) -> bool:
+        """Whether a collaboration exists."""
+        try:
+            self.client.count_roots(collaboration).result()
+        except RootgateError as error:
+            self.checks.equal("count of what is gone", error.code, ErrorCode.UNKNOWN_COLLABORATION)
+            return False
+        return True
+
+    def check_details(self) -> None:
+        equal = self.checks.equal
+        where = {"collaboration": self.collaboration}
+        details = self.ask("readDetails", **where)
+        equal("highlight", details["highlight"], self.ask("highlight", **where))
+        present = self.participants(removed=False)
+        equal("participants", {item["identity"]: item for item in details["participants"]}, present)
+        equal("number of participants", details["participantCount"], len(present))
+        groups = {part["identifier"]: part["kind"] for part in details["shareOptions"]["groups"]}
+        equal("share options", groups, {"access": "picker", "more": "switches"})
+        recent = details["recentActivity"][0]
+        newest = self.expected_posts()[-1]
+        equal("recent activity", (recent["sequence"], recent["author"]), newest[:2])
+        operations = {
+            member.name: set(self.ask("readDetails", viewer=member.identity, **where)["manageOperations"])
+            for member in (self.ann, self.bob)
+        }
+        self.checks.true("the owner manages", "stopSharing" in operations["Ann"], operations, "stopSharing")
+        equal("a member manages nothing", operations["Bob"], set())
+        custom = {
+            "title": "A better title",
+            "customItems": [{"identifier": "export", "title": "Export"}],
+            "manageButtonTitle": "Manage it",
+        }
+        self.changed("customize", 1, "customizeDetails", **where, **custom)
+        details = self.ask("readDetails", **where)
+        came = [details["highlight"]["title"], details["customItems"], details["manageButtonTitle"]]
+        equal("customized", came, list(custom.values()))
+        stranger = {"viewer": self.stranger.root.hex(), **where}
+        self.error("a stranger's view", ErrorCode.UNKNOWN_PARTICIPANT, "readDetails", **stranger)
+        self.error("of nothing", ErrorCode.UNKNOWN_COLLABORATION, "readDetails", collaboration="nothing")
+        self.error("customize nothing", ErrorCode.UNKNOWN_COLLABORATION, "customizeDetails", collaboration="nothing")
+
+    def check_sequences(self) -> None:
+        client = self.client
+        where = {"collaboration": self.collaboration}
+        [ann] = self.grants(self.ann)
+        sequence = self.post(self.ann, ann, event("change", "edit"))
+        future = client.statistics().result()["sequence"] + 1_000_000_000
+        grants = [(self.collaboration, ann, None)]
+        [check] = client.check_grants(grants, at_least=sequence).result()
+        self.checks.equal("check grants: applied", grant_status_name(check.status), "valid")
+        proofs = self.proofs((self.bob.person, 0))
+        page: Fields = {"feed": where, "after": 0, "limit": 256}
+        behind: list[tuple[str, Pending[Any]]] = [
+            ("check grants", client.check_grants(grants, at_least=future)),
+            ("open", client.open(proofs, at_least=future)),
+            ("read notices", client.collaborate("readNotices", {"atLeast": future, **page})),
+        ]
+        for label, pending in behind:
+            self.checks.error(f"{label}: behind", pending, ErrorCode.BEHIND_SEQUENCE, detail=None)
+        opening = client.open(proofs, at_least=sequence).result()
+        self.checks.equal("open: applied, and nothing was spent", opening.verdicts, [Verdict.GRANTED])
+        posts = self.ask("readNotices", atLeast=sequence, **page)["posts"]
+        self.checks.equal("read notices: applied", posts[-1]["sequence"], sequence)
+
+    def check_bad_collaborates(self) -> None:
+        mutation = bytes(16)
+        fields = json.dumps({"collaboration": self.collaboration}).encode()
+        name = b"\x09highlight"
+        malformed = {
+            "empty": b"",
+            "mutation identifier alone": mutation,
+            "name is cut off": mutation + name[:-1],
+            "name is not UTF-8": mutation + b"\1\xff" + fields,
+            "no JSON": mutation + name,
+            "bad JSON": mutation + name + fields[:-1],
+            "bytes behind the JSON": mutation + name + fields + b"x",
+            "a list": mutation + name + b"[]",
+            "a field is missing": mutation + b"\x0breadDetails" + b"{}",
+            "a field of another type": mutation + b"\x0breadDetails" + b'{"collaboration":1}',
+        }
+        for label, body in malformed.items():
+            pending = self.client.request(Operation.COLLABORATE, body, decode_json)
+            self.checks.error(label, pending, ErrorCode.MALFORMED_REQUEST)
+        spaces = b" " * (262_144 - len(fields))
+        highlight = self.client.request(Operation.COLLABORATE, mutation + name + fields + spaces, decode_json).result()
+        self.checks.equal("256 KiB of JSON", highlight["collaborationIdentifier"], self.collaboration)
+        limits = {
+            "JSON": (mutation + name + fields + spaces + b" ", 262_144),
+            "name": (mutation + b"\x41" + b"x" * 65 + fields, 64),
+        }
+        for label, (body, limit) in limits.items():
+            pending = self.client.request(Operation.COLLABORATE, body, decode_json)
+            self.checks.error(f"limit: {label}", pending, ErrorCode.LIMIT_EXCEEDED, limit)
+        unknown = self.client.collaborate("nothing", {})
+        self.checks.error("unknown request", unknown, ErrorCode.UNKNOWN_OPERATION, detail=None, names=["nothing"])
+        self.checks.equal("the connection goes on", self.client.ping(b"still here").result(), b"still here")
+
+    def check_stop(self) -> None:
+        where = {"collaboration": self.collaboration}
+        equal = self.checks.equal
+        abandon = {"owner": self.ann.account, "localIdentifier": f"plan-{self.suffix}"}
+        self.error("abandon: others take part", ErrorCode.NOT_PERMITTED, "abandon", **abandon)
+        url = self.ask("highlight", **where)["url"]
+        grants = self.grants(self.ann, self.bob)
+        [proof] = self.proofs((self.bob.person, 1))
+        page = {"feed": where, "after": self.posted[-1].sequence, "limit": 1, "waitMilliseconds": PATIENCE}
+        with Client(*self.address) as follower:
+            pending = follower.collaborate("readNotices", page)
+            self.changed("stop", 1, "stopSharing", **where)
+            self.checks.error("a follower", pending, ErrorCode.UNKNOWN_COLLABORATION)
+        self.check_statuses("grants", grants, [GrantStatus.REVOKED] * 2)
+        verdicts = [self.client.verify([proof]).result().verdicts, self.client.open([proof]).result().verdicts]
+        equal("verdicts", verdicts, [[Verdict.UNKNOWN_COLLABORATION]] * 2)
+        unknown = ErrorCode.UNKNOWN_COLLABORATION
+        self.checks.error("count roots", self.client.count_roots(self.collaboration), unknown)
+        self.error("highlight", unknown, "highlight", url=url)
+        self.error("details", unknown, "readDetails", **where)
+        self.error("add", unknown, "addParticipants", participants=[], **where)
+        post = {"grant": base64url(grants[0]), "events": [event("change", "edit")], **where}
+        try:
+            self.ask("postNotices", **post)
+        except RootgateError as error:
+            refusals = (unknown, ErrorCode.GRANT_REFUSED)
+            self.checks.true("post", error.code in refusals, error, "a refusal")
+        else:
+            self.checks.fail("post", "a receipt", "a refusal")
+        guests = self.ask("listShares", account=self.account("guest"), scope="shared", limit=5)["shares"]
+        equal("shares of a guest", guests, [])
+        again = self.prepare("plan")
+        fresh = again["isNew"] and again["collaborationIdentifier"] != self.collaboration
+        self.checks.true("started anew", fresh, again, "a new collaboration")
+        self.changed("abandon", 1, "abandon", **abandon)
+        for collaboration in self.started:
+            if self.is_there(collaboration):
+                self.changed("stop", 1, "stopSharing", collaboration=collaboration)
+        left = self.ask("listShares", account=self.ann.account, scope="private", limit=256)
+        equal("all stopped", left["shares"], [])
+
+    def check_edits(self) -> None:
+        """Looks for every change of the layer in the change log."""
+        sequence, end = self.journal[0][0] - 1, self.journal[-1][0]
+        changes: dict[int, Change] = {}
+        while sequence < end:
+            page, _ = self.client.read_changes(sequence, 1_024).result()
+            changes.update((change.sequence, change) for change in page)
+            sequence = page[-1].sequence
+        for sequence, mutation in self.journal:
+            change = changes[sequence]
+            came = (change.operation, change.mutation)
+            self.checks.equal("an edit with its mutation identifier", came, (Operation.EDIT, mutation))
+        edits = [
+            decode_edit(change.edit)
+            for change in changes.values()
+            if change.operation == Operation.EDIT and change.collaboration == self.collaboration
+        ]
+        equal = self.checks.equal
+        first, last = edits[0], edits[-1]
+        equal("the start", (first.creates, first.policy, first.added), (True, Policy.CHALLENGE, [self.ann.person.root]))
+        equal("the end", (last.creates, last.drops), (False, True))
+        leo = [(edit.added, edit.removed) for edit in edits if self.leo.person.root in [*edit.added, *edit.removed]]
+        came_and_went = [(self.leo.person.root in added, self.leo.person.root in removed) for added, removed in leo]
+        # Leo was added, removed, added again, and removed again.
+        equal("who came and went", came_and_went, [(True, False), (False, True)] * 2)
+
+
 def check_proofs(path: str, checks: Checks) -> None:
     """Verifies the proofs in a file."""
     checks.section = path
@@ -846,6 +2125,7 @@ def main() -> int:
         if arguments.proofs:
             check_proofs(arguments.proofs, checks)
         Interoperability(arguments.host, arguments.port, checks).run()
+        CollaborationLayer(arguments.host, arguments.port, checks).run()
     except CheckFailed as failure:
         print(failure)
         return 1

@@ -11,6 +11,11 @@ Several requests may be sent before the first result is asked for, and results m
         proof = person.proof(0, challenge)
         granted = client.verify([("decks", proof)]).result().verdicts[0] == Verdict.GRANTED
 
+The requests of the collaboration layer are dictionaries, as the specification has them:
+
+        sharing = {"collaboration": "decks", "includesRemoved": False, "limit": 100}
+        people = client.collaborate("listParticipants", sharing).result()["participants"]
+
 A client is not safe to share between threads. Needs Python 3.9 and the package `cryptography`.
 """
 
@@ -18,13 +23,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import selectors
 import socket
 import struct
 from collections.abc import Collection, Sequence
 from enum import Enum, IntEnum
-from typing import Callable, Generic, NamedTuple, TypeVar, Union
+from typing import Any, Callable, Generic, NamedTuple, TypeVar, Union
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -42,6 +48,8 @@ DEFAULT_PORT = 7570
 MAXIMUM_BODY = 2_097_152
 MAXIMUM_INCLUSION_HASHES = 32
 DIGEST_SIZE = 32
+GRANT_SIZE = 112
+DEVICE_KEY_SIZE = 16
 HEADER = struct.Struct("<IBBHQ")
 """Length of the body, version, kind, operation, request id."""
 
@@ -70,8 +78,12 @@ class Operation(IntEnum):
     CREATE_COLLABORATION = 0x30
     DROP_COLLABORATION = 0x31
     LIST_COLLABORATIONS = 0x32
+    EDIT = 0x33
     STATISTICS = 0x40
     READ_CHANGES = 0x41
+    COLLABORATE = 0x80
+    OPEN = 0x81
+    CHECK_GRANTS = 0x82
 
 
 class Policy(IntEnum):
@@ -109,6 +121,32 @@ class Verdict(IntEnum):
     BAD_SIGNATURE = 28
 
 
+class GrantStatus(IntEnum):
+    """What a service says of a grant. Bytes that are not listed here are refusals."""
+
+    VALID = 1
+    FORGED = 16
+    EXPIRED = 17
+    OTHER_COLLABORATION = 18
+    OTHER_DEVICE = 19
+    REVOKED = 20
+
+
+class Permission(IntEnum):
+    """What a participant may do."""
+
+    READ_ONLY = 1
+    READ_WRITE = 2
+
+
+class Role(IntEnum):
+    """What a participant is."""
+
+    OWNER = 1
+    ADMINISTRATOR = 2
+    MEMBER = 3
+
+
 class ErrorCode(IntEnum):
     """Why a request was not carried out. Codes below 16 end the connection."""
 
@@ -123,6 +161,7 @@ class ErrorCode(IntEnum):
     COLLABORATION_EXISTS = 20
     MUTATION_CONFLICT = 21
     CHANGES_TRIMMED = 22
+    STALE_EDIT = 23
     BUSY = 32
     SHUTTING_DOWN = 33
     CHALLENGES_EXHAUSTED = 34
@@ -131,6 +170,16 @@ class ErrorCode(IntEnum):
     STORAGE_DAMAGED = 50
     STORAGE_IN_USE = 51
     INTERNAL_FAULT = 64
+    NOT_PERMITTED = 80
+    UNKNOWN_OPTION = 81
+    OPTION_CONFLICT = 82
+    OPTION_REQUIRED = 83
+    NO_LINK_BASE = 84
+    UNKNOWN_PARTICIPANT = 85
+    GRANT_REFUSED = 86
+    UNKNOWN_INVITATION = 87
+    UNKNOWN_HIGHLIGHT = 88
+    BEHIND_SEQUENCE = 89
 
 
 FIRST_REQUEST_ERROR = ErrorCode.UNKNOWN_OPERATION
@@ -142,13 +191,18 @@ def verdict_name(verdict: int) -> str:
     return _spelled(Verdict(verdict)) if verdict in Verdict.__members__.values() else f"unknown-{verdict}"
 
 
+def grant_status_name(status: int) -> str:
+    """The status's name as the specification spells it."""
+    return _spelled(GrantStatus(status)) if status in GrantStatus.__members__.values() else f"unknown-{status}"
+
+
 def error_name(code: int) -> str:
     """The error's name as the specification spells it; an unknown code is an internal fault."""
     known = code in ErrorCode.__members__.values()
     return _spelled(ErrorCode(code) if known else ErrorCode.INTERNAL_FAULT)
 
 
-def _spelled(member: Verdict | ErrorCode) -> str:
+def _spelled(member: Verdict | GrantStatus | ErrorCode) -> str:
     return member.name.lower().replace("_", "-")
 
 
@@ -203,6 +257,23 @@ class Verification(NamedTuple):
     roots: list[bytes]
 
 
+class Opening(NamedTuple):
+    """A verdict byte for each proof, a grant for each that has one and, where asked for, a root hash for each."""
+
+    verdicts: list[int]
+    roots: list[bytes]
+    grants: list[bytes | None]
+
+
+class GrantCheck(NamedTuple):
+    """What a service says of a grant; all but the status are 0 when it is refused."""
+
+    status: int
+    permission: int
+    role: int
+    milliseconds_left: int
+
+
 class Receipt(NamedTuple):
     """A durable change."""
 
@@ -230,6 +301,21 @@ class Change(NamedTuple):
     number: int
     collaboration: str
     digests: list[bytes]
+    edit: bytes = b""
+
+
+class Edit(NamedTuple):
+    """Several changes that happened whole: to one collaboration, and to records, of which the keys stand here."""
+
+    creates: bool
+    drops: bool
+    policy: int
+    window: int
+    added: list[bytes]
+    removed: list[bytes]
+    removed_ranges: list[tuple[bytes, bytes]]
+    written: list[bytes]
+    unwritten: list[bytes]
 
 
 # Frames.
@@ -354,6 +440,17 @@ def _encode_inclusion(position: int, proof: Proof) -> bytes:
     return b"".join([head, proof.public_key, *proof.inclusion_hashes])
 
 
+def encode_grant_checks(grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int) -> bytes:
+    """The body of a check of grants."""
+    positions = {name: position for position, name in enumerate(dict.fromkeys(name for name, _, _ in grants))}
+    head = struct.pack("<QHHI", at_least, len(positions), 0, len(grants))
+    checks = (
+        struct.pack("<HBB", positions[name], key is not None, 0) + (key or bytes(DEVICE_KEY_SIZE)) + grant
+        for name, grant, key in grants
+    )
+    return b"".join([head, *map(_name, positions), *checks])
+
+
 # Answers.
 
 
@@ -380,6 +477,37 @@ def decode_verification(reader: Reader) -> Verification:
     reader.zero(3)
     verdicts = list(reader.take(count))
     return Verification(verdicts, reader.digests(count if with_roots else 0))
+
+
+def decode_opening(reader: Reader) -> Opening:
+    """The body of the answer to an open."""
+    verdicts, roots = decode_verification(reader)
+    grants = [reader.take(GRANT_SIZE) for _ in verdicts]
+    return Opening(verdicts, roots, [grant if any(grant) else None for grant in grants])
+
+
+def decode_grant_checks(reader: Reader) -> list[GrantCheck]:
+    """The body of the answer to a check of grants."""
+    count = reader.number(4)
+    reader.zero(4)
+    return [_decode_grant_check(reader) for _ in range(count)]
+
+
+def _decode_grant_check(reader: Reader) -> GrantCheck:
+    status, permission, role = reader.number(1), reader.number(1), reader.number(1)
+    reader.zero(1)
+    return GrantCheck(status, permission, role, reader.number(4))
+
+
+def decode_json(reader: Reader) -> dict[str, Any]:
+    """The body of the answer to a request of the collaboration layer."""
+    try:
+        value = json.loads(reader.rest())
+    except ValueError as error:
+        raise ProtocolError("an answer is not JSON") from error
+    if not isinstance(value, dict):
+        raise ProtocolError("an answer is not a JSON object")
+    return value
 
 
 def decode_receipt(reader: Reader) -> Receipt:
@@ -410,7 +538,29 @@ def decode_change(reader: Reader) -> Change:
     number, collaboration = reader.number(4), reader.name()
     has_digests = operation in (Operation.ADD_ROOTS, Operation.REMOVE_ROOTS)
     digests = reader.digests(number if has_digests else 0)
-    return Change(sequence, changed, mutation, operation, policy, number, collaboration, digests)
+    edit = reader.take(number if operation == Operation.EDIT else 0)
+    return Change(sequence, changed, mutation, operation, policy, number, collaboration, digests, edit)
+
+
+def decode_edit(body: bytes) -> Edit:
+    """The body of an edit in the change log."""
+    reader = Reader(body)
+    flags, policy = reader.number(1), reader.number(1)
+    reader.zero(2)
+    window, added, removed, ranges, records = (reader.number(4) for _ in range(5))
+    digests = reader.digests(added), reader.digests(removed)
+    keys = [(reader.take(reader.number(2)), reader.take(reader.number(2))) for _ in range(ranges)]
+    written: list[bytes] = []
+    unwritten: list[bytes] = []
+    for _ in range(records):
+        expectation, record_flags = reader.number(1), reader.number(1)
+        key_size, value_size, version = reader.number(2), reader.number(4), reader.number(8)
+        if expectation > 3 or record_flags > 4 or (expectation != 3 and version):
+            raise ProtocolError(f"a record has expectation {expectation}, version {version} and flags {record_flags}")
+        (written if record_flags & 2 else unwritten).append(reader.take(key_size))
+        reader.take(value_size)
+    reader.end()
+    return Edit(flags & 1 == 1, flags & 2 == 2, policy, window, *digests, keys, written, unwritten)
 
 
 def _page(decode_item: Callable[[Reader], T]) -> Callable[[Reader], tuple[list[T], bool]]:
@@ -437,6 +587,10 @@ class Pending(Generic[T]):
         self.request_id = request_id
         self._client = client
         self._decode = decode
+
+    def has_answer(self) -> bool:
+        """Whether the answer was read already, while something else was sent or waited for."""
+        return self._client.has_answer(self.request_id)
 
     def result(self) -> T:
         """Waits for the answer, which can be taken once; raises `RootgateError` if it is an error."""
@@ -505,6 +659,10 @@ class Client:
         if isinstance(answer, RootgateError):
             raise answer
         return answer
+
+    def has_answer(self, request_id: int) -> bool:
+        """Whether the answer to a request was read and not yet taken."""
+        return request_id in self._answers
 
     def _read(self) -> None:
         data = self._socket.recv(1 << 18)
@@ -613,6 +771,28 @@ class Client:
         """Asks for a page of the changes behind a sequence, and whether there are more."""
         return self.request(Operation.READ_CHANGES, _number(sequence, 8) + _number(limit, 4), _page(decode_change))
 
+    # The collaboration layer.
+
+    def collaborate(
+        self, name: str, fields: dict[str, Any], mutation: bytes | None = None
+    ) -> Pending[dict[str, Any]]:
+        """Sends a request of the layer: its name and its fields."""
+        body = _mutation(mutation) + _name(name) + json.dumps(fields).encode()
+        return self.request(Operation.COLLABORATE, body, decode_json)
+
+    def open(
+        self, proofs: Sequence[tuple[Name, Proof]], at_least: int = 0, want_roots: bool = False
+    ) -> Pending[Opening]:
+        """Asks for verdicts on proofs, and for grants; the service must have applied the sequence, if it is not 0."""
+        body = _number(at_least, 8) + encode_verification(proofs, want_roots, False)
+        return self.request(Operation.OPEN, body, decode_opening)
+
+    def check_grants(
+        self, grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int = 0
+    ) -> Pending[list[GrantCheck]]:
+        """Asks whether grants hold, each for the collaboration before it and the device key behind it, if any."""
+        return self.request(Operation.CHECK_GRANTS, encode_grant_checks(grants, at_least), decode_grant_checks)
+
 
 # A model of people and their devices, and the rules of a proof.
 
@@ -672,6 +852,11 @@ def raw_to_der(signature: bytes) -> bytes:
 def sha256(data: bytes) -> bytes:
     """A digest."""
     return hashlib.sha256(data).digest()
+
+
+def device_key(public_key: bytes) -> bytes:
+    """What names a device's key when a grant is checked."""
+    return sha256(public_key)[:DEVICE_KEY_SIZE]
 
 
 class Device:

@@ -186,7 +186,7 @@ import Transport
 
     @Test(.enabled(if: python != nil, "needs python3 with the package cryptography"))
     func aClientWrittenFromTheSpecificationAloneAgreesInEverything() async throws {
-        let service = try TestService()
+        let service = try TestService { $0.linkBase = "https://example.com/collab" }
         let python = try #require(python)
         // The simulator's proofs, for the other side to check.
         let collaboration = try #require(CollaborationIdentifier("simulated"))
