@@ -114,11 +114,15 @@ public enum Limits {
     public static let optionGroupsMax = 16
     public static let optionsMax = 64
     /// Participants added or removed by one request, and in one page.
-    public static let participantsPerRequestMax = 448
+    public static let participantsPerRequestMax = 400
     public static let participantsPerPageMax = 256
     /// Events posted together, and notices after which a page of a feed ends.
     public static let noticesPerPostMax = 64
     public static let noticesPerPageMax = 256
+    /// Identities of one account in one collaboration.
+    public static let identitiesPerAccountMax = 8
+    /// Topics that all waiting requests together may wait for.
+    public static let followedTopicsMax = 4 << 20
     /// Bytes after which a page of a feed ends.
     public static let noticesPageBytesMax = 512 << 10
     /// Participants that one account is linked to: their collaborations' notices make its feed.
@@ -132,6 +136,8 @@ public enum Limits {
     /// and attributions of one that are told.
     public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64
+    /// Bytes after which a page of a shelf ends.
+    public static let shelfPageBytesMax = 512 << 10
     public static let conversationsPerItemMax = 256
     public static let attributionsPerItemMax = 8
     /// What the details of a collaboration show at most.

@@ -11,6 +11,8 @@ final class Admission: Sendable {
     private let bytesMax: Int
     private let bytes = Atomic<Int>(0)
     let inFlight = Atomic<Int>(0)
+    /// Requests that wait for news.
+    let parked = Atomic<Int>(0)
     let requests = Atomic<UInt64>(0)
     let refusals = Atomic<UInt64>(0)
     /// Whether the service is on its way down: what was accepted is answered, nothing new is accepted.
@@ -34,6 +36,23 @@ final class Admission: Sendable {
         }
         bytes.add(wanted, ordering: .relaxed)
         ticket.reservedBytes.store(wanted, ordering: .relaxed)
+    }
+
+    /// Reserves memory for a request that waited for news, until its ticket is answered.
+    ///
+    /// Throws `busy` when there is no room, here or on its connection, whose peer may not read.
+    fileprivate func readmit(_ ticket: Ticket, unsentOnConnection: Int) throws(ServiceError) {
+        let wanted = Limits.pageAnswerBytes
+        guard bytes.load(ordering: .relaxed) + wanted <= bytesMax, unsentBytes() <= Limits.unsentBytesMax,
+            unsentOnConnection <= Limits.unsentBytesPerConnectionMax
+        else { throw Admission.busy }
+        bytes.add(wanted, ordering: .relaxed)
+        ticket.reservedBytes.store(wanted, ordering: .relaxed)
+    }
+
+    /// Whether nothing is left to be answered.
+    var isIdle: Bool {
+        parked.load(ordering: .acquiring) == 0 && inFlight.load(ordering: .acquiring) == 0
     }
 
     fileprivate func release(_ reserved: Int) {
@@ -80,14 +99,28 @@ final class Ticket: Sendable {
     func park() -> Bool {
         guard session.park() else { return false }
         admission.release(reservedBytes.exchange(0, ordering: .relaxed))
+        admission.parked.add(1, ordering: .acquiringAndReleasing)
         admission.inFlight.subtract(1, ordering: .releasing)
         return true
     }
 
     /// The request is about to be answered.
     func unpark() {
-        admission.inFlight.add(1, ordering: .relaxed)
+        admission.inFlight.add(1, ordering: .acquiringAndReleasing)
+        admission.parked.subtract(1, ordering: .releasing)
         session.unpark()
+    }
+
+    /// Takes memory for a request that is decided again after it waited.
+    ///
+    /// Throws `busy`.
+    func readmit() throws(ServiceError) {
+        try admission.readmit(self, unsentOnConnection: session.unsentBytes)
+    }
+
+    /// Nobody waits for the answer any more.
+    func forgetParked() {
+        admission.parked.subtract(1, ordering: .releasing)
     }
 
     /// Answers a parked request.

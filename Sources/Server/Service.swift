@@ -119,11 +119,11 @@ package final class Service: Sendable {
         sockets.stopListening()
         collaboration.close()
         let deadline = ContinuousClock.now + .seconds(Int(configuration.drainSeconds))
-        while admission.inFlight.load(ordering: .acquiring) > 0 || sockets.unsentBytes > 0 {
+        while !admission.isIdle || sockets.unsentBytes > 0 {
             guard ContinuousClock.now < deadline, !isForced() else { break }
             usleep(2000)
         }
-        let isDrained = admission.inFlight.load(ordering: .acquiring) == 0 && sockets.unsentBytes == 0
+        let isDrained = admission.isIdle && sockets.unsentBytes == 0
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
         if isDrained {

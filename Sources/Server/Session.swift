@@ -11,6 +11,7 @@ final class Session: ConnectionHandler {
         var inFlight = 0
         /// Requests that wait for news: they hold up nothing.
         var parked = 0
+        var isClosed = false
         var isPaused = false
     }
 
@@ -65,7 +66,11 @@ final class Session: ConnectionHandler {
 
     func closed() {
         onClose()
-        if state.withLock({ $0.parked > 0 }) { pipeline.collaboration.followers.forget(source) }
+        let hasParked = state.withLock { state in
+            state.isClosed = true
+            return state.parked > 0
+        }
+        if hasParked { pipeline.collaboration.followers.forget(source) }
     }
 
     private func hasTooMuch() -> Bool {
@@ -86,7 +91,7 @@ final class Session: ConnectionHandler {
     /// A request goes on without being in flight. False when too many do.
     func park() -> Bool {
         let isParked = state.withLock { state in
-            guard state.parked < Limits.followsPerConnectionMax else { return false }
+            guard !state.isClosed, state.parked < Limits.followsPerConnectionMax else { return false }
             state.inFlight -= 1
             state.parked += 1
             return true
@@ -94,6 +99,9 @@ final class Session: ConnectionHandler {
         if isParked { resumeIfPossible() }
         return isParked
     }
+
+    /// Bytes of answers that the peer has not taken yet.
+    var unsentBytes: Int { connection.unsentBytes }
 
     func unpark() {
         state.withLock { state in

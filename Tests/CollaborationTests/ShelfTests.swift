@@ -258,7 +258,7 @@ struct ShelfTests {
     func moments() throws {
         var generator = SeededGenerator(seed: runSeed)
         for number in 0..<300 {
-            let milliseconds = Int.random(in: 0...4_000_000_000_000, using: &generator)
+            let milliseconds = Int.random(in: 0...1_760_000_000_000, using: &generator)
             let date = Date(timeIntervalSince1970: Double(milliseconds) / 1000)
             try world.send(
                 RecordShare(

@@ -95,8 +95,8 @@ struct LimitsTests {
 
     @Test("What one request of the collaboration layer may change fits into one edit")
     func edits() {
-        // Removing a participant takes up to nine records, adding one two, a share two for each recipient.
-        #expect(Limits.participantsPerRequestMax * 9 <= Limits.recordsPerEditMax)
+        // Removing a participant takes up to ten records, adding one two, a share two for each recipient.
+        #expect(Limits.participantsPerRequestMax * 10 <= Limits.recordsPerEditMax)
         #expect(Limits.recipientsPerShareMax * 2 <= Limits.recordsPerEditMax)
         // The longest key: two identifiers and a digest, with a byte before and one behind each identifier.
         #expect(1 + 2 * (Limits.collaborationBytesMax + 1) + Digest.byteCount <= Limits.recordKeyBytesMax)
@@ -133,7 +133,7 @@ struct LimitsTests {
         #expect(Limits.requestNameBytesMax == 64)
         #expect(Limits.textBytesMax == 512)
         #expect(Limits.linkBytesMax == 2048)
-        #expect(Limits.participantsPerRequestMax == 448)
+        #expect(Limits.participantsPerRequestMax == 400)
         #expect(Limits.noticesPerPostMax == 64)
         #expect(Limits.followMillisecondsMax == 60_000)
         #expect(Limits.followsPerConnectionMax == 1024)

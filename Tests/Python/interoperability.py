@@ -1201,18 +1201,18 @@ class CollaborationLayer:
         )
         bad = {"participants": [{"identity": "0"}], **where}
         self.error("add: no identity", ErrorCode.MALFORMED_REQUEST, "addParticipants", **bad)
-        too_many = [{"identity": os.urandom(32).hex()} for _ in range(449)]
+        too_many = [{"identity": os.urandom(32).hex()} for _ in range(401)]
         identities = [participant["identity"] for participant in too_many]
         for request, people in (("addParticipants", too_many), ("removeParticipants", identities)):
             limit = ErrorCode.LIMIT_EXCEEDED
-            self.error(f"{request}: 449", limit, request, error_detail=448, participants=people, **where)
+            self.error(f"{request}: 401", limit, request, error_detail=400, participants=people, **where)
         equal("a refused batch adds nobody", self.participants(), listed)
-        self.add("add: 448", 448, *too_many[1:])
-        equal("list: 448 more", len(self.participants()), len(listed) + 448)
-        self.changed("remove: 448", 448, "removeParticipants", participants=identities[1:], **where)
+        self.add("add: 400", 400, *too_many[1:])
+        equal("list: 400 more", len(self.participants()), len(listed) + 400)
+        self.changed("remove: 400", 400, "removeParticipants", participants=identities[1:], **where)
         equal("list: without removed ones", self.participants(removed=False), listed)
         states = Counter(item["state"] for item in self.participants().values())
-        equal("list: states", states, {"invited": 4, "removed": 448})
+        equal("list: states", states, {"invited": 4, "removed": 400})
         owner = {"participants": [self.leo.identity, self.ann.identity], **where}
         self.error("remove: the owner, among others", ErrorCode.NOT_PERMITTED, "removeParticipants", **owner)
         equal("a refused batch removes nobody", self.participants(removed=False), listed)

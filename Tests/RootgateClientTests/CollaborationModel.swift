@@ -58,6 +58,8 @@ struct CollaborationModel: Sendable {
         var manageButtonTitle: String?
         /// Of the last change of what the options permit.
         var since: UInt64
+        /// Of its start.
+        var began: UInt64 = 0
         /// Everybody who was ever let in.
         var members: [PersonIdentity: Member] = [:]
         /// Root hashes that were added past the layer.

@@ -114,9 +114,11 @@ extension PrepareCollaboration: ModelledRequest {
         try model.checkName(metadata.localIdentifier.rawValue)
         let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
         if let known = model.starts[start] {
+            let shared = try model.shared(known)
+            let isNew = model.isRepeating && model.told == shared.began
             return Answer(
-                collaborationIdentifier: known, url: CollaborationModel.link(known), isNew: false,
-                highlight: try model.shared(known).highlight, sequence: nil)
+                collaborationIdentifier: known, url: CollaborationModel.link(known), isNew: isNew,
+                highlight: shared.highlight, sequence: isNew ? shared.began : nil)
         }
         var options = metadata.userSelectedShareOptions ?? metadata.defaultShareOptions
             ?? ShareOptions(optionsGroups: [])
@@ -146,6 +148,7 @@ extension PrepareCollaboration: ModelledRequest {
         var shared = CollaborationModel.Shared(
             identifier: fresh, start: start, title: metadata.title, options: options, createdAt: model.now,
             since: sequence)
+        shared.began = sequence
         if let ownerIdentity {
             shared.letIn(
                 NewParticipant(
@@ -211,7 +214,7 @@ extension UpdateShareOptions: ModelledRequest {
 
 extension AddParticipants: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.checkCount(participants.count, 448)
+        try model.checkCount(participants.count, 400)
         let shared = try model.shared(collaboration)
         var fresh: [NewParticipant] = []
         var seen: Set<PersonIdentity> = []
@@ -232,7 +235,7 @@ extension AddParticipants: ModelledRequest {
 
 extension RemoveParticipants: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.checkCount(participants.count, 448)
+        try model.checkCount(participants.count, 400)
         let shared = try model.shared(collaboration)
         let present = Set(participants).filter { shared.members[$0].map { $0.removedAt == nil } ?? false }
         guard !present.contains(where: { shared.members[$0]?.role == .owner }) else {
@@ -264,7 +267,7 @@ extension UpdateParticipant: ModelledRequest {
         var member = before
         member.name = participant.displayName
         member.role = participant.role ?? before.role
-        member.permission = participant.permission ?? (before.role == .owner ? .readWrite : nil)
+        member.permission = before.role == .owner ? .readWrite : participant.permission
         guard (member.role == .owner) == (before.role == .owner) else { throw model.refusal(.notPermitted) }
         let sequence = model.commit()
         if member.role != before.role || member.permission != before.permission { member.since = sequence }

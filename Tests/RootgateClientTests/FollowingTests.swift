@@ -355,7 +355,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         let first = try await client.send(request, identifier: identifier)
         let again = try await client.send(request, identifier: identifier)
         #expect(again.collaborationIdentifier == first.collaborationIdentifier)
-        #expect(first.isNew && !again.isNew)
+        #expect(first.isNew && again == first)
+        #expect(try await !client.send(request).isNew)
         _ = try await client.send(StopSharing(first.collaborationIdentifier))
         await #expect(throws: ServiceError(.mutationConflict, "")) {
             try await client.send(request, identifier: identifier)

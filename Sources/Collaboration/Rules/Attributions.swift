@@ -28,8 +28,9 @@ public struct ReadAttribution: RuledRequest {
             throw ServiceError(
                 .malformedRequest, "the title “\(removeTitle)” does not contain the word \(ReadAttribution.removeWord)")
         }
-        let (highlight, sharers) = try records.highlight(url, of: account, context)
-        let replies = highlight.attributions.map { attribution in
+        let shares = try records.shares(of: url, account, context)
+        let told = Array(shares.prefix(Limits.attributionsPerItemMax))
+        let replies = told.map { attribution in
             AttributionDetails.MenuAction(
                 kind: .reply, title: "Reply to \(attribution.conversation.name ?? attribution.sharer.name)",
                 conversation: attribution.conversation.identifier)
@@ -37,8 +38,8 @@ public struct ReadAttribution: RuledRequest {
         let remove = AttributionDetails.MenuAction(kind: .remove, title: removeTitle ?? "Remove", conversation: nil)
         return .answer(
             AttributionDetails(
-                url: url, summary: attributionSummary(of: sharers), isPinned: highlight.isPinned,
-                attributions: highlight.attributions, menu: replies + [remove]))
+                url: url, summary: attributionSummary(of: shares.map(\.sharer.name)),
+                isPinned: shares.contains { $0.isPinned }, attributions: told, menu: replies + [remove]))
     }
 }
 

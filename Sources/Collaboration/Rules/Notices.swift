@@ -56,9 +56,18 @@ public struct PostNotices: RuledRequest {
     ) throws(ServiceError) -> RecordRange? {
         guard context.random.bytes(1)[0] < 8 else { return nil }
         var range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
-        let kept = try records.records(in: range, limit: context.settings.noticeCount, isDescending: true)
-        guard kept.hasMore, let oldest = kept.items.last else { return nil }
-        range.end = oldest.key
+        var count = 0
+        try records.visitRecords(in: range) { _, _ in
+            count += 1
+            return true
+        }
+        var surplus = count - context.settings.noticeCount
+        guard surplus > 0 else { return nil }
+        try records.visitRecords(in: range) { key, _ in
+            surplus -= 1
+            if surplus < 0 { range.end = Array(key) }
+            return surplus >= 0
+        }
         return range
     }
 }
@@ -385,9 +394,12 @@ public struct ClearNotices: RuledRequest {
         let (reader, access) = try records.bearer(of: grant, in: collaboration, context)
         var edit = Edit(collaboration)
         edit.records = access.expectations(of: reader, in: collaboration)
+        let key = RecordKeys.cleared(collaboration, reader)
+        let before = try records.record(key)
         edit.records.append(
             RecordEdit(
-                RecordKeys.cleared(collaboration, reader), value: bigEndianBytes(try records.lastSequence())))
+                key, value: bigEndianBytes(try records.lastSequence()),
+                expecting: before.map { .version($0.version) } ?? .absent))
         return .edit(edit, topics: []) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
     }
 }

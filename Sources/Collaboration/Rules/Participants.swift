@@ -110,20 +110,22 @@ public struct RemoveParticipants: RuledRequest {
                 edit.records.append(RecordEdit(RecordKeys.linked(linked, collaboration, person), value: nil))
                 topics.append(.account(linked))
             }
-            let accepter = try records.record(RecordKeys.acceptance(collaboration, person)).flatMap {
-                Account(String(decoding: $0.value, as: UTF8.self))
-            }
-            if accepter != nil {
-                edit.records.append(RecordEdit(RecordKeys.acceptance(collaboration, person), value: nil))
-            }
+            let acceptance = try records.record(RecordKeys.acceptance(collaboration, person))
+            let accepter = acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+            edit.records.append(
+                RecordEdit(
+                    RecordKeys.acceptance(collaboration, person), value: nil,
+                    expecting: acceptance.map { .version($0.version) } ?? .absent))
             // The share leaves the scope of an account that takes part as nobody else.
             for account in Set([linked, accepter].compactMap { $0 }) {
                 let key = RecordKeys.accepted(account, collaboration)
                 let acceptedAs = try records.record(key)?.value
-                guard account == linked || acceptedAs == person.rootHash.bytes,
-                    try !records.takesPart(account, in: collaboration, asOtherThan: Set(participants))
-                else { continue }
-                edit.records.append(RecordEdit(key, value: nil))
+                guard account == linked || acceptedAs == person.rootHash.bytes else { continue }
+                if let other = try records.link(of: account, in: collaboration, toOtherThan: Set(participants)) {
+                    edit.records.append(.checking(other.key, expecting: .version(other.version)))
+                } else {
+                    edit.records.append(RecordEdit(key, value: nil))
+                }
             }
         }
         guard !edit.removedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
@@ -157,7 +159,7 @@ public struct UpdateParticipant: RuledRequest {
         stored.displayName = participant.displayName
         stored.role = participant.role ?? before.role
         // The owner may always write.
-        stored.permission = participant.permission ?? (before.role == .owner ? .readWrite : nil)
+        stored.permission = before.role == .owner ? .readWrite : participant.permission
         guard (stored.role == .owner) == (before.role == .owner) else {
             throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
         }
@@ -240,14 +242,14 @@ extension RecordReader where Self: ~Copyable {
         try record(RecordKeys.link(collaboration, person)).flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
     }
 
-    /// Whether an account is linked to somebody in the collaboration besides `people`.
-    func takesPart(
-        _ account: Account, in collaboration: CollaborationIdentifier, asOtherThan people: Set<PersonIdentity>
-    ) throws(ServiceError) -> Bool {
+    /// The record that links an account to somebody in the collaboration besides `people`.
+    func link(
+        of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
+    ) throws(ServiceError) -> StoredRecord? {
         let page = try records(
             in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
             isDescending: false)
-        return page.items.contains { record in
+        return page.items.first { record in
             Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false
         }
     }
@@ -264,21 +266,21 @@ extension RecordReader where Self: ~Copyable {
         of collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, after: PersonIdentity?, limit: Int,
         includesRemoved: Bool
     ) throws(ServiceError) -> (participants: [Participant], hasMore: Bool) {
-        var range = RecordRange.beginning(with: RecordKeys.participants(collaboration))
-        if let after { range.start = RecordKeys.participant(collaboration, after) + [0] }
+        // Those who were removed have no access: their records are passed over without being looked at.
+        let prefix = includesRemoved ? RecordKeys.participants(collaboration) : RecordKeys.accesses(collaboration)
+        var range = RecordRange.beginning(with: prefix)
+        if let after { range.start = prefix + after.rootHash.bytes + [0] }
         var participants: [Participant] = []
-        while true {
-            let page = try records(in: range, limit: limit + 1, isDescending: false)
-            for record in page.items {
-                guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
-                let known = try record.decoded(StoredParticipant.self)
-                if known.removedAt != nil, !includesRemoved { continue }
-                guard participants.count < limit else { return (participants, true) }
-                participants.append(try describe(PersonIdentity(rootHash: root), known, in: collaboration, stored))
+        let page = try records(in: range, limit: limit, isDescending: false)
+        for record in page.items {
+            guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
+            let person = PersonIdentity(rootHash: root)
+            guard let known = try load(StoredParticipant.self, at: RecordKeys.participant(collaboration, person)) else {
+                continue
             }
-            guard page.hasMore, let last = page.items.last else { return (participants, false) }
-            range.start = last.key + [0]
+            participants.append(try describe(person, known.value, in: collaboration, stored))
         }
+        return (participants, page.hasMore)
     }
 
     private func describe(
@@ -353,5 +355,10 @@ public struct LinkAccount: RuledRequest {
             return count <= Limits.linksPerAccountMax
         }
         try check(count, atMost: Limits.linksPerAccountMax, "links of an account")
+        let here = try records.records(
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
+            isDescending: false)
+        try check(
+            here.items.count + 1, atMost: Limits.identitiesPerAccountMax, "identities of an account in a collaboration")
     }
 }

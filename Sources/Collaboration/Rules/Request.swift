@@ -47,17 +47,20 @@ package struct RuleContext: Sendable {
     package let random: RandomSource
     package let sha256: @Sendable ([UInt8]) -> Digest
     package let settings: CollaborationSettings
+    /// The sequence with which the same request was carried out before, if it was.
+    package let earlier: UInt64?
     /// What a genuine grant says that has not expired, or why it isn't one.
     package let open: @Sendable (AccessGrant) -> Result<GrantClaim, GrantRefusal>
 
     package init(
         now: Date, random: RandomSource, sha256: @escaping @Sendable ([UInt8]) -> Digest,
-        settings: CollaborationSettings, open: @escaping @Sendable (AccessGrant) -> Result<GrantClaim, GrantRefusal>
+        settings: CollaborationSettings, earlier: UInt64? = nil, open: @escaping @Sendable (AccessGrant) -> Result<GrantClaim, GrantRefusal>
     ) {
         self.now = Date(timeIntervalSince1970: (now.timeIntervalSince1970 * 1000).rounded(.down) / 1000)
         self.random = random
         self.sha256 = sha256
         self.settings = settings
+        self.earlier = earlier
         self.open = open
     }
 

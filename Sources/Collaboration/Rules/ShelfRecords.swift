@@ -6,10 +6,12 @@ import Foundation
 //     item (16) 0000000000000000     what the person did with the item: hidden (1), zero (3), views (4),
 //                                    interactions (4), shown (4), last of them in milliseconds (8)
 //     item (16) conversation (8)     the latest share in a conversation: time in milliseconds (8), flags (1: 1 pinned,
-//                                    2 group, 4 knows somebody), zero (7), app (8), then JSON
+//                                    2 group, 4 knows somebody), zero (7), app (8), then the share as JSON members:
+//                                    length (2) and those of the item, those of the attribution
 //
 // Item, conversation and app are the first bytes of the SHA-256 of the link, the conversation's identifier and the
-// app's. Numbers are little-endian. A shelf is ranked from these few bytes; JSON is read for what is returned.
+// app's. Numbers are little-endian. A shelf is ranked from these few bytes, and what is returned is put together from the
+// members as they stand.
 
 /// What a person did with an item.
 struct Signals {
@@ -86,14 +88,54 @@ struct ShareHead {
     var counts: Bool { !isGroup || knowsSomebody }
 }
 
-/// The latest share of an item in a conversation: the part for people.
-struct StoredShare: Codable {
-    var url: URL
-    var title: String?
-    var app: String
-    var sharer: Sharer
-    var conversation: Conversation
-    var date: Date
+/// The latest share of an item in a conversation: the part for people, as JSON members without braces.
+struct ShareText {
+    let head: ShareHead
+    /// `"app": ..., "title": ..., "url": ...`.
+    let item: ArraySlice<UInt8>
+    /// `"conversation": ..., "date": ..., "sharer": ...`.
+    let attribution: ArraySlice<UInt8>
+
+    private struct Item: Encodable {
+        let url: URL
+        let title: String?
+        let app: String
+    }
+
+    private struct Shared: Codable {
+        let sharer: Sharer
+        let conversation: Conversation
+        let date: Date
+    }
+
+    /// What stands behind the head in a record.
+    static func bytes(
+        url: URL, title: String?, app: String, sharer: Sharer, conversation: Conversation, date: Date
+    ) throws(ServiceError) -> [UInt8] {
+        let item = try JSON.encode(Item(url: url, title: title, app: app)).dropFirst().dropLast()
+        let shared = try JSON.encode(Shared(sharer: sharer, conversation: conversation, date: date))
+            .dropFirst().dropLast()
+        var bytes: [UInt8] = []
+        bytes.appendInteger(UInt16(item.count))
+        return bytes + item + shared
+    }
+
+    /// Throws `storageDamaged` when the record is something else.
+    init(_ record: StoredRecord, _ head: ShareHead) throws(ServiceError) {
+        let text = record.value.dropFirst(ShareHead.byteCount)
+        let length = text.prefix(2).reversed().reduce(0) { $0 << 8 | Int($1) }
+        guard text.count >= 2 + length else { throw ServiceError(.storageDamaged, "the record of a share is damaged") }
+        self.head = head
+        item = text.dropFirst(2).prefix(length)
+        attribution = text.dropFirst(2 + length)
+    }
+
+    func decoded() throws(ServiceError) -> Attribution {
+        let json = [UInt8(ascii: "{")] + attribution + [UInt8(ascii: "}")]
+        let shared = try StoredRecord(key: [], version: 0, value: json).decoded(Shared.self)
+        return Attribution(
+            sharer: shared.sharer, conversation: shared.conversation, date: shared.date, isPinned: head.isPinned)
+    }
 }
 
 /// The keys and fingerprints of an account's shelf.
@@ -148,22 +190,40 @@ extension RuleContext {
 }
 
 extension RecordReader where Self: ~Copyable {
-    /// An item with its attributions.
-    func highlight(
-        _ item: UInt128, of account: Account, _ refusals: Refusals, isSuggested: Bool
-    ) throws(ServiceError) -> Highlight {
-        let bytes = withUnsafeBytes(of: item) { Array($0) }
-        let shares = try shares(of: bytes, account, refusals)
+    /// Appends an item with its latest attributions as a JSON object; the item has a share that counts.
+    func append(
+        _ item: UInt128, of account: Account, _ refusals: Refusals, isSuggested: Bool, to json: inout [UInt8]
+    ) throws(ServiceError) {
+        let heads = try countingHeads(of: withUnsafeBytes(of: item) { Array($0) }, account, refusals)
+        var shares: [ShareText] = []
+        for (key, head) in heads.prefix(Limits.attributionsPerItemMax) {
+            guard let record = try record(key) else { continue }
+            shares.append(try ShareText(record, head))
+        }
         guard let newest = shares.first else {
             throw ServiceError(.storageDamaged, "an item of a shelf has no share")
         }
-        return Highlight(
-            url: newest.share.url, title: newest.share.title, app: newest.share.app, date: newest.share.date,
-            isPinned: shares.contains { $0.isPinned }, isSuggested: isSuggested,
-            attributions: shares.prefix(Limits.attributionsPerItemMax).map { share, isPinned in
-                Attribution(
-                    sharer: share.sharer, conversation: share.conversation, date: share.date, isPinned: isPinned)
-            })
+        json.append(UInt8(ascii: "{"))
+        json += newest.item
+        json += Array(#","attributions":["#.utf8)
+        for (place, share) in shares.enumerated() {
+            if place > 0 { json.append(UInt8(ascii: ",")) }
+            json.append(UInt8(ascii: "{"))
+            json += share.attribution
+            json += Array(#","isPinned":\#(share.head.isPinned)}"#.utf8)
+        }
+        let isPinned = heads.contains { $0.head.isPinned }
+        json += Array(
+            #"],"date":\#(newest.head.milliseconds),"isPinned":\#(isPinned),"isSuggested":\#(isSuggested)}"#.utf8)
+    }
+
+    /// Where the shares of an item stand that count for the account, newest first.
+    private func countingHeads(
+        of item: [UInt8], _ account: Account, _ refusals: Refusals
+    ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
+        try shareHeads(of: item, account) { head, conversation in
+            head.counts && (head.isPinned || refusals.allows(app: head.app, conversation: conversation))
+        }
     }
 
     /// Where the shares of an item stand that `isWanted` takes, newest first; so many as are looked at.
@@ -178,28 +238,24 @@ extension RecordReader where Self: ~Copyable {
             }
             return true
         }
-        found.sort { $0.head.milliseconds > $1.head.milliseconds }
+        // Of equal ones always the same is first.
+        found.sort { a, b in
+            if a.head.milliseconds != b.head.milliseconds { return a.head.milliseconds > b.head.milliseconds }
+            return b.key.lexicographicallyPrecedes(a.key)
+        }
         return Array(found.prefix(Limits.conversationsPerItemMax))
     }
 
     /// The shares of an item that count for the account, newest first.
-    func shares(
+    private func shares(
         of item: [UInt8], _ account: Account, _ refusals: Refusals
-    ) throws(ServiceError) -> [(share: StoredShare, isPinned: Bool)] {
-        var shares: [(share: StoredShare, isPinned: Bool)] = []
-        let heads = try shareHeads(of: item, account) { head, conversation in
-            head.counts && (head.isPinned || refusals.allows(app: head.app, conversation: conversation))
-        }
-        for (key, head) in heads {
+    ) throws(ServiceError) -> [Attribution] {
+        var attributions: [Attribution] = []
+        for (key, head) in try countingHeads(of: item, account, refusals) {
             guard let record = try record(key) else { continue }
-            let json = StoredRecord(
-                key: record.key, version: record.version, value: Array(record.value.dropFirst(ShareHead.byteCount)))
-            shares.append((try json.decoded(StoredShare.self), head.isPinned))
+            attributions.append(try ShareText(record, head).decoded())
         }
-        return shares.sorted { a, b in
-            if a.share.date != b.share.date { return a.share.date > b.share.date }
-            return a.share.conversation.identifier > b.share.conversation.identifier
-        }
+        return attributions
     }
 
     /// Whether the account has removed the item.
@@ -207,19 +263,16 @@ extension RecordReader where Self: ~Copyable {
         try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
     }
 
-    /// The item of a link as the account sees it, with the names of all who shared it, the latest first; or
-    /// `unknownHighlight`.
-    func highlight(
-        _ url: URL, of account: Account, _ context: RuleContext
-    ) throws(ServiceError) -> (highlight: Highlight, sharers: [String]) {
+    /// The shares of a link that count for the account, newest first; or `unknownHighlight`.
+    func shares(
+        of url: URL, _ account: Account, _ context: RuleContext
+    ) throws(ServiceError) -> [Attribution] {
         let item = ShelfKeys.item(url, context)
         let unknown = ServiceError(.unknownHighlight, "\(url.absoluteString) is not on the shelf of \(account)")
         guard try !isHidden(item, from: account) else { throw unknown }
         let consent = try load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
-        let refusals = Refusals(consent, context)
-        let shares = try shares(of: item, account, refusals)
+        let shares = try shares(of: item, account, Refusals(consent, context))
         guard !shares.isEmpty else { throw unknown }
-        let number = item.withUnsafeBytes { $0.loadUnaligned(as: UInt128.self) }
-        return (try highlight(number, of: account, refusals, isSuggested: false), shares.map(\.share.sharer.name))
+        return shares
     }
 }

@@ -47,11 +47,11 @@ public struct RecordShare: RuledRequest {
         try checkName(app, "an app's identifier")
         let item = ShelfKeys.item(url, context)
         let place = ShelfKeys.short(conversation.identifier, context)
-        let milliseconds = context.milliseconds(of: date ?? context.now)
-        let share = StoredShare(
+        // Nothing was shared much later than now, or it would stay the latest for good.
+        let milliseconds = context.milliseconds(of: min(date ?? context.now, context.now.addingTimeInterval(86_400)))
+        let text = try ShareText.bytes(
             url: url, title: title, app: app, sharer: sharer, conversation: conversation,
             date: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
-        let json = try JSON.encode(share)
         var edit = Edit()
         var topics: [Topic] = []
         var seen: Set<Account> = []
@@ -67,7 +67,7 @@ public struct RecordShare: RuledRequest {
                 app: shortNumber(ShelfKeys.short(app, context)))
             edit.records += [
                 RecordEdit(
-                    key, value: head.bytes + json, expecting: known.map { .version($0.version) } ?? .absent),
+                    key, value: head.bytes + text, expecting: known.map { .version($0.version) } ?? .absent),
                 RecordEdit(RecordKeys.shelf(recipient.account), value: []),
             ]
             topics.append(.shelf(recipient.account))
@@ -106,21 +106,39 @@ public struct ReadShelf: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        switch try decideEncoded(context, records) {
+        case .answer(let json): return .answer(try JSON.decode(Shelf.self, from: json))
+        case .wait(let topics, let milliseconds, let json):
+            return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.decode(Shelf.self, from: json))
+        case .edit: throw ServiceError(.internalFault, "reading a shelf changes nothing")
+        }
+    }
+
+    /// Puts the page together from the shares' own bytes.
+    package func decideEncoded(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.highlightsPerPageMax)
         let version = try records.record(RecordKeys.shelf(account))?.version ?? 0
+        func shelf(_ count: Int, _ highlights: [UInt8]) -> [UInt8] {
+            Array(#"{"count":\#(count),"version":\#(version),"highlights":["#.utf8) + highlights + Array("]}".utf8)
+        }
         if let after, let waitMilliseconds, waitMilliseconds > 0, version <= after {
             return .wait(
                 topics: [.shelf(account)], milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax),
-                answer: Shelf(highlights: [], count: 0, version: version))
+                answer: shelf(0, []))
         }
         let ranking = try Ranking(account, context, records)
-        let (start, end) = (min(max(0, offset ?? 0), ranking.items.count), ranking.items.count)
-        var highlights: [Highlight] = []
-        for index in start..<min(end, start + limit) {
-            highlights.append(
-                try records.highlight(ranking.items[index].item, of: account, ranking.refusals, isSuggested: ranking.hasSuggestion && index == 0))
+        let count = ranking.items.count
+        let start = min(max(0, offset ?? 0), count)
+        var highlights: [UInt8] = []
+        for index in start..<min(count, start + limit) where highlights.count < Limits.shelfPageBytesMax {
+            if index > start { highlights.append(UInt8(ascii: ",")) }
+            try records.append(
+                ranking.items[index].item, of: account, ranking.refusals,
+                isSuggested: ranking.hasSuggestion && index == 0, to: &highlights)
         }
-        return .answer(Shelf(highlights: highlights, count: end, version: version))
+        return .answer(shelf(count, highlights))
     }
 }
 
@@ -334,7 +352,7 @@ extension Decision<ChangeReceipt> {
         _ url: URL, _ account: Account, _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable,
         _ change: (inout Signals) -> Void
     ) throws(ServiceError) -> Decision {
-        _ = try records.highlight(url, of: account, context)
+        _ = try records.shares(of: url, account, context)
         let key = ShelfKeys(account).signals(ShelfKeys.item(url, context))
         let known = try records.record(key)
         var signals = known?.value.withRawBytes { Signals($0) } ?? Signals()

@@ -2,7 +2,7 @@ public import Core
 public import Foundation
 
 /// Starts a collaboration: gives it an identifier that all devices know, and a universal link. Doing it again for the
-/// same owner and local identifier gives the same answer; `isNew` says which it was.
+/// same owner and local identifier gives the same ones; `isNew` says whether this request has started it.
 public struct PrepareCollaboration: RuledRequest {
     public static let name = "prepare"
 
@@ -44,7 +44,10 @@ public struct PrepareCollaboration: RuledRequest {
         let start = RecordKeys.start(owner, local)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
             let found = try records.collaboration(identifier)
-            return .answer(try answer(identifier, found.value, context, isNew: false, sequence: nil))
+            // The same request once more, whose answer was lost, is told what it did.
+            let isNew = known.version == context.earlier
+            return .answer(
+                try answer(identifier, found.value, context, isNew: isNew, sequence: isNew ? known.version : nil))
         }
         let identifier = try context.freshIdentifier()
         let stored = try stored(context)

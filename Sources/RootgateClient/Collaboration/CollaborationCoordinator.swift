@@ -108,13 +108,18 @@ public final class StartCollaborationAction: Sendable {
         let undo: @Sendable () async -> Void = {
             _ = try? await client.send(AbandonCollaboration(owner: owner, localIdentifier: local))
         }
+        let request = PrepareCollaboration(
+            owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity)
+        let identifier = MutationIdentifier.random()
         let answer: PrepareCollaboration.Answer
         do throws(ServiceError) {
-            answer = try await client.send(
-                PrepareCollaboration(owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity))
+            answer = try await client.send(request, identifier: identifier)
         } catch {
-            // Without an answer nobody knows whether it was prepared.
-            if error.code.rawValue >= 256 { await undo() }
+            // Without an answer nobody knows whether it was prepared: asked again, the service does, and keeps what was
+            // there before.
+            if error.code.rawValue >= 256, let late = try? await client.send(request, identifier: identifier), late.isNew {
+                await undo()
+            }
             throw error
         }
         if answer.isNew { undoing.withLock { $0.append(undo) } }

@@ -192,10 +192,20 @@ public struct NoticeStream: AsyncSequence, Sendable {
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
-                let page = try await client.send(
-                    ReadNotices(feed, after: after, waitMilliseconds: 20_000), waiting: Iterator.wait)
-                after = page.next
-                if !page.notices.isEmpty { return page }
+                let question = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
+                do throws(ServiceError) {
+                    let page = try await client.send(question, waiting: Iterator.wait)
+                    after = page.next
+                    if !page.notices.isEmpty { return page }
+                } catch {
+                    // Too many wait, or this connection is too far behind: nothing is lost by coming again.
+                    guard error.code == .busy else { throw error }
+                    do {
+                        try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
+                    } catch {
+                        throw ServiceError(.cancelled, "the request was cancelled")
+                    }
+                }
             }
         }
     }

@@ -84,14 +84,14 @@ final class CollaborationLayer: Sendable {
     }
 
     private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let context = RuleContext(
-            now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings,
-            open: { [grants] in grants.open($0) })
-        return try gate.rootSets.read { snapshot throws(ServiceError) in
+        try gate.rootSets.read { snapshot throws(ServiceError) in
             let earlier = try snapshot.sequence(of: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
+            let context = RuleContext(
+                now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
+                open: { [grants] in grants.open($0) })
             let decision = try task.request.decideEncoded(context, snapshot)
             if earlier != nil, case .edit = decision {
                 throw ServiceError(
@@ -159,7 +159,12 @@ final class CollaborationLayer: Sendable {
         }
         while true {
             let follower = Followers.Follower(request: task, topics: topics, deadline: end, answer: answer)
-            guard followers.add(follower) else { return task.ticket.answerParked(answer) }
+            do throws(ServiceError) {
+                guard try followers.add(follower) else { return task.ticket.answerParked(answer) }
+            } catch {
+                task.ticket.unpark()
+                throw error
+            }
             let decision: EncodedDecision
             do throws(ServiceError) {
                 decision = try self.decision(task)
@@ -185,7 +190,12 @@ final class CollaborationLayer: Sendable {
     private func spread(_ topics: [Topic]) {
         for task in followers.take(topics) {
             task.ticket.unpark()
-            again(task)
+            do throws(ServiceError) {
+                try task.ticket.readmit()
+                try enqueue(task)
+            } catch {
+                task.ticket.fail(error)
+            }
         }
     }
 

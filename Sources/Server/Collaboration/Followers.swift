@@ -20,9 +20,12 @@ final class Followers: Sendable {
         var followers: [ObjectIdentifier: Follower] = [:]
         var byTopic: [Topic: Set<ObjectIdentifier>] = [:]
         var isClosed = false
+        /// Of all followers together.
+        var topicCount = 0
 
         mutating func take(_ key: ObjectIdentifier) -> Follower? {
             guard let follower = followers.removeValue(forKey: key) else { return nil }
+            topicCount -= follower.topics.count
             for topic in follower.topics {
                 byTopic[topic]?.remove(key)
                 if byTopic[topic]?.isEmpty == true { byTopic[topic] = nil }
@@ -51,16 +54,24 @@ final class Followers: Sendable {
     /// Requests that wait.
     var count: Int { state.withLock { $0.followers.count } }
 
-    /// Has the request wait. False when too many do already, or nothing waits any more.
-    func add(_ follower: Follower) -> Bool {
+    /// Has the request wait. False when nothing waits any more.
+    ///
+    /// Throws `busy` when too many wait already.
+    func add(_ follower: Follower) throws(ServiceError) -> Bool {
         let key = ObjectIdentifier(follower.request)
-        return state.withLock { state in
-            guard !state.isClosed, state.followers.count < Limits.followsMax else { return false }
+        let isTaken = state.withLock { state -> Bool? in
+            guard !state.isClosed else { return false }
+            guard state.followers.count < Limits.followsMax,
+                state.topicCount + follower.topics.count <= Limits.followedTopicsMax
+            else { return nil }
             _ = state.take(key)
+            state.topicCount += follower.topics.count
             state.followers[key] = follower
             for topic in follower.topics { state.byTopic[topic, default: []].insert(key) }
             return true
         }
+        guard let isTaken else { throw Admission.busy }
+        return isTaken
     }
 
     /// Whether the request waited: then it doesn't any more, and whoever asked has to see to it.
@@ -92,17 +103,16 @@ final class Followers: Sendable {
 
     /// Drops what a connection that is closed was waiting for.
     func forget(_ source: WorkSource) {
-        state.withLock { state in
-            for (key, follower) in state.followers where follower.request.ticket.source === source {
-                _ = state.take(key)
-            }
+        let gone = state.withLock { state in
+            state.followers.filter { $0.value.request.ticket.source === source }.keys.compactMap { state.take($0) }
         }
+        for follower in gone { follower.request.ticket.forgetParked() }
     }
 
     /// Answers everybody, and takes nobody any more.
     func close() {
         let all = state.withLock { state in
-            defer { (state.followers, state.byTopic) = ([:], [:]) }
+            defer { (state.followers, state.byTopic, state.topicCount) = ([:], [:], 0) }
             state.isClosed = true
             return state.followers.values.map { $0 }
         }

@@ -141,9 +141,9 @@ extension CollaborationLayer {
         _ index: Int, _ person: PersonIdentity, _ proof: BorrowedProof, at entrance: Entrance, _ sequence: UInt64,
         _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
     ) throws(ServiceError) {
-        guard let standing = entrance.standing else { return }
         let collaboration = entrance.collaboration
-        guard let access = Access(standing: standing, record: try snapshot.record(Access.key(collaboration, person)))
+        guard let access = Access(
+            standing: entrance.standing, record: try snapshot.record(Access.key(collaboration, person)))
         else {
             // Removed since the proof was verified; or a root hash that was added past the layer, which is granted
             // without a grant as long as it is in the set.
