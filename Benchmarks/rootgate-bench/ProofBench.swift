@@ -178,11 +178,6 @@ final class ProofBench {
         try restart(knownPercent: mix.knownPercent)
     }
 
-    /// Starts the service anew if the next round over loopback would have to, so that it does not.
-    func prepareRound() throws {
-        try assureNewDevices(for: proofsPerRound)
-    }
-
     /// Known keys are several times as fast.
     private var proofsPerRound: Int { scale.size(mix.knownPercent == 100 ? 65_536 : 32_768, tiny: 512) }
 
