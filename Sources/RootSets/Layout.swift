@@ -126,6 +126,12 @@ struct LogRecord {
         if case .edit(let edit) = mutation.change { edit.append(to: &bytes) }
     }
 
+    /// Whether the record is of an edit.
+    static func isEdit(_ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool {
+        guard value.count >= headerBytes else { throw .damaged("a record of the change log is too short") }
+        return value[16] == Kind.edit
+    }
+
     static func changed(in value: UnsafeRawBufferPointer) throws(StorageFailure) -> UInt64 {
         guard value.count >= headerBytes else { throw .damaged("a change-log record is damaged") }
         return UInt64(littleEndian: value.loadUnaligned(fromByteOffset: changedOffset, as: UInt64.self))

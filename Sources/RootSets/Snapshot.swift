@@ -328,23 +328,38 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The sequence of the mutation of that identifier; `nil` when none was applied, or the log has forgotten it.
+    /// The sequence of the edit of that identifier; `nil` when nothing of that identifier was applied, or the log has
+    /// forgotten it.
     ///
-    /// Throws `storageDamaged` or `storageFailed`.
-    package func sequence(of identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {
+    /// Throws `mutationConflict` when it was something else than an edit, `storageDamaged` or `storageFailed`.
+    package func sequence(ofEdit identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {
+        let (sequence, isEdit): (UInt64, Bool)
         do throws(StorageFailure) {
-            var value = MDB_val()
             let key = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
-            let code = withMDBValue(key) { mdb_get(transaction.handle, environment.mutations, $0, &value) }
-            if code == MDB_NOTFOUND { return nil }
-            try check(code, "looking up a mutation")
-            guard value.mv_size == 8, let bytes = value.mv_data else {
-                throw .damaged("the record of mutation \(identifier) is damaged")
+            guard let place = try value(at: key, in: environment.mutations) else { return nil }
+            guard place.count == 8 else { throw .damaged("the record of mutation \(identifier) is damaged") }
+            sequence = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
+            guard let record = try value(at: bigEndianBytes(sequence), in: environment.log) else {
+                throw .damaged("change-log record \(sequence) is missing")
             }
-            return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+            isEdit = try LogRecord.isEdit(record)
         } catch {
             throw error.asServiceError
         }
+        guard isEdit else {
+            throw ServiceError(
+                .mutationConflict, "mutation \(identifier) was applied before with other content: choose a fresh identifier")
+        }
+        return sequence
+    }
+
+    /// A value, in the map.
+    private func value(at key: [UInt8], in database: MDB_dbi) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+        var value = MDB_val()
+        let code = withMDBValue(key) { mdb_get(transaction.handle, database, $0, &value) }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "looking up a mutation")
+        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
     private func totals() throws(StorageFailure) -> Totals {

@@ -363,6 +363,17 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
+    @Test func theIdentifierOfAChangeOfTheGateIsAConflict() async throws {
+        let (collaboration, _) = try await start()
+        let identifier = MutationIdentifier.random()
+        let bare = try #require(CollaborationIdentifier("bare"))
+        try await client.apply(Mutation(identifier: identifier, .createCollaboration(bare, .challenge)))
+        await #expect(throws: ServiceError(.mutationConflict, "")) {
+            try await client.send(StopSharing(collaboration), identifier: identifier)
+        }
+        #expect(try await client.send(ReadDetails(of: collaboration)).participantCount == 1)
+    }
+
     @Test func copiesOfARequestThatMeetAreCarriedOutOnce() async throws {
         let (collaboration, grant) = try await start()
         let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)

@@ -85,7 +85,7 @@ final class CollaborationLayer: Sendable {
 
     private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
         try gate.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = try snapshot.sequence(of: task.identifier)
+            let earlier = try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
@@ -95,7 +95,7 @@ final class CollaborationLayer: Sendable {
             let decision = try task.request.decideEncoded(context, snapshot)
             if earlier != nil, case .edit = decision {
                 throw ServiceError(
-                    .mutationConflict, "mutation \(task.identifier) was applied before, and what it did is gone")
+                    .mutationConflict, "mutation \(task.identifier) was applied before, and what it did is gone: choose a fresh identifier")
             }
             return decision
         }
