@@ -66,3 +66,8 @@ extension [UInt8] {
         append(contentsOf: bytes)
     }
 }
+
+/// A number as it stands in keys: big-endian, so that its order is that of the bytes.
+package func bigEndianBytes(_ number: UInt64) -> [UInt8] {
+    withUnsafeBytes(of: number.bigEndian) { Array($0) }
+}

@@ -128,7 +128,7 @@ struct LogRecord {
 
     /// Whether the record is of an edit.
     static func isEdit(_ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool {
-        guard value.count >= headerBytes else { throw .damaged("a record of the change log is too short") }
+        guard value.count >= headerBytes else { throw .damaged("a change-log record is damaged") }
         return value[16] == Kind.edit
     }
 

@@ -373,10 +373,6 @@ package struct Snapshot: ~Copyable {
     }
 }
 
-func bigEndianBytes(_ number: UInt64) -> [UInt8] {
-    withUnsafeBytes(of: number.bigEndian) { Array($0) }
-}
-
 extension Page<Digest> {
     /// Adds those of `roots` that are above `start`, up to `limit` items in all.
     fileprivate mutating func append(_ roots: PackedRoots, after start: Digest?, limit: Int) {

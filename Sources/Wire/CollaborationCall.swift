@@ -80,12 +80,7 @@ package struct GrantBatch: Sendable {
         try checkLimit(Int(count), Limits.grantsPerCheckMax, "grants")
         self.atLeast = atLeast
         var collaborations: [CollaborationIdentifier] = []
-        for _ in 0..<nameCount {
-            guard let name = reader.shortBytes(), let identifier = CollaborationIdentifier(utf8: name) else {
-                throw malformedRequest("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
-            }
-            collaborations.append(identifier)
-        }
+        for _ in 0..<nameCount { collaborations.append(try Request.readCollaboration(&reader)) }
         guard let block = reader.bytes(Int(count) * GrantBatch.entryBytes) else {
             throw malformedRequest("the body ends inside a grant")
         }

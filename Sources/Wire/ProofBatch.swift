@@ -182,10 +182,3 @@ package enum VerdictList {
 func malformedRequest(_ what: String) -> ServiceError {
     ServiceError(.malformedRequest, what)
 }
-
-/// Throws `limitExceeded` unless `count` is at most `limit`.
-package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(ServiceError) {
-    guard count <= limit else {
-        throw ServiceError(.limitExceeded, detail: UInt32(limit), "\(count) \(what) are over the limit of \(limit)")
-    }
-}

@@ -128,7 +128,7 @@ package enum Request: Sendable {
         malformedRequest("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
     }
 
-    private static func readCollaboration(_ reader: inout ByteReader) throws(ServiceError) -> CollaborationIdentifier {
+    static func readCollaboration(_ reader: inout ByteReader) throws(ServiceError) -> CollaborationIdentifier {
         guard let name = reader.shortBytes(), let identifier = CollaborationIdentifier(utf8: name) else {
             throw invalidCollaboration
         }
@@ -140,11 +140,6 @@ package enum Request: Sendable {
         try checkLimit(Int(count), Limits.rootsPerRequestMax, "root hashes")
         guard let roots = reader.digests(Int(count)) else { throw malformedRequest("the body is too short") }
         return roots
-    }
-
-    private static func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
-        guard limit > 0 else { throw malformedRequest("a page has at least one item") }
-        try checkLimit(limit, most, "items in a page")
     }
 
     // MARK: Making one

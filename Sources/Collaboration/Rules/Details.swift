@@ -79,7 +79,7 @@ public struct CustomizeDetails: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try check(title, "a title")
         try check(manageButtonTitle, "a title")
-        try check(customItems?.count ?? 0, atMost: Limits.customItemsMax, "custom items")
+        try checkLimit(customItems?.count ?? 0, Limits.customItemsMax, "custom items")
         for item in customItems ?? [] {
             try checkName(item.identifier, "a custom item's identifier")
             try check(item.title, "a title")

@@ -20,7 +20,7 @@ public struct PostNotices: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(events.count, atMost: Limits.noticesPerPostMax, "notices")
+        try checkLimit(events.count, Limits.noticesPerPostMax, "notices")
         let (author, access) = try records.bearer(of: grant, in: collaboration, context)
         guard !events.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
         for event in events {

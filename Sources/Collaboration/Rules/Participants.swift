@@ -18,7 +18,7 @@ public struct AddParticipants: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(participants.count, atMost: Limits.participantsPerRequestMax, "participants")
+        try checkLimit(participants.count, Limits.participantsPerRequestMax, "participants")
         _ = try records.collaboration(collaboration)
         var edit = Edit(collaboration)
         var seen: Set<PersonIdentity> = []
@@ -79,7 +79,7 @@ public struct RemoveParticipants: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(participants.count, atMost: Limits.participantsPerRequestMax, "participants")
+        try checkLimit(participants.count, Limits.participantsPerRequestMax, "participants")
         _ = try records.collaboration(collaboration)
         var edit = Edit(collaboration)
         var topics: [Topic] = [.collaboration(collaboration)]
@@ -217,12 +217,6 @@ public struct ListParticipants: RuledRequest {
     }
 }
 
-/// Throws unless a page of that many items may be asked for.
-func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
-    guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }
-    try check(limit, atMost: most, "items in a page")
-}
-
 extension RecordReader where Self: ~Copyable {
     /// A participant who was not removed, or `unknownParticipant`.
     func participant(
@@ -354,11 +348,11 @@ public struct LinkAccount: RuledRequest {
             count += 1
             return count <= Limits.linksPerAccountMax
         }
-        try check(count, atMost: Limits.linksPerAccountMax, "links of an account")
+        try checkLimit(count, Limits.linksPerAccountMax, "links of an account")
         let here = try records.records(
             in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
             isDescending: false)
-        try check(
-            here.items.count + 1, atMost: Limits.identitiesPerAccountMax, "identities of an account in a collaboration")
+        try checkLimit(
+            here.items.count + 1, Limits.identitiesPerAccountMax, "identities of an account in a collaboration")
     }
 }

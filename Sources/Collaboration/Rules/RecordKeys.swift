@@ -131,8 +131,3 @@ extension RecordRange {
         return RecordRange(prefix, end)
     }
 }
-
-/// A number as it stands in keys: big-endian, so that its order is that of the bytes.
-func bigEndianBytes(_ number: UInt64) -> [UInt8] {
-    withUnsafeBytes(of: number.bigEndian) { Array($0) }
-}

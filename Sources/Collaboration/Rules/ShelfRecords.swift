@@ -15,7 +15,6 @@ import Foundation
 
 /// What a person did with an item.
 struct Signals {
-    static let byteCount = 24
     var isHidden = false
     var views: UInt32 = 0
     var interactions: UInt32 = 0

@@ -36,7 +36,7 @@ public struct RecordShare: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(recipients.count, atMost: Limits.recipientsPerShareMax, "recipients")
+        try checkLimit(recipients.count, Limits.recipientsPerShareMax, "recipients")
         try check(url.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
         guard url.scheme != nil else { throw ServiceError(.malformedRequest, "a link has a scheme, as https") }
         try check(title, "a title")

@@ -106,8 +106,8 @@ public struct PrepareCollaboration: RuledRequest {
 extension ShareOptions {
     /// Throws `limitExceeded` unless groups, options and texts are within their limits.
     fileprivate func checkSizes() throws(ServiceError) {
-        try Collaboration.check(groups.count, atMost: Limits.optionGroupsMax, "groups of options")
-        try Collaboration.check(groups.flatMap(\.options).count, atMost: Limits.optionsMax, "options")
+        try checkLimit(groups.count, Limits.optionGroupsMax, "groups of options")
+        try checkLimit(groups.flatMap(\.options).count, Limits.optionsMax, "options")
         for group in optionsGroups {
             for text in [group.identifier, group.title, group.footer] { try Collaboration.check(text, "a group's text") }
             for option in group.options {

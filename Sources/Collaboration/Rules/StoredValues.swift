@@ -88,24 +88,17 @@ extension RecordEdit {
     ///
     /// Throws `limitExceeded` when it is longer than a record.
     static func json(
-        _ key: [UInt8], _ value: some Encodable, isSequenced: Bool = false,
-        expecting expectation: Expectation = .anything
+        _ key: [UInt8], _ value: some Encodable, expecting expectation: Expectation = .anything
     ) throws(ServiceError) -> RecordEdit {
         let bytes = try JSON.encode(value)
-        guard bytes.count <= Limits.recordValueBytesMax else {
-            throw ServiceError(
-                .limitExceeded, detail: UInt32(Limits.recordValueBytesMax),
-                "\(bytes.count) bytes in one record are over the limit of \(Limits.recordValueBytesMax)")
-        }
-        return RecordEdit(key, isSequenced: isSequenced, value: bytes, expecting: expectation)
+        try checkLimit(bytes.count, Limits.recordValueBytesMax, "bytes in one record")
+        return RecordEdit(key, value: bytes, expecting: expectation)
     }
 }
 
 /// Throws `limitExceeded` unless the text has at most that many bytes of UTF-8.
 func check(_ text: String?, _ what: String, bytesMax: Int = Limits.textBytesMax) throws(ServiceError) {
-    guard let count = text?.utf8.count, count > bytesMax else { return }
-    throw ServiceError(
-        .limitExceeded, detail: UInt32(bytesMax), "\(count) bytes of \(what) are over the limit of \(bytesMax)")
+    try checkLimit(text?.utf8.count ?? 0, bytesMax, "bytes of \(what)")
 }
 
 /// Throws `malformedRequest` unless the text may name something, as an account's name does.
@@ -113,10 +106,4 @@ func checkName(_ text: String, _ what: String) throws(ServiceError) {
     guard CollaborationIdentifier.isValid(Array(text.utf8)) else {
         throw ServiceError(.malformedRequest, "\(what) is 1 to 128 bytes of UTF-8 without control characters")
     }
-}
-
-/// Throws `limitExceeded` unless there are at most that many.
-func check(_ count: Int, atMost limit: Int, _ what: String) throws(ServiceError) {
-    guard count > limit else { return }
-    throw ServiceError(.limitExceeded, detail: UInt32(limit), "\(count) \(what) are over the limit of \(limit)")
 }

@@ -1,0 +1,12 @@
+/// Throws `limitExceeded` unless `count` is at most `limit`; `what` is counted.
+package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(ServiceError) {
+    guard count <= limit else {
+        throw ServiceError(.limitExceeded, detail: UInt32(limit), "\(count) \(what) are over the limit of \(limit)")
+    }
+}
+
+/// Throws unless a page of `limit` items may be asked for: `malformedRequest` or `limitExceeded`.
+package func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
+    guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }
+    try checkLimit(limit, most, "items in a page")
+}
