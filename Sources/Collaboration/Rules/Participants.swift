@@ -83,8 +83,8 @@ public struct RemoveParticipants: RuledRequest {
         _ = try records.collaboration(collaboration)
         var edit = Edit(collaboration)
         var topics: [Topic] = [.collaboration(collaboration)]
-        var seen: Set<PersonIdentity> = []
-        for person in participants where seen.insert(person).inserted {
+        let leaving = Set(participants)
+        for person in leaving {
             let key = RecordKeys.participant(collaboration, person)
             guard let known = try records.load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
                 continue
@@ -121,7 +121,7 @@ public struct RemoveParticipants: RuledRequest {
                 let key = RecordKeys.accepted(account, collaboration)
                 let acceptedAs = try records.record(key)?.value
                 guard account == linked || acceptedAs == person.rootHash.bytes else { continue }
-                if let other = try records.link(of: account, in: collaboration, toOtherThan: Set(participants)) {
+                if let other = try records.link(of: account, in: collaboration, toOtherThan: leaving) {
                     edit.records.append(.checking(other.key, expecting: .version(other.version)))
                 } else {
                     edit.records.append(RecordEdit(key, value: nil))
@@ -241,7 +241,7 @@ extension RecordReader where Self: ~Copyable {
         of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
     ) throws(ServiceError) -> StoredRecord? {
         let page = try records(
-            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
             isDescending: false)
         return page.items.first { record in
             Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false
