@@ -149,7 +149,8 @@ public enum Limits {
     public static let sharesPerPageMax = 256
     /// Grants in one check.
     public static let grantsPerCheckMax = 4096
-    /// Bytes of an HTTP request's head.
+    /// Connections to the association's page at once, and bytes of a request's head there.
+    public static let associationVisitorsMax = 64
     public static let requestHeadBytesMax = 8 << 10
     /// How often a request is decided again because what it was decided on has changed.
     public static let decisionsPerRequestMax = 16

@@ -14,6 +14,8 @@ final class Sockets: Sendable {
     private let loops: [EventLoop]
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
+    /// Connections to the association's page, which take no place from the gate's.
+    private let visitors = Atomic<Int>(0)
 
     /// Listens everywhere that the configuration says, and takes no connection yet.
     ///
@@ -51,7 +53,8 @@ final class Sockets: Sendable {
     ///
     /// Throws `internalFault` when a worker can't get its memory.
     func start(
-        serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int, log: @escaping @Sendable (String) -> Void
+        serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int,
+        log: @escaping @Sendable (String) -> Void
     ) throws(ServiceError) {
         for (number, loop) in loops.enumerated() {
             let worker = try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }
@@ -69,19 +72,22 @@ final class Sockets: Sendable {
         guard let site else { return }
         for listener in associationListeners {
             loops[0].listen(on: listener) { [self] descriptor in
-                welcome(descriptor, site, pipeline, connectionsMax: connectionsMax)
+                welcome(descriptor, site)
             } refuse: { failure in
                 log("can't accept connections for now: \(failure)")
             }
         }
     }
 
-    /// Takes a visitor of the association's page; nobody when there are too many connections.
-    private func welcome(_ descriptor: CInt, _ site: AssociationSite, _ pipeline: Pipeline, connectionsMax: Int) {
-        let count = connections.add(1, ordering: .relaxed).newValue
+    /// Takes a visitor of the association's page; nobody when there are too many.
+    private func welcome(_ descriptor: CInt, _ site: AssociationSite) {
+        guard visitors.add(1, ordering: .relaxed).newValue <= Limits.associationVisitorsMax else {
+            visitors.subtract(1, ordering: .relaxed)
+            close(descriptor)
+            return
+        }
         Connection.open(descriptor, on: loops[0]) { connection in
-            if count > connectionsMax { connection.close() }
-            return AssociationVisit(connection, site) { [self] in connections.subtract(1, ordering: .relaxed) }
+            AssociationVisit(connection, site) { [self] in visitors.subtract(1, ordering: .relaxed) }
         }
     }
 

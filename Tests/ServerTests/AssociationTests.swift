@@ -78,4 +78,30 @@ import Transport
     func everythingElseGetsItsStatus(_ request: String, _ status: String) throws {
         #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
     }
+
+    @Test func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
+        let service = try TestService { configuration in
+            configuration.linkBase = "https://example.com/c"
+            configuration.associationEndpoint = Endpoint(host: "127.0.0.1", port: 0)
+            configuration.appIdentifiers = ["T.a"]
+            configuration.connectionsMax = 1
+        }
+        let endpoint = try #require(service.service.associationEndpoints.first)
+        let silent = try (0..<Limits.associationVisitorsMax).map { _ in try Socket.connect(to: endpoint, milliseconds: 5000) }
+        // One more is turned away without a word; the gate has its place left.
+        #expect(try answer(service, "") == "")
+        try await service.client().ping()
+        for descriptor in silent { close(descriptor) }
+        // Places are free again as the service notices that their visitors have gone.
+        let deadline = ContinuousClock.now + patience
+        var isOpen = false
+        while !isOpen, ContinuousClock.now < deadline {
+            let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
+            defer { close(descriptor) }
+            usleep(20_000)
+            var byte: UInt8 = 0
+            isOpen = recv(descriptor, &byte, 1, 0) == -1 && errno == EAGAIN
+        }
+        #expect(try answer(service, "GET \(Self.path) HTTP/1.1\r\n\r\n").hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
 }

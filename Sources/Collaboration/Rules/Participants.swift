@@ -241,7 +241,7 @@ extension RecordReader where Self: ~Copyable {
         of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
     ) throws(ServiceError) -> StoredRecord? {
         let page = try records(
-            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
             isDescending: false)
         return page.items.first { record in
             Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false

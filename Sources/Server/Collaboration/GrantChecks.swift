@@ -60,7 +60,7 @@ extension CollaborationLayer {
                 GrantAnswer(status: status.rawValue).append(to: &bytes)
                 continue
             }
-            guard let access = try doors[door].access(of: claim.root, in: snapshot), access.since <= claim.sequence else {
+            guard let since = try doors[door].accessSince(of: claim.root, in: snapshot), since <= claim.sequence else {
                 GrantAnswer(status: GrantStatus.revoked.rawValue).append(to: &bytes)
                 continue
             }
@@ -127,10 +127,8 @@ extension CollaborationLayer {
             view = try identifier.utf8.withRawBytes { name throws(ServiceError) in try snapshot.collaboration(name) }
         }
 
-        /// Since when the person may do what it may do; `nil`: nothing.
-        mutating func access(
-            of root: Digest, in snapshot: borrowing Snapshot
-        ) throws(ServiceError) -> (since: UInt64, Void)? {
+        /// The mutation since which the person may do what it may do; `nil`: nothing. As `Access` has it.
+        mutating func accessSince(of root: Digest, in snapshot: borrowing Snapshot) throws(ServiceError) -> UInt64? {
             guard let standing, let view else { return nil }
             let prefixCount = prefixCount
             key.withUnsafeMutableBytes { key in
@@ -145,7 +143,7 @@ extension CollaborationLayer {
                 try snapshot.contains(root, in: view)
             }
             guard isMember else { return nil }
-            return (permission == 0 ? max(version, standing.version) : version, ())
+            return permission == 0 ? max(version, standing.version) : version
         }
     }
 }
