@@ -224,7 +224,7 @@ extension RecordReader where Self: ~Copyable {
     ) throws(ServiceError) -> Loaded<StoredParticipant> {
         let key = RecordKeys.participant(collaboration, person)
         guard let known = try load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
-            throw ServiceError(.unknownParticipant, "\(person.rootHash) takes no part in \(collaboration)")
+            throw ServiceError(.unknownParticipant, "\(person.rootHash) takes no part in \(collaboration): add it first")
         }
         return known
     }
@@ -314,7 +314,7 @@ public struct LinkAccount: RuledRequest {
         _ = try records.collaboration(collaboration)
         _ = try records.participant(identity, in: collaboration)
         guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
-            throw ServiceError(.notPermitted, "no proof of \(identity.rootHash) has been granted yet")
+            throw ServiceError(.notPermitted, "no proof of \(identity.rootHash) has been granted yet: have a device of it open the collaboration first")
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }

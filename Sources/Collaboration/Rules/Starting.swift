@@ -278,7 +278,7 @@ public struct FindHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
-            throw ServiceError(.unknownCollaboration, "that is no link of a collaboration of this service")
+            throw ServiceError(.unknownCollaboration, "that is no link of a collaboration of this service: its links begin with its --link-base")
         }
         return .answer(try records.collaboration(identifier).value.highlight(identifier, context))
     }

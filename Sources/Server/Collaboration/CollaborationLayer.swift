@@ -155,7 +155,7 @@ final class CollaborationLayer: Sendable {
         guard task.ticket.park() else {
             throw ServiceError(
                 .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
-                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already")
+                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already: open another")
         }
         while true {
             let follower = Followers.Follower(request: task, topics: topics, deadline: end, answer: answer)
