@@ -108,7 +108,7 @@ let package = Package(
         tests(of: "Collaboration", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
         tests(of: "Server", ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
-        tests(of: "RootgateClient", ["Collaboration", "Core", "Hashing", "Identity", "Server", "Transport"]),
+        tests(of: "RootgateClient", ["Collaboration", "Core", "Hashing", "Identity", "Server", "Transport", "Wire"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
         tests(of: "rootgate-bench"),
         tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),

@@ -42,6 +42,10 @@ package struct Configuration: Sendable {
     package var appIdentifiers: [String] = []
     /// How long a grant is valid.
     package var grantSeconds: UInt64 = 300
+    /// Requests that may wait for news on all connections, and topics that they may wait for; then the service answers
+    /// busy.
+    package var followsMax = Limits.followsMax
+    package var followedTopicsMax = Limits.followedTopicsMax
     /// How long notices are kept, and how many posts of a collaboration at least.
     package var noticeDays: UInt64 = 30
     package var noticesKept = 1000

@@ -72,8 +72,10 @@ package final class Service: Sendable {
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         collaboration = CollaborationLayer(
-            gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000, clock: clock,
-            wallClock: wallClock, random: random)
+            gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000,
+            followers: Followers(
+                clock: clock, followersMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
+            clock: clock, wallClock: wallClock, random: random)
         statistics = StatisticsSource(gate, pool, admission, collaboration.followers, clock)
         try sockets.start(
             serving: Pipeline(

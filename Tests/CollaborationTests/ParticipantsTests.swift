@@ -444,6 +444,19 @@ struct RaceTests {
         #expect(try world.send(AcceptInvitation(token, for: bo, identity: person(2))).refusal == .conflict)
     }
 
+    @Test("An account has so many identities in one collaboration and no more")
+    func identitiesOfAnAccount() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        let people = (0...Limits.identitiesPerAccountMax).map { person(UInt8(10 + $0)) }
+        try world.admit(people, to: collaboration)
+        for person in people.dropLast() { try world.send(LinkAccount(bo, to: person, in: collaboration)) }
+        let over = world.error(of: LinkAccount(bo, to: try #require(people.last), in: collaboration))
+        #expect(over?.code == .limitExceeded && over?.detail == UInt32(Limits.identitiesPerAccountMax))
+        try world.send(LinkAccount(nil, to: people[0], in: collaboration))
+        try world.send(LinkAccount(bo, to: try #require(people.last), in: collaboration))
+    }
+
     @Test("Who takes part by two identities keeps the share until the last one is removed")
     func twoIdentitiesOfOneAccount() throws {
         let collaboration = try world.start()

@@ -254,6 +254,31 @@ struct ShelfTests {
         }
     }
 
+    @Test("A page of long items ends before its limit, and the pages together are the shelf")
+    func longPages() throws {
+        let picture = String(repeating: "p", count: Limits.linkBytesMax)
+        for number in 0..<Limits.highlightsPerPageMax {
+            for conversation in 0..<Limits.attributionsPerItemMax {
+                try world.send(
+                    RecordShare(
+                        url: try bench.link(number), app: "app", sharer: Sharer(name: "Ana", avatar: picture),
+                        conversation: Conversation(identifier: "c\(conversation)"), date: world.now + Double(number),
+                        recipients: [ShareRecipient(bench.bo)]))
+            }
+        }
+        var links: [URL] = []
+        var pages = 0
+        while true {
+            let page = try world.send(ReadShelf(of: bench.bo, offset: links.count))
+            #expect(page.count == Limits.highlightsPerPageMax)
+            if page.highlights.isEmpty { break }
+            links += page.highlights.map(\.url)
+            pages += 1
+        }
+        #expect(pages > 1)
+        #expect(links == (try (0..<Limits.highlightsPerPageMax).reversed().map { try bench.link($0) }))
+    }
+
     @Test("The moment of a share comes back to the millisecond")
     func moments() throws {
         var generator = SeededGenerator(seed: runSeed)

@@ -182,6 +182,32 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(following?.value == 0)
     }
 
+    @Test func oneMoreFollowerThanTheServiceTakesIsToldThatItIsBusy() async throws {
+        let small = try LiveService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
+        let client = try small.client()
+        // An account that takes part nowhere waits for one topic.
+        func question(_ name: String) throws -> ReadNotices {
+            ReadNotices(.account(try #require(Account(name))), waitMilliseconds: 60_000)
+        }
+        let questions = try ["a", "b", "c"].map(question)
+        let waiting = questions.prefix(2).map { question in Task { try await client.send(question) } }
+        func following() async throws -> UInt64? {
+            try await client.statistics().first { $0.name == "requests-following" }?.value
+        }
+        while try await following() != 2 { try await Task.sleep(for: .milliseconds(5)) }
+        await #expect(throws: ServiceError(.busy, "")) { try await client.send(questions[2]) }
+        #expect(try await following() == 2)
+        let few = try LiveService { ($0.followsMax, $0.followedTopicsMax) = (1, 100) }
+        let other = try few.client()
+        let first = Task { try await other.send(questions[0]) }
+        while try await other.statistics().first(where: { $0.name == "requests-following" })?.value != 1 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        await #expect(throws: ServiceError(.busy, "")) { try await other.send(questions[1]) }
+        // Who is told to come again does not hold up a shutdown, and who waits is answered by it.
+        for task in waiting + [first] { task.cancel() }
+    }
+
     @Test func followersOfAClosedConnectionAreForgotten() async throws {
         let (collaboration, _) = try await start()
         let gone = try service.client()

@@ -4,6 +4,7 @@ import Hashing
 import RootgateClient
 import TestSupport
 import Testing
+import Wire
 
 /// Grants against a live service.
 @Suite struct GrantTests {
@@ -29,6 +30,12 @@ import Testing
 
     private func status(_ grant: AccessGrant, in collaboration: CollaborationIdentifier) async throws -> GrantStatus? {
         try await client.check([GrantCheck(grant, in: collaboration)]).first?.status
+    }
+
+    @Test func theWireAndTheModelMeanTheSameBytes() {
+        #expect(GrantBatch.grantBytes == AccessGrant.byteCount)
+        #expect(AccessGrant.signedBytes + AccessGrant.tagBytes == AccessGrant.byteCount)
+        #expect(GrantBatch.deviceKeyBytes == AccessGrant.fingerprintBytes)
     }
 
     @Test func aGrantWithAnyBitChangedIsForged() async throws {

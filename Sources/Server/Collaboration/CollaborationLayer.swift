@@ -51,7 +51,7 @@ final class CollaborationLayer: Sendable {
 
     init(
         _ gate: Gate, _ pool: WorkerPool, _ settings: CollaborationSettings, grantMilliseconds: UInt64,
-        clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date, random: RandomSource
+        followers: Followers, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date, random: RandomSource
     ) {
         self.gate = gate
         self.pool = pool
@@ -59,7 +59,7 @@ final class CollaborationLayer: Sendable {
         self.random = random
         self.wallClock = wallClock
         grants = GrantBook(validMilliseconds: grantMilliseconds, clock: clock, random: random)
-        followers = Followers(clock: clock)
+        self.followers = followers
     }
 
     // MARK: Requests in JSON

@@ -35,12 +35,17 @@ final class Followers: Sendable {
     }
 
     private let clock: MonotonicClock
+    private let followersMax: Int
+    private let topicsMax: Int
     private let state = Mutex(State())
     /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-    init(clock: MonotonicClock) {
+    /// `topicsMax`: of all followers together.
+    init(clock: MonotonicClock, followersMax: Int, topicsMax: Int) {
         self.clock = clock
+        self.followersMax = followersMax
+        self.topicsMax = topicsMax
         timer = DispatchSource.makeTimerSource()
         timer.schedule(deadline: .now() + .milliseconds(50), repeating: .milliseconds(50), leeway: .milliseconds(10))
         timer.setEventHandler { [weak self] in self?.expire() }
@@ -61,9 +66,9 @@ final class Followers: Sendable {
         let key = ObjectIdentifier(follower.request)
         let isTaken = state.withLock { state -> Bool? in
             guard !state.isClosed else { return false }
-            guard state.followers.count < Limits.followsMax,
-                state.topicCount + follower.topics.count <= Limits.followedTopicsMax
-            else { return nil }
+            guard state.followers.count < followersMax, state.topicCount + follower.topics.count <= topicsMax else {
+                return nil
+            }
             _ = state.take(key)
             state.topicCount += follower.topics.count
             state.followers[key] = follower
