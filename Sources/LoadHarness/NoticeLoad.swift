@@ -114,20 +114,17 @@ package final class NoticeLoad: Sendable {
     package func run(count: Int, perSecond: Double = .infinity) async throws(ServiceError) -> NoticeReport {
         let progress = Progress()
         let posts = (count + plan.batch - 1) / plan.batch
+        // From the end of what is there: nothing of an earlier run counts.
         var starts: [UInt64] = []
         for (number, room) in rooms.enumerated() {
-            let page = try await clients[number % clients.count].send(ReadNotices(.collaboration(room.collaboration), after: 0, limit: 1))
-            starts.append(page.next)
-        }
-        // From the end of what is there: nothing of an earlier run counts.
-        for (number, room) in rooms.enumerated() where starts[number] > 0 {
-            var page = try await clients[number % clients.count].send(
-                ReadNotices(.collaboration(room.collaboration), after: starts[number]))
-            while page.hasMore {
+            var page: NoticePage
+            var after: UInt64 = 0
+            repeat {
                 page = try await clients[number % clients.count].send(
-                    ReadNotices(.collaboration(room.collaboration), after: page.next))
-            }
-            starts[number] = page.next
+                    ReadNotices(.collaboration(room.collaboration), after: after))
+                after = page.next
+            } while page.hasMore
+            starts.append(after)
         }
         let (plan, clients, rooms, begins) = (plan, clients, rooms, starts)
         let followers = (0..<plan.followers).map { number in
@@ -168,8 +165,7 @@ package final class NoticeLoad: Sendable {
             throw failure
         }
         var report = NoticeReport()
-        report.seconds = Double((ContinuousClock.now - begin).components.attoseconds) / 1e18
-            + Double((ContinuousClock.now - begin).components.seconds)
+        report.seconds = (ContinuousClock.now - begin) / .seconds(1)
         report.posted = progress.posted.load(ordering: .relaxed)
         report.expected = expected(posts)
         var (seen, quiet) = (0, 0)
