@@ -118,7 +118,8 @@ struct Applier {
     }
 
     /// Drops the oldest records while the log is larger than `bytes`, but never the last one, and no more
-    /// than `count` records, so that a commit stays short. Then writes the totals: to be called last.
+    /// than `count` records, so that a commit stays short. Then writes the totals and the sets' version: to be
+    /// called last.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
@@ -134,6 +135,8 @@ struct Applier {
             left -= 1
         }
         try transaction.put(environment.meta, Array("totals".utf8), totals.bytes)
+        guard transaction.written.contains(environment.packed) || transaction.written.contains(environment.large) else { return }
+        try transaction.put(environment.meta, SetsVersion.key, SetsVersion(sequence: totals.sequence).bytes)
     }
 
     // MARK: The log
@@ -524,7 +527,7 @@ struct Applier {
                     throw .damaged("a collaboration's last bucket is missing")
                 }
                 let isLast = key[name.count] == BucketKey.last
-                try check(mdb_cursor_del(cursor, 0), "dropping a collaboration")
+                try transaction.delete(environment.large, at: cursor)
                 if isLast { return }
             }
         }

@@ -3,13 +3,13 @@ import Core
 import Dispatch
 import Synchronization
 
-/// Where buckets stood in one snapshot: their bounds and addresses in one flat array, so that a look-up takes two
+/// Where buckets stand in one version of the sets: their bounds and addresses in one flat array, so that a look-up takes two
 /// memory accesses to its bucket instead of a walk down the tree. Either of all packed buckets, whose bounds are
 /// hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
 /// numbers that are spread evenly.
 ///
-/// Good for that snapshot only: the next commit may use its pages again, but not before the last read
-/// transaction of the snapshot has ended.
+/// Good for snapshots of the same version of the sets only: a later commit may use their pages again, but not before
+/// the last read transaction of such a snapshot has ended.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class BucketDirectory: @unchecked Sendable {
@@ -25,8 +25,7 @@ final class BucketDirectory: @unchecked Sendable {
         }
     }
 
-    /// The transaction whose commit made the snapshot.
-    let snapshot: Int
+    let version: SetsVersion
     private let count: Int
     private let entries: UnsafeMutablePointer<Entry>
     /// For each value of a number's top bits, the first bucket that such a number can be in.
@@ -34,11 +33,11 @@ final class BucketDirectory: @unchecked Sendable {
     private let startShift: UInt64
 
     /// Of buckets in ascending order of their bounds; `nil` when an address does not fit.
-    init?(_ buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)], snapshot: Int) {
+    init?(_ buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)], version: SetsVersion) {
         var capacity = 1
         var bits: UInt64 = 0
         while capacity < 2 * buckets.count, bits < 31 { (capacity, bits) = (2 * capacity, bits + 1) }
-        self.snapshot = snapshot
+        self.version = version
         count = buckets.count
         entries = .allocate(capacity: buckets.count + 1)
         starts = .allocate(capacity: capacity)
@@ -108,9 +107,9 @@ final class BucketDirectory: @unchecked Sendable {
     }
 }
 
-/// Keeps directories of the newest snapshot, as long as snapshots live long enough to be worth them: one is built,
-/// beside the readers, when the snapshot has seen half as many look-ups as there are buckets. Storage that is
-/// written all the time is read without.
+/// Keeps directories of the newest version of the sets, as long as versions live long enough to be worth them: one is
+/// built, beside the readers, when the version has seen half as many look-ups as there are buckets. Sets that are
+/// written all the time are read without; commits of records alone change nothing.
 final class BucketDirectories: Sendable {
     /// What a directory is of.
     enum Subject: Hashable, Sendable {
@@ -126,7 +125,9 @@ final class BucketDirectories: Sendable {
     }
 
     private struct State {
+        /// The newest snapshot that was looked up in, by the transaction whose commit made it, and its sets.
         var snapshot = 0
+        var version = SetsVersion.initial
         var slots: [Subject: Slot] = [:]
     }
 
@@ -135,17 +136,21 @@ final class BucketDirectories: Sendable {
     /// Large collaborations with a directory, at most.
     private static let slotsMax = 256
 
-    /// The subject's directory in the transaction's snapshot, if there is one yet.
+    /// The subject's directory for the transaction's snapshot, if there is one yet.
     ///
     /// `lookups`: how many will be made now. `buckets`: how many the subject has, roughly.
     func directory(
         of subject: Subject, for transaction: ReadTransaction, in environment: StorageEnvironment, lookups: Int,
         buckets: () -> Int
-    ) -> BucketDirectory? {
+    ) throws(StorageFailure) -> BucketDirectory? {
         let snapshot = mdb_txn_id(transaction.handle)
-        let (directory, isDue) = state.withLock { state -> (BucketDirectory?, Bool) in
+        let (directory, isDue) = try state.withLock { state throws(StorageFailure) -> (BucketDirectory?, Bool) in
             guard snapshot >= state.snapshot else { return (nil, false) }
-            if snapshot > state.snapshot { (state.snapshot, state.slots) = (snapshot, [:]) }
+            if snapshot > state.snapshot {
+                let version = try transaction.setsVersion()
+                if version != state.version { (state.version, state.slots) = (version, [:]) }
+                state.snapshot = snapshot
+            }
             var slot = state.slots[subject] ?? Slot()
             if let directory = slot.directory { return (directory, false) }
             guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
@@ -161,7 +166,7 @@ final class BucketDirectories: Sendable {
                 // A failure shows when a look-up meets it.
                 let built = try? build(subject, environment)
                 state.withLock { state in
-                    guard let built, built.snapshot == state.snapshot else { return }
+                    guard let built, built.version == state.version else { return }
                     state.slots[subject]?.directory = built
                 }
             }
@@ -177,7 +182,7 @@ final class BucketDirectories: Sendable {
         case .packed: try transaction.packedBuckets()
         case .large(let identifier): try largeBuckets(of: identifier, transaction)
         }
-        return BucketDirectory(buckets, snapshot: mdb_txn_id(transaction.handle))
+        return BucketDirectory(buckets, version: try transaction.setsVersion())
     }
 
     private func largeBuckets(

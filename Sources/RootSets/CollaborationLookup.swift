@@ -48,7 +48,7 @@ package final class CollaborationLookup {
     ) throws(ServiceError) {
         precondition(names.count <= CollaborationLookup.capacity && views.count >= names.count)
         do throws(StorageFailure) {
-            let directory = snapshot.directory(lookups: names.count)
+            let directory = try snapshot.directory(lookups: names.count)
             for index in names.indices {
                 buckets[index] = UnsafeRawBufferPointer(start: nil, count: 0)
                 isPossible[index] = CollaborationIdentifier.isValid(names[index])
@@ -90,7 +90,7 @@ package final class CollaborationLookup {
             directories.removeAll(keepingCapacity: true)
             for index in names.indices {
                 guard let view = views[index], view.isLarge,
-                    let directory = snapshot.directory(of: view, lookups: max(1, lookups / names.count))
+                    let directory = try snapshot.directory(of: view, lookups: max(1, lookups / names.count))
                 else { continue }
                 directories.append(directory)
                 views[index]?.directory = .passUnretained(directory)

@@ -24,12 +24,34 @@ import Core
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
 // `records`: what layers above the gate keep; see `Records.swift`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
-// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`.
+// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes.
 
 enum BucketKey {
     static let bounded: UInt8 = 0
     static let last: UInt8 = 1
     static let capacity = Limits.collaborationBytesMax + 9
+}
+
+/// The sequence with which a commit last wrote to `packed` or `large`: two snapshots of the same version have the
+/// same pages of them, wherever the rest of the storage has gone meanwhile.
+struct SetsVersion: Equatable {
+    static let key = Array("sets".utf8)
+
+    let sequence: UInt64
+
+    /// Before the first write.
+    static let initial = SetsVersion(sequence: 0)
+
+    init(sequence: UInt64) {
+        self.sequence = sequence
+    }
+
+    init(reading value: UnsafeRawBufferPointer) throws(StorageFailure) {
+        guard value.count == 8 else { throw .damaged("the version of the sets is damaged") }
+        sequence = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+    }
+
+    var bytes: [UInt8] { withUnsafeBytes(of: sequence.littleEndian) { Array($0) } }
 }
 
 /// Counts over the whole environment, kept in the transaction that changes them.

@@ -47,6 +47,15 @@ final class ReadTransaction: @unchecked Sendable {
         try check(mdb_cursor_renew(handle, large), "beginning a read")
     }
 
+    /// Of the sets in this snapshot.
+    func setsVersion() throws(StorageFailure) -> SetsVersion {
+        var value = MDB_val()
+        let code = withMDBValue(SetsVersion.key) { mdb_get(handle, environment.meta, $0, &value) }
+        if code == MDB_NOTFOUND { return .initial }
+        try check(code, "reading the version of the sets")
+        return try SetsVersion(reading: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+    }
+
     func reset() {
         mdb_txn_reset(handle)
     }

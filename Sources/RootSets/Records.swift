@@ -70,7 +70,7 @@ extension Applier {
                 try check(code, "removing records")
                 let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
                 guard key.lexicographicallyPrecedes(range.end) else { return }
-                try check(mdb_cursor_del(cursor, 0), "removing records")
+                try transaction.delete(environment.records, at: cursor)
             }
         }
     }

@@ -65,8 +65,8 @@ package struct Snapshot: ~Copyable {
     }
 
     /// The directory of this snapshot's packed buckets, if there is one yet. `lookups`: how many will be made now.
-    func directory(lookups: Int) -> BucketDirectory? {
-        environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
+    func directory(lookups: Int) throws(StorageFailure) -> BucketDirectory? {
+        try environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
             var statistics = MDB_stat()
             let code = mdb_stat(transaction.handle, environment.packed, &statistics)
             return code == MDB_SUCCESS ? statistics.ms_entries : .max
@@ -74,8 +74,8 @@ package struct Snapshot: ~Copyable {
     }
 
     /// The directory of a large collaboration's buckets, if there is one yet.
-    func directory(of collaboration: CollaborationView, lookups: Int) -> BucketDirectory? {
-        environment.directories.directory(
+    func directory(of collaboration: CollaborationView, lookups: Int) throws(StorageFailure) -> BucketDirectory? {
+        try environment.directories.directory(
             of: .large(Array(collaboration.identifier)), for: transaction, in: environment, lookups: lookups
         ) { Int(collaboration.rootCount) / Applier.bucketRootsMax }
     }

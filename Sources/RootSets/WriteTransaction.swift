@@ -7,6 +7,8 @@ final class WriteTransaction {
     private(set) var handle: OpaquePointer?
     /// Cursors that were lent before, by database. LMDB closes those of a write transaction with it.
     private var cursors: [MDB_dbi: OpaquePointer] = [:]
+    /// Databases that were written to.
+    private(set) var written: Set<MDB_dbi> = []
 
     init(_ environment: OpaquePointer) throws(StorageFailure) {
         try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
@@ -34,6 +36,7 @@ final class WriteTransaction {
 
     func put(_ database: MDB_dbi, _ key: [UInt8], _ value: [UInt8], appending: Bool = false) throws(StorageFailure) {
         let flags = appending ? UInt32(MDB_APPEND) : 0
+        written.insert(database)
         let code = withMDBValue(key) { key in
             withMDBValue(value) { value in mdb_put(handle, database, key, value, flags) }
         }
@@ -43,13 +46,20 @@ final class WriteTransaction {
     /// Whether there was something to delete.
     @discardableResult
     func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
+        written.insert(database)
         let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
         if code == MDB_NOTFOUND { return false }
         try check(code, "deleting")
         return true
     }
 
-    /// Lends a cursor over `database`, at no particular place.
+    /// Deletes what `cursor`, one of `database`, stands at.
+    func delete(_ database: MDB_dbi, at cursor: OpaquePointer) throws(StorageFailure) {
+        written.insert(database)
+        try check(mdb_cursor_del(cursor, 0), "deleting")
+    }
+
+    /// Lends a cursor over `database`, at no particular place; for reading, and for `delete(_:at:)`.
     func withCursor<R>(
         _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {

@@ -61,8 +61,62 @@ struct BucketDirectoryTests {
                             try snapshot.contains(probe, in: view) == roots.contains(probe), "\(context), \(name), \(probe)")
                     }
                 }
-                return (snapshot.directory(lookups: 0) != nil, isLargeAnswered)
+                do throws(StorageFailure) {
+                    return (try snapshot.directory(lookups: 0) != nil, isLargeAnswered)
+                } catch {
+                    throw error.asServiceError
+                }
             }
+        }
+    }
+
+    @Test("Directories outlive commits of records, but not a change of the sets, also one that an edit makes")
+    func commitsOfRecords() async throws {
+        var random = SeededGenerator(seed: runSeed &+ 2)
+        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
+        for name in names {
+            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
+            sets[name] = []
+        }
+        try storage.sets.apply(Mutation(.addRoots(names[0], Array(universe.prefix(700)))))
+        sets[names[0]] = Set(universe.prefix(700))
+        for round in 0..<6 {
+            let context = "seed \(runSeed), round \(round)"
+            for attempt in 0..<400 {
+                let (packed, large) = try expectSame(sets, &random, "\(context), attempt \(attempt)")
+                if packed, large { break }
+                try #require(attempt < 399, "\(context): no directories")
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            // Enough commits for pages that the first ones left to be used again.
+            for commit in 0..<20 {
+                var edit = Edit(commit % 2 == 0 ? names[0] : nil)
+                edit.records = (0..<8).map { _ in
+                    RecordEdit(
+                        [UInt8.random(in: 0...40, using: &random)],
+                        value: random.bytes(Int.random(in: 1...1500, using: &random)))
+                }
+                try storage.sets.apply(Mutation(.edit(edit)))
+                let (packed, large) = try expectSame(sets, &random, "\(context), commit \(commit)")
+                #expect(packed && large, "\(context): commit \(commit) of records left no directory")
+            }
+            var edit = Edit(names[round % 2])
+            let (added, removed) = (universe[800 + round], universe[2 + round])
+            if round < 3 { edit.addedRoots = [added] } else { edit.removedRoots = [removed] }
+            let receipt = try storage.sets.apply(Mutation(.edit(edit)))
+            if round < 3 { sets[names[round % 2]]?.insert(added) } else { sets[names[round % 2]]?.remove(removed) }
+            guard receipt.changed > 0 else { continue }
+            // Asked without look-ups, so that none is being built meanwhile.
+            let isOutlived = try storage.sets.read { snapshot throws(ServiceError) in
+                do throws(StorageFailure) {
+                    return try snapshot.directory(lookups: 0) != nil
+                } catch {
+                    throw error.asServiceError
+                }
+            }
+            #expect(!isOutlived, "\(context): a directory of sets that have changed")
+            let (_, large) = try expectSame(sets, &random, "\(context), changed")
+            #expect(!large, "\(context): a directory of a large set that has changed")
         }
     }
 

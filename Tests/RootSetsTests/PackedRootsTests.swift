@@ -43,7 +43,7 @@ struct PackedRootsTests {
             let buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = [
                 (1999, bytes), (2000, UnsafeRawBufferPointer(rebasing: bytes[..<32])), (.max, UnsafeRawBufferPointer(rebasing: bytes[..<0])),
             ]
-            let directory = try #require(BucketDirectory(buckets, snapshot: 1))
+            let directory = try #require(BucketDirectory(buckets, version: .initial))
             for (prefix, count) in [(0, 50), (1000, 50), (1500, 50), (1999, 50), (2000, 1), (2001, 0), (.max, 0)] as [(UInt64, Int)] {
                 let place = try #require(directory.neighbourhood(of: prefix))
                 #expect(place.roots.count == count, "\(prefix)")
