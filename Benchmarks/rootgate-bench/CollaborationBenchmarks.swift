@@ -47,7 +47,7 @@ let collaborationBenchmarks = [
         let endpoint = bench.endpoint
         let load = try blocking { try await NoticeLoad(endpoint, chosen) }
         let values = try scale.repeated {
-            let report = try blocking { try await load.run(count: scale.size(20_000, tiny: 64)) }
+            let report = try blocking { try await load.run(count: scale.size(50_000, tiny: 64)) }
             precondition(report.isComplete, "\(report.delivered) of \(report.expected) came, \(report.misplaced) misplaced")
             return report.postsPerSecond
         }
@@ -57,14 +57,17 @@ let collaborationBenchmarks = [
         "proof.layer.loopback", "proof.known.loopback while 1,000 followers wait and 20 notices/s go to ten of them each"
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale, knownPercent: 100)
-        // A round is long enough to have its share of the layer's work in it.
-        let count = scale.size(4, tiny: 1)
+        let layer = try LayerInUse(bench.endpoint, scale)
+        defer { layer.end() }
+        // A round is long enough for the layer's work to be in it, and there are many: the machine's own changes are
+        // larger than the difference.
+        let count = scale.size(2, tiny: 1)
         func rate() throws -> Double {
             Double(count) / (try (0..<count).reduce(0) { sum, _ in try sum + 1 / bench.overLoopback() })
         }
-        let rounds = try scale.alternate {
-            let use = try LayerInUse(bench.endpoint, scale)
-            defer { use.end() }
+        let rounds = try scale.alternate(rounds: scale.size(25, tiny: 1)) {
+            layer.begin()
+            defer { layer.pause() }
             return try rate()
         } _: {
             try rate()
@@ -200,7 +203,9 @@ private final class CollaborationBench {
 /// The layer at work beside the gate: followers that wait, and a trickle of posts, checks and reads.
 private final class LayerInUse {
     private let load: NoticeLoad
-    private let followers: [Task<Void, Never>]
+    private let settle: UInt32
+    private let count: Int
+    private var run: Task<Void, Never>?
 
     init(_ endpoint: Endpoint, _ scale: Scale) throws {
         var plan = NoticeLoad.Plan()
@@ -211,15 +216,27 @@ private final class LayerInUse {
         let chosen = plan
         let load = try blocking { try await NoticeLoad(endpoint, chosen) }
         self.load = load
-        let count = scale.size(100_000, tiny: 100)
-        followers = [Task { _ = try? await load.run(count: count, perSecond: 20) }]
-        // Until every follower waits.
-        usleep(1_500_000)
+        count = scale.size(100_000, tiny: 100)
+        settle = UInt32(scale.size(700_000, tiny: 100_000))
+    }
+
+    /// Returns when every follower waits.
+    func begin() {
+        let (load, count) = (load, count)
+        run = Task { _ = try? await load.run(count: count, perSecond: 20) }
+        usleep(settle)
+    }
+
+    func pause() {
+        guard let run else { return }
+        run.cancel()
+        _ = try? blocking { await run.value }
+        self.run = nil
     }
 
     func end() {
-        let (load, followers) = (load, followers)
-        for follower in followers { follower.cancel() }
+        pause()
+        let load = load
         _ = try? blocking { await load.close() }
     }
 }

@@ -62,11 +62,11 @@ struct Scale {
 
     /// Runs both in alternation, one of each a round, after one of each that does not count.
     func alternate(
-        _ subject: () throws -> Double, _ baseline: () throws -> Double
+        rounds count: Int? = nil, _ subject: () throws -> Double, _ baseline: () throws -> Double
     ) rethrows -> [(subject: Double, baseline: Double)] {
         if !isTiny { _ = (try subject(), try baseline()) }
         var rounds: [(subject: Double, baseline: Double)] = []
-        for _ in 0..<self.rounds { rounds.append((try subject(), try baseline())) }
+        for _ in 0..<(count ?? self.rounds) { rounds.append((try subject(), try baseline())) }
         return rounds
     }
 

@@ -97,6 +97,25 @@ package final class NoticeLoad: Sendable {
         for client in clients { client.close() }
     }
 
+    /// As much of a page as shows that nothing was lost: a thousand followers in one process have no time for more.
+    private struct CountedPage: FeedPage {
+        struct Post: Decodable {
+            let sequence: UInt64
+            /// In milliseconds since 1970.
+            let date: Double
+            let notices: [Notice]
+        }
+
+        struct Notice: Decodable {
+            let place: Int
+        }
+
+        let posts: [Post]
+        let next: UInt64
+
+        var isEmpty: Bool { posts.isEmpty }
+    }
+
     /// What the followers and posters of a run share.
     private final class Progress: Sendable {
         let delivered = Atomic<Int>(0)
@@ -130,23 +149,26 @@ package final class NoticeLoad: Sendable {
         let followers = (0..<plan.followers).map { number in
             Task {
                 let place = number % rooms.count
-                var last = (sequence: begins[place], place: 0)
+                let (client, feed) = (clients[number % clients.count], Feed.collaboration(rooms[place].collaboration))
+                var after = begins[place]
+                var last = (sequence: after, place: 0)
                 do {
-                    let stream = clients[number % clients.count]
-                        .notices(.collaboration(rooms[place].collaboration), after: begins[place])
-                    for try await page in stream {
+                    while true {
+                        let page = try await client.nextPage(of: feed, after: &after, reading: CountedPage.self)
                         let now = Date().timeIntervalSince1970
-                        for notice in page.notices {
-                            let isNext = notice.sequence > last.sequence
-                                || notice.sequence == last.sequence && notice.place == last.place + 1
-                            if !isNext { progress.misplaced.add(1, ordering: .relaxed) }
-                            last = (notice.sequence, notice.place)
+                        for post in page.posts {
+                            for notice in post.notices {
+                                let isNext = post.sequence > last.sequence
+                                    || post.sequence == last.sequence && notice.place == last.place + 1
+                                if !isNext { progress.misplaced.add(1, ordering: .relaxed) }
+                                last = (post.sequence, notice.place)
+                            }
+                            progress.delivered.add(post.notices.count, ordering: .relaxed)
                         }
-                        if let first = page.notices.first {
-                            let nanoseconds = max(0, now - first.date.timeIntervalSince1970) * 1e9
+                        if let first = page.posts.first {
+                            let nanoseconds = max(0, now - first.date / 1000) * 1e9
                             progress.latency.withLock { $0.record(UInt64(nanoseconds)) }
                         }
-                        progress.delivered.add(page.notices.count, ordering: .relaxed)
                     }
                 } catch {}
             }

@@ -47,7 +47,6 @@ package final class Connection: @unchecked Sendable {
         var chunks = Queue<[UInt8]>()
         /// Bytes of the first chunk that are sent.
         var sent = 0
-        var bytes = 0
         var isClosed = false
         var closesWhenSent = false
     }
@@ -56,6 +55,8 @@ package final class Connection: @unchecked Sendable {
     private let loop: EventLoop
     private let handler: any ConnectionHandler
     private let outbound = Mutex(Outbound())
+    /// Bytes of `outbound`, changed with it; beside it, because its lock is held while the system sends.
+    private let waitingBytes = Atomic<Int>(0)
 
     private var parked: [UInt8] = []
     private var buffer: ReceiveBuffer?
@@ -114,8 +115,7 @@ package final class Connection: @unchecked Sendable {
             guard !outbound.isClosed, !outbound.closesWhenSent, !bytes.isEmpty else { return false }
             guard outbound.chunks.isEmpty else {
                 outbound.chunks.append(bytes)
-                outbound.bytes += bytes.count
-                loop.unsentBytes.add(bytes.count, ordering: .relaxed)
+                countWaiting(bytes.count)
                 return false
             }
             var sent = 0
@@ -128,15 +128,20 @@ package final class Connection: @unchecked Sendable {
             guard sent < bytes.count else { return false }
             outbound.chunks.append(bytes)
             outbound.sent = sent
-            outbound.bytes = bytes.count - sent
-            loop.unsentBytes.add(outbound.bytes, ordering: .relaxed)
+            countWaiting(bytes.count - sent)
             return true
         }
         if needsLoop { loop.execute { self.updateInterest() } }
     }
 
     /// Bytes that wait to be sent.
-    package var unsentBytes: Int { outbound.withLock { $0.bytes } }
+    package var unsentBytes: Int { waitingBytes.load(ordering: .relaxed) }
+
+    /// That many more bytes wait to be sent.
+    private func countWaiting(_ bytes: Int) {
+        waitingBytes.add(bytes, ordering: .relaxed)
+        loop.unsentBytes.add(bytes, ordering: .relaxed)
+    }
 
     /// Goes on reading after `pauseReading`, beginning with what was received before it.
     package func resumeReading() {
@@ -155,7 +160,7 @@ package final class Connection: @unchecked Sendable {
         loop.execute { [self] in
             guard !isClosed, lingerEnd == nil else { return }
             isPaused = true
-            if outbound.withLock({ $0.bytes }) == 0 { linger() } else { updateInterest() }
+            if outbound.withLock({ $0.chunks.isEmpty }) { linger() } else { updateInterest() }
         }
     }
 
@@ -304,8 +309,7 @@ package final class Connection: @unchecked Sendable {
                 }
                 lastActivity = loop.clock.milliseconds
                 stalledSince = nil
-                outbound.bytes -= count
-                loop.unsentBytes.subtract(count, ordering: .relaxed)
+                countWaiting(-count)
                 outbound.sent += count
                 if outbound.sent == chunk.count {
                     outbound.chunks.removeFirst()
@@ -355,9 +359,8 @@ package final class Connection: @unchecked Sendable {
         // Under the lock, so that no other thread sends to a descriptor that is somebody else's by then.
         outbound.withLock { outbound in
             outbound.isClosed = true
-            loop.unsentBytes.subtract(outbound.bytes, ordering: .relaxed)
+            countWaiting(-unsentBytes)
             outbound.chunks = Queue()
-            outbound.bytes = 0
             Foundation.close(descriptor)
         }
         parked = []

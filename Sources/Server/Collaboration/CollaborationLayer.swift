@@ -77,7 +77,8 @@ final class CollaborationLayer: Sendable {
     /// On a worker.
     private func decide(_ task: CollaborationTask) {
         do throws(ServiceError) {
-            try carryOut(try decision(task), task)
+            let newsCount = followers.newsCount
+            try carryOut(try decision(task), task, decidedAt: newsCount)
         } catch {
             task.ticket.fail(error)
         }
@@ -101,7 +102,10 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    private func carryOut(_ decision: EncodedDecision, _ task: CollaborationTask) throws(ServiceError) {
+    /// `newsCount`: the followers' from before the decision.
+    private func carryOut(
+        _ decision: EncodedDecision, _ task: CollaborationTask, decidedAt newsCount: UInt64
+    ) throws(ServiceError) {
         switch decision {
         case .answer(let bytes):
             guard bytes.count <= Limits.frameBodyBytesMax else {
@@ -127,7 +131,7 @@ final class CollaborationLayer: Sendable {
                 }
             }
         case .wait(let topics, let milliseconds, let answer):
-            try wait(task, topics, milliseconds, answer)
+            try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
         }
     }
 
@@ -142,9 +146,10 @@ final class CollaborationLayer: Sendable {
 
     // MARK: Waiting for news
 
-    /// Has the request wait, and decides once more: what was committed before it waited told nobody.
+    /// Has the request wait, and decides once more if there was news in between, which told nobody.
     private func wait(
-        _ task: CollaborationTask, _ topics: [Topic], _ milliseconds: Int, _ answer: [UInt8]
+        _ task: CollaborationTask, _ topics: [Topic], _ milliseconds: Int, _ answer: [UInt8],
+        decidedAt newsCount: UInt64
     ) throws(ServiceError) {
         let now = grants.now
         let deadline = task.deadline.compareExchange(
@@ -152,6 +157,7 @@ final class CollaborationLayer: Sendable {
         let end = deadline.exchanged ? now + UInt64(milliseconds) : deadline.original
         guard now < end else { return task.ticket.answer { $0.append(contentsOf: answer) } }
         var topics = Set(topics)
+        var newsCount = newsCount
         guard task.ticket.park() else {
             throw ServiceError(
                 .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
@@ -165,6 +171,9 @@ final class CollaborationLayer: Sendable {
                 task.ticket.unpark()
                 throw error
             }
+            let newCount = followers.newsCount
+            guard newCount != newsCount else { return }
+            newsCount = newCount
             let decision: EncodedDecision
             do throws(ServiceError) {
                 decision = try self.decision(task)
@@ -182,7 +191,7 @@ final class CollaborationLayer: Sendable {
             // Whoever takes it sees to it: this thread, or one that had news at the same moment.
             guard followers.take(task) else { return }
             task.ticket.unpark()
-            return try carryOut(decision, task)
+            return try carryOut(decision, task, decidedAt: newsCount)
         }
     }
 

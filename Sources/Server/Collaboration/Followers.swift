@@ -22,6 +22,7 @@ final class Followers: Sendable {
         var isClosed = false
         /// Of all followers together.
         var topicCount = 0
+        var newsCount: UInt64 = 0
 
         mutating func take(_ key: ObjectIdentifier) -> Follower? {
             guard let follower = followers.removeValue(forKey: key) else { return nil }
@@ -59,6 +60,10 @@ final class Followers: Sendable {
     /// Requests that wait.
     var count: Int { state.withLock { $0.followers.count } }
 
+    /// How often there was news. A request that was decided on a snapshot from before this changed may have missed some;
+    /// one that has waited since the same count has not.
+    var newsCount: UInt64 { state.withLock { $0.newsCount } }
+
     /// Has the request wait. False when nothing waits any more.
     ///
     /// Throws `busy` when too many wait already.
@@ -87,6 +92,7 @@ final class Followers: Sendable {
     /// The requests that wait for one of the topics; they don't any more.
     func take(_ topics: [Topic]) -> [CollaborationTask] {
         state.withLock { state in
+            state.newsCount += 1
             guard !state.followers.isEmpty else { return [] }
             var taken: [CollaborationTask] = []
             for topic in topics {
