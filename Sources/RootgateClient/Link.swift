@@ -19,6 +19,9 @@ final class Link: ConnectionHandler {
         /// Cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
         var isClosed = false
+        /// What the timer is set to: no later than the earliest deadline. Most requests are answered long before
+        /// theirs, and cost nothing here.
+        var alarm: ContinuousClock.Instant?
     }
 
     private let connection: Connection
@@ -29,7 +32,6 @@ final class Link: ConnectionHandler {
     init(_ connection: Connection) {
         self.connection = connection
         timer = DispatchSource.makeTimerSource()
-        timer.schedule(deadline: .now() + .milliseconds(20), repeating: .milliseconds(20), leeway: .milliseconds(5))
         timer.setEventHandler { [weak self] in self?.expire() }
         timer.resume()
     }
@@ -58,6 +60,7 @@ final class Link: ConnectionHandler {
                     if state.cancelled.remove(id) != nil { return Link.cancelled }
                     if state.isClosed { return Link.lost }
                     state.waiting[id] = Waiting(waiter: waiter, deadline: deadline)
+                    if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
                     return nil
                 }
                 if let refusal { return waiter.resume(returning: .failure(refusal)) }
@@ -81,11 +84,20 @@ final class Link: ConnectionHandler {
     private static let cancelled = ServiceError(.cancelled, "the request was cancelled")
     private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
 
+    private func setAlarm(_ alarm: ContinuousClock.Instant, _ state: inout State) {
+        state.alarm = alarm
+        let left = (alarm - .now).components
+        let nanoseconds = max(0, Int(left.seconds) * 1_000_000_000 + Int(left.attoseconds / 1_000_000_000))
+        timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(5))
+    }
+
     private func expire() {
         let now = ContinuousClock.now
         let expired = state.withLock { state in
             let expired = state.waiting.filter { $0.value.deadline <= now }
             for id in expired.keys { state.waiting[id] = nil }
+            state.alarm = nil
+            if let earliest = state.waiting.values.map(\.deadline).min() { setAlarm(earliest, &state) }
             return expired
         }
         for waiting in expired.values {

@@ -23,6 +23,8 @@ final class Followers: Sendable {
         /// Of all followers together.
         var topicCount = 0
         var newsCount: UInt64 = 0
+        /// No deadline is before this one.
+        var earliest = UInt64.max
 
         mutating func take(_ key: ObjectIdentifier) -> Follower? {
             guard let follower = followers.removeValue(forKey: key) else { return nil }
@@ -77,6 +79,7 @@ final class Followers: Sendable {
             _ = state.take(key)
             state.topicCount += follower.topics.count
             state.followers[key] = follower
+            state.earliest = min(state.earliest, follower.deadline)
             for topic in follower.topics { state.byTopic[topic, default: []].insert(key) }
             return true
         }
@@ -106,8 +109,11 @@ final class Followers: Sendable {
 
     private func expire() {
         let now = clock.milliseconds
-        let expired = state.withLock { state in
-            state.followers.filter { $0.value.deadline <= now }.keys.compactMap { state.take($0) }
+        let expired = state.withLock { state -> [Follower] in
+            guard state.earliest <= now else { return [] }
+            let expired = state.followers.filter { $0.value.deadline <= now }.keys.compactMap { state.take($0) }
+            state.earliest = state.followers.values.lazy.map(\.deadline).min() ?? .max
+            return expired
         }
         for follower in expired { follower.request.ticket.answerParked(follower.answer) }
     }
