@@ -65,12 +65,14 @@ let collaborationBenchmarks = [
         func rate() throws -> Double {
             Double(count) / (try (0..<count).reduce(0) { sum, _ in try sum + 1 / bench.overLoopback() })
         }
-        let rounds = try scale.alternate(rounds: scale.size(25, tiny: 1)) {
+        let rounds = try scale.alternate(rounds: scale.size(35, tiny: 1)) {
             layer.begin()
             defer { layer.pause() }
             return try rate()
         } _: {
-            try rate()
+            // The machine is as rested.
+            layer.rest()
+            return try rate()
         }
         return Measurement(
             "proof.layer.loopback", unit: "proofs/s", rounds: rounds, against: "proof.known.loopback")
@@ -224,8 +226,10 @@ private final class LayerInUse {
     func begin() {
         let (load, count) = (load, count)
         run = Task { _ = try? await load.run(count: count, perSecond: 20) }
-        usleep(settle)
+        rest()
     }
+
+    func rest() { usleep(settle) }
 
     func pause() {
         guard let run else { return }

@@ -37,7 +37,8 @@ package final class NoticeLoad: Sendable {
 
     private struct Room: Sendable {
         let collaboration: CollaborationIdentifier
-        let grant: AccessGrant
+        /// What is posted there again and again, as JSON.
+        let post: [UInt8]
     }
 
     private let plan: Plan
@@ -62,13 +63,13 @@ package final class NoticeLoad: Sendable {
         let person = Person(deviceCount: 1)
         var rooms: [Room] = []
         for number in 0..<max(1, plan.collaborations) {
-            rooms.append(try await NoticeLoad.room(number, owner, person, clients[number % clients.count]))
+            rooms.append(try await NoticeLoad.room(number, owner, person, plan.batch, clients[number % clients.count]))
         }
         self.rooms = rooms
     }
 
     private static func room(
-        _ number: Int, _ owner: Account, _ person: Person, _ client: RootgateClient
+        _ number: Int, _ owner: Account, _ person: Person, _ batch: Int, _ client: RootgateClient
     ) async throws(ServiceError) -> Room {
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "\(number)"))
         metadata.title = "Document \(number)"
@@ -86,7 +87,9 @@ package final class NoticeLoad: Sendable {
         guard let grant = decision.grant else {
             throw ServiceError(.grantRefused, "the participant was not let in: \(decision.verdict.name)")
         }
-        return Room(collaboration: collaboration, grant: grant)
+        let events = (0..<batch).map { HighlightEvent.change(trigger: $0 % 2 == 0 ? .edit : .comment) }
+        let post = try JSON.encode(PostNotices(events, on: collaboration, by: grant))
+        return Room(collaboration: collaboration, post: post)
     }
 
     /// Ends the collaborations and closes the connections.
@@ -98,22 +101,47 @@ package final class NoticeLoad: Sendable {
     }
 
     /// As much of a page as shows that nothing was lost: a thousand followers in one process have no time for more.
-    private struct CountedPage: FeedPage {
-        struct Post: Decodable {
-            let sequence: UInt64
-            /// In milliseconds since 1970.
-            let date: Double
-            let notices: [Notice]
-        }
-
-        struct Notice: Decodable {
-            let place: Int
-        }
-
-        let posts: [Post]
+    private struct CountedPage {
+        /// The place of each notice in its post, and the post's in the change log.
+        var places: [(sequence: UInt64, place: Int)] = []
+        /// When the first one was posted, in milliseconds since 1970.
+        var date: Double?
         let next: UInt64
 
-        var isEmpty: Bool { posts.isEmpty }
+        init?(_ json: [UInt8]) {
+            guard let page = try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any],
+                let posts = page["posts"] as? [[String: Any]], let next = page["next"] as? UInt64
+            else { return nil }
+            self.next = next
+            date = posts.first?["date"] as? Double
+            for post in posts {
+                guard let sequence = post["sequence"] as? UInt64, let notices = post["notices"] as? [[String: Any]] else {
+                    return nil
+                }
+                for notice in notices {
+                    guard let place = notice["place"] as? Int else { return nil }
+                    places.append((sequence, place))
+                }
+            }
+        }
+    }
+
+    /// The question for the notices of a feed, written once but for where it begins.
+    private struct Question {
+        private static let start = Array(#"{"after":"#.utf8)
+        static let wait = Duration.seconds(20)
+        private let rest: ArraySlice<UInt8>
+
+        init(_ feed: Feed) throws(ServiceError) {
+            let json = try JSON.encode(ReadNotices(feed, after: 0, waitMilliseconds: 20_000))
+            let first = Question.start + [UInt8(ascii: "0")]
+            guard json.starts(with: first) else {
+                throw ServiceError(.internalFault, "a question's JSON does not begin with its place")
+            }
+            rest = json.dropFirst(first.count)
+        }
+
+        func json(after sequence: UInt64) -> [UInt8] { Question.start + Array(String(sequence).utf8) + rest }
     }
 
     /// What the followers and posters of a run share.
@@ -149,25 +177,26 @@ package final class NoticeLoad: Sendable {
         let followers = (0..<plan.followers).map { number in
             Task {
                 let place = number % rooms.count
-                let (client, feed) = (clients[number % clients.count], Feed.collaboration(rooms[place].collaboration))
+                let client = clients[number % clients.count]
                 var after = begins[place]
                 var last = (sequence: after, place: 0)
                 do {
+                    let question = try Question(.collaboration(rooms[place].collaboration))
                     while true {
-                        let page = try await client.nextPage(of: feed, after: &after, reading: CountedPage.self)
-                        let now = Date().timeIntervalSince1970
-                        for post in page.posts {
-                            for notice in post.notices {
-                                let isNext = post.sequence > last.sequence
-                                    || post.sequence == last.sequence && notice.place == last.place + 1
-                                if !isNext { progress.misplaced.add(1, ordering: .relaxed) }
-                                last = (post.sequence, notice.place)
-                            }
-                            progress.delivered.add(post.notices.count, ordering: .relaxed)
+                        guard let page = try await NoticeLoad.page(question.json(after: after), from: client) else {
+                            progress.misplaced.add(1, ordering: .relaxed)
+                            return
                         }
-                        if let first = page.posts.first {
-                            let nanoseconds = max(0, now - first.date / 1000) * 1e9
-                            progress.latency.withLock { $0.record(UInt64(nanoseconds)) }
+                        after = page.next
+                        let now = Date().timeIntervalSince1970
+                        for (sequence, place) in page.places {
+                            let isNext = sequence > last.sequence || sequence == last.sequence && place == last.place + 1
+                            if !isNext { progress.misplaced.add(1, ordering: .relaxed) }
+                            last = (sequence, place)
+                        }
+                        progress.delivered.add(page.places.count, ordering: .relaxed)
+                        if let date = page.date {
+                            progress.latency.withLock { $0.record(UInt64(max(0, now - date / 1000) * 1e9)) }
                         }
                     }
                 } catch {}
@@ -206,6 +235,19 @@ package final class NoticeLoad: Sendable {
         return report
     }
 
+    /// The answer to a question; `nil` when it can't be read.
+    private static func page(
+        _ question: [UInt8], from client: RootgateClient
+    ) async throws(ServiceError) -> CountedPage? {
+        while true {
+            do throws(ServiceError) {
+                return CountedPage(try await client.exchange(ReadNotices.name, question, waiting: Question.wait))
+            } catch {
+                try await NoticeStream.Iterator.pause(before: error)
+            }
+        }
+    }
+
     /// Notices that all followers together should get of so many posts.
     private func expected(_ posts: Int) -> Int {
         rooms.indices.reduce(0) { sum, place in
@@ -219,7 +261,6 @@ package final class NoticeLoad: Sendable {
         _ posts: Int, _ batch: Int, _ perSecond: Double, since begin: ContinuousClock.Instant, _ rooms: [Room],
         _ client: RootgateClient, _ progress: Progress
     ) async {
-        let events = (0..<batch).map { HighlightEvent.change(trigger: $0 % 2 == 0 ? .edit : .comment) }
         while true {
             let number = progress.next.add(1, ordering: .relaxed).oldValue
             guard number < posts, !Task.isCancelled, progress.failure.withLock({ $0 == nil }) else { return }
@@ -228,7 +269,7 @@ package final class NoticeLoad: Sendable {
             }
             let room = rooms[number % rooms.count]
             do throws(ServiceError) {
-                _ = try await client.send(PostNotices(events, on: room.collaboration, by: room.grant))
+                _ = try await client.exchange(PostNotices.name, room.post)
                 progress.posted.add(batch, ordering: .relaxed)
             } catch {
                 progress.failure.withLock { $0 = $0 ?? error }

@@ -88,6 +88,31 @@ final class Ticket: Sendable {
         send(bytes)
     }
 
+    /// Answers all with the same body: those of one connection in one go.
+    static func answer(_ tickets: [Ticket], _ body: [UInt8]) {
+        guard tickets.count > 1 else {
+            tickets.first?.answer { $0.append(contentsOf: body) }
+            return
+        }
+        for tickets in Dictionary(grouping: tickets, by: { ObjectIdentifier($0.session) }).values {
+            var bytes: [UInt8] = []
+            var answered: [Ticket] = []
+            func flush() {
+                answered.first?.session.answer(bytes, requests: answered.count)
+                for ticket in answered { ticket.ended() }
+                (bytes, answered) = ([], [])
+            }
+            for ticket in tickets where !ticket.isAnswered.exchange(true, ordering: .relaxed) {
+                FrameWriter.append(.answer, ticket.header.operation, requestID: ticket.header.requestID, to: &bytes) {
+                    $0.append(contentsOf: body)
+                }
+                answered.append(ticket)
+                if bytes.count >= Limits.unsentBytesPerConnectionMax { flush() }
+            }
+            flush()
+        }
+    }
+
     func answer(_ result: Result<MutationReceipt, ServiceError>) {
         switch result {
         case .success(let receipt): answer { Answer.append(receipt, to: &$0) }
@@ -138,7 +163,11 @@ final class Ticket: Sendable {
 
     private func send(_ bytes: [UInt8]) {
         guard !isAnswered.exchange(true, ordering: .relaxed) else { return }
-        session.answer(bytes)
+        session.answer(bytes, requests: 1)
+        ended()
+    }
+
+    private func ended() {
         admission.release(reservedBytes.load(ordering: .relaxed))
         admission.inFlight.subtract(1, ordering: .releasing)
     }

@@ -110,9 +110,10 @@ final class Session: ConnectionHandler {
         }
     }
 
-    func answer(_ bytes: [UInt8]) {
+    /// Sends the answers to so many requests.
+    func answer(_ bytes: [UInt8], requests: Int) {
         connection.send(bytes)
-        state.withLock { $0.inFlight -= 1 }
+        state.withLock { $0.inFlight -= requests }
         resumeIfPossible()
     }
 

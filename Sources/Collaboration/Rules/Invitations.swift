@@ -164,6 +164,7 @@ public struct AcceptInvitation: RuledRequest {
 /// A page of a collaboration's invitations: those that are pending, or all.
 public struct ListInvitations: RuledRequest {
     public static let name = "listInvitations"
+    package static let isQuestion = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let invitations: [Invitation]
@@ -257,6 +258,7 @@ public struct RevokeInvitation: RuledRequest {
 /// An account's shares: those that it has started, or those that it was invited to and has accepted.
 public struct ListShares: RuledRequest {
     public static let name = "listShares"
+    package static let isQuestion = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let shares: [CollaborationHighlight]

@@ -112,6 +112,9 @@ package enum Decision<Answer: Sendable>: Sendable {
 
 /// A request that has rules.
 package protocol RuledRequest: CollaborationRequest {
+    /// Whether it only reads: it is never decided with an edit, and no other may wait. Equal questions have one answer.
+    static var isQuestion: Bool { get }
+
     /// Decides without changing anything: on what was read, a pure function.
     ///
     /// Throws the coded error that the peer gets.
@@ -130,6 +133,8 @@ package protocol RuledRequest: CollaborationRequest {
 }
 
 extension RuledRequest {
+    package static var isQuestion: Bool { false }
+
     package func answer(toRepetitionOf sequence: UInt64) -> Answer? { nil }
 }
 

@@ -261,6 +261,7 @@ extension Decision<ChangeReceipt> {
 /// The highlight of a collaboration, from its identifier or its link.
 public struct FindHighlight: RuledRequest {
     public static let name = "highlight"
+    package static let isQuestion = true
     public typealias Answer = CollaborationHighlight
 
     public var collaboration: CollaborationIdentifier?

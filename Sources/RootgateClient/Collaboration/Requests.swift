@@ -52,24 +52,25 @@ extension RootgateClient {
     func send<Request: CollaborationRequest>(
         _ request: Request, identifier: MutationIdentifier = .random(), waiting: Duration
     ) async throws(ServiceError) -> Request.Answer {
-        try await send(request, identifier: identifier, waiting: waiting, reading: Request.Answer.self)
-    }
-
-    /// `waiting`: how long the service may wait for news. `reading`: what of the answer is wanted.
-    func send<Answer: Decodable>(
-        _ request: some CollaborationRequest, identifier: MutationIdentifier = .random(), waiting: Duration,
-        reading: Answer.Type
-    ) async throws(ServiceError) -> Answer {
-        let json = try JSON.encode(request)
-        try checkLimit(json.count, Limits.collaborationRequestBytesMax, "bytes of JSON")
-        var body: [UInt8] = []
-        CollaborationCall(identifier: identifier, name: type(of: request).name, json: json).append(to: &body)
-        let answer = try await send(.collaborate, body: body, isRepeatable: true, waiting: waiting)
+        let answer = try await exchange(
+            Request.name, try JSON.encode(request), identifier: identifier, waiting: waiting)
         do throws(ServiceError) {
-            return try JSON.decode(Answer.self, from: answer)
+            return try JSON.decode(Request.Answer.self, from: answer)
         } catch {
             throw malformedAnswer
         }
+    }
+
+    /// Sends a request of the collaboration layer that is JSON already, and returns the JSON of its answer.
+    ///
+    /// `waiting`: how long the service may wait for news.
+    package func exchange(
+        _ name: String, _ json: [UInt8], identifier: MutationIdentifier = .random(), waiting: Duration = .zero
+    ) async throws(ServiceError) -> [UInt8] {
+        try checkLimit(json.count, Limits.collaborationRequestBytesMax, "bytes of JSON")
+        var body: [UInt8] = []
+        CollaborationCall(identifier: identifier, name: name, json: json).append(to: &body)
+        return try await send(.collaborate, body: body, isRepeatable: true, waiting: waiting)
     }
 
     /// A decision for each proof, in order, with a grant for those that were granted; up to 4,096 at once.
@@ -165,43 +166,6 @@ extension RootgateClient {
     public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
         NoticeStream(client: self, feed: feed, after: after)
     }
-
-    /// How long one question of a stream waits for its answer.
-    private static let followMilliseconds = 20_000
-
-    /// The next page of a feed with something in it, and in `after` where the one behind it begins.
-    package func nextPage<Page: FeedPage>(
-        of feed: Feed, after: inout UInt64, reading: Page.Type, isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(ServiceError) -> Page {
-        while true {
-            let wait = RootgateClient.followMilliseconds
-            let question = ReadNotices(feed, after: after, waitMilliseconds: wait)
-            do throws(ServiceError) {
-                let page = try await send(question, waiting: .milliseconds(wait), reading: Page.self)
-                after = page.next
-                if !page.isEmpty { return page }
-            } catch {
-                // Too many wait, or this connection is too far behind: nothing is lost by coming again.
-                guard error.code == .busy else { throw error }
-                do {
-                    try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
-                } catch {
-                    throw ServiceError(.cancelled, "the request was cancelled")
-                }
-            }
-        }
-    }
-}
-
-/// What somebody wants to know of a page of a feed.
-package protocol FeedPage: Decodable, Sendable {
-    /// Where the next page begins.
-    var next: UInt64 { get }
-    var isEmpty: Bool { get }
-}
-
-extension NoticePage: FeedPage {
-    package var isEmpty: Bool { notices.isEmpty }
 }
 
 /// A feed, followed page by page for as long as somebody asks for the next one.
@@ -216,6 +180,21 @@ public struct NoticeStream: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
 
     public struct Iterator: AsyncIteratorProtocol {
+        /// How long one question waits for its answer.
+        private static let wait = Duration.seconds(20)
+
+        /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
+        ///
+        /// Throws any other error, or `cancelled`.
+        package static func pause(before error: ServiceError) async throws(ServiceError) {
+            guard error.code == .busy else { throw error }
+            do {
+                try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
+            } catch {
+                throw ServiceError(.cancelled, "the request was cancelled")
+            }
+        }
+
         let client: RootgateClient
         let feed: Feed
         /// Where to go on from, should the stream end.
@@ -233,7 +212,16 @@ public struct NoticeStream: AsyncSequence, Sendable {
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
-            try await client.nextPage(of: feed, after: &after, reading: NoticePage.self)
+            while true {
+                let question = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
+                do throws(ServiceError) {
+                    let page = try await client.send(question, waiting: Iterator.wait)
+                    after = page.next
+                    if !page.notices.isEmpty { return page }
+                } catch {
+                    try await Iterator.pause(before: error)
+                }
+            }
         }
     }
 }

@@ -67,26 +67,45 @@ final class CollaborationLayer: Sendable {
     /// Sees to a request. Throws `busy`, or why it can't be read.
     func handle(_ call: CollaborationCall, _ ticket: Ticket) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
-        try enqueue(CollaborationTask(request, call.identifier, ticket))
+        enqueue([CollaborationTask(request, call.identifier, ticket)])
     }
 
-    private func enqueue(_ task: CollaborationTask) throws(ServiceError) {
-        guard pool.submit(from: task.ticket.source, task: { self.decide(task) }) else { throw Admission.busy }
-    }
-
-    /// On a worker.
-    private func decide(_ task: CollaborationTask) {
-        do throws(ServiceError) {
-            let newsCount = followers.newsCount
-            try carryOut(try decision(task), task, decidedAt: newsCount)
-        } catch {
-            task.ticket.fail(error)
+    /// Has tasks decided together: one, or several that ask the same question.
+    private func enqueue(_ tasks: [CollaborationTask]) {
+        guard let source = tasks.first?.ticket.source else { return }
+        guard pool.submit(from: source, task: { self.decide(tasks) }) else {
+            for task in tasks { task.ticket.fail(Admission.busy) }
+            return
         }
     }
 
+    /// On a worker.
+    private func decide(_ tasks: [CollaborationTask]) {
+        guard let first = tasks.first else { return }
+        let newsCount = followers.newsCount
+        do throws(ServiceError) {
+            let decision = try decision(first)
+            if case .answer(let bytes) = decision {
+                try checkSize(bytes)
+                return Ticket.answer(tasks.map(\.ticket), bytes)
+            }
+            for task in tasks { carryOut(decision, task, decidedAt: newsCount) }
+        } catch {
+            for task in tasks { task.ticket.fail(error) }
+        }
+    }
+
+    private func checkSize(_ answer: [UInt8]) throws(ServiceError) {
+        guard answer.count > Limits.frameBodyBytesMax else { return }
+        throw ServiceError(
+            .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
+            "the answer would have \(answer.count) bytes: ask for a smaller page")
+    }
+
     private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        try gate.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = try snapshot.sequence(ofEdit: task.identifier)
+        let isQuestion = type(of: task.request).isQuestion
+        return try gate.rootSets.read { snapshot throws(ServiceError) in
+            let earlier = isQuestion ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
@@ -103,44 +122,37 @@ final class CollaborationLayer: Sendable {
     }
 
     /// `newsCount`: the followers' from before the decision.
-    private func carryOut(
-        _ decision: EncodedDecision, _ task: CollaborationTask, decidedAt newsCount: UInt64
-    ) throws(ServiceError) {
+    private func carryOut(_ decision: EncodedDecision, _ task: CollaborationTask, decidedAt newsCount: UInt64) {
         switch decision {
         case .answer(let bytes):
-            guard bytes.count <= Limits.frameBodyBytesMax else {
-                throw ServiceError(
-                    .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
-                    "the answer would have \(bytes.count) bytes: ask for a smaller page")
+            do throws(ServiceError) {
+                try checkSize(bytes)
+                task.ticket.answer { $0.append(contentsOf: bytes) }
+            } catch {
+                task.ticket.fail(error)
             }
-            task.ticket.answer { $0.append(contentsOf: bytes) }
         case .edit(let edit, let topics, let answer):
             gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
                 switch result {
                 case .success(let receipt) where receipt.isRepeat:
                     // The same request came twice at the same moment: look what the other one did.
-                    again(task)
+                    enqueue([task])
                 case .success(let receipt):
                     task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
                     spread(topics)
                 case .failure(let error) where error.code == .staleEdit:
                     // Somebody else was quicker.
                     let count = task.staleCount.add(1, ordering: .relaxed).newValue
-                    if count < Limits.decisionsPerRequestMax { again(task) } else { task.ticket.fail(error) }
+                    if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.ticket.fail(error) }
                 case .failure(let error): task.ticket.fail(error)
                 }
             }
         case .wait(let topics, let milliseconds, let answer):
-            try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
-        }
-    }
-
-    /// Decides once more.
-    private func again(_ task: CollaborationTask) {
-        do throws(ServiceError) {
-            try enqueue(task)
-        } catch {
-            task.ticket.fail(error)
+            do throws(ServiceError) {
+                try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
+            } catch {
+                task.ticket.fail(error)
+            }
         }
     }
 
@@ -191,21 +203,23 @@ final class CollaborationLayer: Sendable {
             // Whoever takes it sees to it: this thread, or one that had news at the same moment.
             guard followers.take(task) else { return }
             task.ticket.unpark()
-            return try carryOut(decision, task, decidedAt: newsCount)
+            return carryOut(decision, task, decidedAt: newsCount)
         }
     }
 
-    /// Has those decided again who wait for one of the topics.
+    /// Has those decided again who wait for one of the topics; who ask the same, together.
     private func spread(_ topics: [Topic]) {
+        var byQuestion: [AnyHashable: [CollaborationTask]] = [:]
         for task in followers.take(topics) {
             task.ticket.unpark()
             do throws(ServiceError) {
                 try task.ticket.readmit()
-                try enqueue(task)
+                byQuestion[AnyHashable(task.request), default: []].append(task)
             } catch {
                 task.ticket.fail(error)
             }
         }
+        for tasks in byQuestion.values { enqueue(tasks) }
     }
 
     /// The service is shutting down: nobody waits any more.
