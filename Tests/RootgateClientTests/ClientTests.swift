@@ -14,6 +14,18 @@ import Transport
         return try Service(configuration)
     }
 
+    /// A service where one was before. Another test's connection may have taken the port meanwhile, for a while.
+    private func service(_ directory: ScratchDirectory, againOn endpoint: Endpoint) async throws -> Service {
+        for _ in 0..<200 {
+            do {
+                return try service(directory, port: endpoint.port)
+            } catch let error as ServiceError where error.reason.contains("in use") {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        return try service(directory, port: endpoint.port)
+    }
+
     @Test func aConnectionThatWasLostIsMadeAgain() async throws {
         let directory = ScratchDirectory()
         var first: Service? = try service(directory)
@@ -22,7 +34,7 @@ import Transport
         try await client.ping()
         _ = first?.shutDown()
         first = nil
-        let second = try service(directory, port: endpoint.port)
+        let second = try await service(directory, againOn: endpoint)
         try await client.ping()
         _ = second.shutDown()
     }
@@ -37,7 +49,7 @@ import Transport
         let collaboration = try #require(CollaborationIdentifier("later"))
         async let receipt = client.createCollaboration(collaboration)
         try await Task.sleep(for: .milliseconds(300))
-        let second = try service(directory, port: endpoint.port)
+        let second = try await service(directory, againOn: endpoint)
         let answered = try await receipt
         #expect(answered.changed == 1)
         _ = second.shutDown()
