@@ -3,9 +3,9 @@ import Core
 import Dispatch
 import Synchronization
 
-/// Where buckets stand in one version of the sets: their bounds and addresses in one flat array, so that a look-up takes two
-/// memory accesses to its bucket instead of a walk down the tree. Either of all packed buckets, whose bounds are
-/// hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
+/// Where buckets stand in one version of the sets: their bounds and addresses in one flat array, so that a look-up
+/// takes two memory accesses to its bucket instead of a walk down the tree. Either of all packed buckets, whose bounds
+/// are hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
 /// numbers that are spread evenly.
 ///
 /// Good for snapshots of the same version of the sets only: a later commit may use their pages again, but not before
@@ -144,34 +144,35 @@ final class BucketDirectories: Sendable {
         buckets: () -> Int
     ) throws(StorageFailure) -> BucketDirectory? {
         let snapshot = mdb_txn_id(transaction.handle)
-        let (directory, isDue) = try state.withLock { state throws(StorageFailure) -> (BucketDirectory?, Bool) in
-            guard snapshot >= state.snapshot else { return (nil, false) }
+        typealias Found = (directory: BucketDirectory?, due: SetsVersion?)
+        let found = try state.withLock { state throws(StorageFailure) -> Found in
+            guard snapshot >= state.snapshot else { return (nil, nil) }
             if snapshot > state.snapshot {
                 let version = try transaction.setsVersion()
                 if version != state.version { (state.version, state.slots) = (version, [:]) }
                 state.snapshot = snapshot
             }
             var slot = state.slots[subject] ?? Slot()
-            if let directory = slot.directory { return (directory, false) }
+            if let directory = slot.directory { return (directory, nil) }
             guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
-                return (nil, false)
+                return (nil, nil)
             }
             slot.lookups += lookups
             slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot
-            return (nil, slot.isBuilding)
+            return (nil, slot.isBuilding ? state.version : nil)
         }
-        if isDue {
+        if let due = found.due {
             DispatchQueue.global(qos: .utility).async { [self] in
-                // A failure shows when a look-up meets it.
-                let built = try? build(subject, environment)
+                // A failure shows when a look-up meets it; after as many look-ups it is tried again.
+                let built = (try? build(subject, environment)) ?? nil
                 state.withLock { state in
-                    guard let built, built.version == state.version else { return }
-                    state.slots[subject]?.directory = built
+                    guard state.version == due else { return }
+                    state.slots[subject] = Slot(directory: built?.version == due ? built : nil)
                 }
             }
         }
-        return directory
+        return found.directory
     }
 
     private func build(_ subject: Subject, _ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory? {
