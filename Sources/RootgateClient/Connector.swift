@@ -21,8 +21,7 @@ final class Connector: Sendable {
 
     init(_ endpoint: Endpoint, connectTimeout: Duration) throws(ServiceError) {
         self.endpoint = endpoint
-        connectMilliseconds = CInt(clamping: connectTimeout.components.seconds * 1000
-            + connectTimeout.components.attoseconds / 1_000_000_000_000_000)
+        connectMilliseconds = CInt(clamping: Int64(min(connectTimeout, .seconds(86_400)) / .milliseconds(1)))
         do throws(SystemFailure) {
             // A client has no idle time-out: the service decides that.
             loop = try EventLoop(

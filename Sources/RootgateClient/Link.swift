@@ -19,7 +19,7 @@ final class Link: ConnectionHandler {
         /// Cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
         var isClosed = false
-        /// What the timer is set to: no later than the earliest deadline. Most requests are answered long before
+        /// What the timer was set for: no later than the earliest deadline. Most requests are answered long before
         /// theirs, and cost nothing here.
         var alarm: ContinuousClock.Instant?
     }
@@ -86,8 +86,9 @@ final class Link: ConnectionHandler {
 
     private func setAlarm(_ alarm: ContinuousClock.Instant, _ state: inout State) {
         state.alarm = alarm
-        let left = (alarm - .now).components
-        let nanoseconds = max(0, Int(left.seconds) * 1_000_000_000 + Int(left.attoseconds / 1_000_000_000))
+        // A caller's deadline may be centuries away. An alarm before its time sets the next one.
+        let left = min(max(.zero, alarm - .now), .seconds(3600)).components
+        let nanoseconds = Int(left.seconds) * 1_000_000_000 + Int(left.attoseconds / 1_000_000_000)
         timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(5))
     }
 

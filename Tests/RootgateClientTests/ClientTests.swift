@@ -72,6 +72,16 @@ import Transport
         await #expect(throws: ServiceError(.deadlineExceeded, "")) { try await client.ping() }
     }
 
+    @Test(arguments: [Duration.seconds(4000), .seconds(400 * 365 * 86_400), .seconds(Int64.max / 4)])
+    func whoHasAllTheTimeThereIsGetsAnAnswer(timeout: Duration) async throws {
+        let directory = ScratchDirectory()
+        let running = try service(directory)
+        let client = try RootgateClient(
+            running.endpoints[0], configuration: .init(requestTimeout: timeout, connectTimeout: timeout))
+        try await client.ping()
+        _ = running.shutDown()
+    }
+
     @Test func aCancelledTaskStopsWaiting() async throws {
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
         defer { close(listener.descriptor) }
