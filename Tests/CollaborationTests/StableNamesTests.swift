@@ -11,6 +11,16 @@ struct StableNamesTests {
         #expect(Set(documented) == Set(Requests.all.map { $0.name }))
     }
 
+    @Test("Questions are those requests that only read, and no others")
+    func questions() {
+        let names = Requests.all.filter { $0.isQuestion }.map { $0.name }
+        let reading = [
+            "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution", "readConsent",
+            "readDetails", "readNotices", "readShelf",
+        ]
+        #expect(names.sorted() == reading)
+    }
+
     @Test("Grants have exactly the statuses of PROTOCOL.md")
     func statuses() throws {
         let rows = try ProtocolDocument().table(headed: ["status", "name", "meaning"])

@@ -32,7 +32,18 @@ final class World {
     /// What the rules decide about the request, after it has travelled as JSON.
     func decide<R: RuledRequest>(_ request: R) throws(ServiceError) -> Decision<R.Answer> {
         let travelled = try JSON.decode(R.self, from: try JSON.encode(request))
-        return try travelled.decide(context, storage)
+        let decision = try travelled.decide(context, storage)
+        check(decision, about: R.self)
+        return decision
+    }
+
+    /// Questions are never decided with an edit, and only questions may wait.
+    private func check<Answer>(_ decision: Decision<Answer>, about request: (some RuledRequest).Type) {
+        switch decision {
+        case .answer: return
+        case .edit: #expect(!request.isQuestion, "\(request.name)")
+        case .wait: #expect(request.isQuestion, "\(request.name)")
+        }
     }
 
     /// Decides the request, applies what was decided, and returns the answer after it has travelled as JSON. Requests
@@ -41,7 +52,9 @@ final class World {
     func send<R: RuledRequest>(_ request: R) throws(ServiceError) -> R.Answer {
         let answer: [UInt8]
         let travelled = try JSON.decode(R.self, from: try JSON.encode(request))
-        switch try travelled.decideEncoded(context, storage) {
+        let decision = try travelled.decideEncoded(context, storage)
+        check(decision, about: R.self)
+        switch decision {
         case .answer(let known): answer = known
         case .edit(let edit, _, let following): answer = following(try storage.apply(edit))
         case .wait(_, _, let empty): answer = empty

@@ -112,7 +112,8 @@ package enum Decision<Answer: Sendable>: Sendable {
 
 /// A request that has rules.
 package protocol RuledRequest: CollaborationRequest {
-    /// Whether it only reads: it is never decided with an edit, and no other may wait. Equal questions have one answer.
+    /// Whether it only reads: it is never decided with an edit, its identifier means nothing, and equal ones have one
+    /// answer. Only questions may wait for news.
     static var isQuestion: Bool { get }
 
     /// Decides without changing anything: on what was read, a pure function.
