@@ -84,22 +84,10 @@ final class CollaborationLayer: Sendable {
         guard let first = tasks.first else { return }
         let newsCount = followers.newsCount
         do throws(ServiceError) {
-            let decision = try decision(first)
-            if case .answer(let bytes) = decision {
-                try checkSize(bytes)
-                return Ticket.answer(tasks.map(\.ticket), bytes)
-            }
-            for task in tasks { carryOut(decision, task, decidedAt: newsCount) }
+            try carryOut(try decision(first), tasks, decidedAt: newsCount)
         } catch {
             for task in tasks { task.ticket.fail(error) }
         }
-    }
-
-    private func checkSize(_ answer: [UInt8]) throws(ServiceError) {
-        guard answer.count > Limits.frameBodyBytesMax else { return }
-        throw ServiceError(
-            .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
-            "the answer would have \(answer.count) bytes: ask for a smaller page")
     }
 
     private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
@@ -122,36 +110,49 @@ final class CollaborationLayer: Sendable {
     }
 
     /// `newsCount`: the followers' from before the decision.
-    private func carryOut(_ decision: EncodedDecision, _ task: CollaborationTask, decidedAt newsCount: UInt64) {
+    ///
+    /// Throws why none of the tasks can be answered as was decided.
+    private func carryOut(
+        _ decision: EncodedDecision, _ tasks: [CollaborationTask], decidedAt newsCount: UInt64
+    ) throws(ServiceError) {
         switch decision {
         case .answer(let bytes):
-            do throws(ServiceError) {
-                try checkSize(bytes)
-                task.ticket.answer { $0.append(contentsOf: bytes) }
-            } catch {
-                task.ticket.fail(error)
+            guard bytes.count <= Limits.frameBodyBytesMax else {
+                throw ServiceError(
+                    .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
+                    "the answer would have \(bytes.count) bytes: ask for a smaller page")
             }
+            Ticket.answer(tasks.map(\.ticket), bytes)
         case .edit(let edit, let topics, let answer):
-            gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
-                switch result {
-                case .success(let receipt) where receipt.isRepeat:
-                    // The same request came twice at the same moment: look what the other one did.
-                    enqueue([task])
-                case .success(let receipt):
-                    task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
-                    spread(topics)
-                case .failure(let error) where error.code == .staleEdit:
-                    // Somebody else was quicker.
-                    let count = task.staleCount.add(1, ordering: .relaxed).newValue
-                    if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.ticket.fail(error) }
-                case .failure(let error): task.ticket.fail(error)
+            for task in tasks { submit(edit, topics, answer, task) }
+        case .wait(let topics, let milliseconds, let answer):
+            for task in tasks {
+                do throws(ServiceError) {
+                    try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
+                } catch {
+                    task.ticket.fail(error)
                 }
             }
-        case .wait(let topics, let milliseconds, let answer):
-            do throws(ServiceError) {
-                try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
-            } catch {
-                task.ticket.fail(error)
+        }
+    }
+
+    private func submit(
+        _ edit: Edit, _ topics: [Topic], _ answer: @escaping @Sendable (MutationReceipt) -> [UInt8],
+        _ task: CollaborationTask
+    ) {
+        gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
+            switch result {
+            case .success(let receipt) where receipt.isRepeat:
+                // The same request came twice at the same moment: look what the other one did.
+                enqueue([task])
+            case .success(let receipt):
+                task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
+                spread(topics)
+            case .failure(let error) where error.code == .staleEdit:
+                // Somebody else was quicker.
+                let count = task.staleCount.add(1, ordering: .relaxed).newValue
+                if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.ticket.fail(error) }
+            case .failure(let error): task.ticket.fail(error)
             }
         }
     }
@@ -203,7 +204,7 @@ final class CollaborationLayer: Sendable {
             // Whoever takes it sees to it: this thread, or one that had news at the same moment.
             guard followers.take(task) else { return }
             task.ticket.unpark()
-            return carryOut(decision, task, decidedAt: newsCount)
+            return try carryOut(decision, [task], decidedAt: newsCount)
         }
     }
 
@@ -219,7 +220,12 @@ final class CollaborationLayer: Sendable {
                 task.ticket.fail(error)
             }
         }
-        for tasks in byQuestion.values { enqueue(tasks) }
+        // A few at a time: one worker's answers to a crowd would hold up the gate.
+        for tasks in byQuestion.values {
+            for start in stride(from: 0, to: tasks.count, by: Limits.questionsPerDecisionMax) {
+                enqueue(Array(tasks[start...].prefix(Limits.questionsPerDecisionMax)))
+            }
+        }
     }
 
     /// The service is shutting down: nobody waits any more.
