@@ -176,12 +176,11 @@ package final class NoticeLoad: Sendable {
         let (plan, clients, rooms, begins) = (plan, clients, rooms, starts)
         let followers = (0..<plan.followers).map { number in
             Task {
-                let place = number % rooms.count
                 let client = clients[number % clients.count]
-                var after = begins[place]
+                var after = begins[number % rooms.count]
                 var last = (sequence: after, place: 0)
                 do {
-                    let question = try Question(.collaboration(rooms[place].collaboration))
+                    let question = try Question(.collaboration(rooms[number % rooms.count].collaboration))
                     while true {
                         guard let page = try await NoticeLoad.page(question.json(after: after), from: client) else {
                             progress.misplaced.add(1, ordering: .relaxed)
@@ -190,7 +189,8 @@ package final class NoticeLoad: Sendable {
                         after = page.next
                         let now = Date().timeIntervalSince1970
                         for (sequence, place) in page.places {
-                            let isNext = sequence > last.sequence || sequence == last.sequence && place == last.place + 1
+                            let isNext = sequence > last.sequence
+                                || sequence == last.sequence && place == last.place + 1
                             if !isNext { progress.misplaced.add(1, ordering: .relaxed) }
                             last = (sequence, place)
                         }
@@ -250,9 +250,9 @@ package final class NoticeLoad: Sendable {
 
     /// Notices that all followers together should get of so many posts.
     private func expected(_ posts: Int) -> Int {
-        rooms.indices.reduce(0) { sum, place in
-            let followers = (plan.followers - place + rooms.count - 1) / rooms.count
-            let postsHere = (posts - place + rooms.count - 1) / rooms.count
+        rooms.indices.reduce(0) { sum, room in
+            let followers = (plan.followers - room + rooms.count - 1) / rooms.count
+            let postsHere = (posts - room + rooms.count - 1) / rooms.count
             return sum + max(0, followers) * max(0, postsHere) * plan.batch
         }
     }
