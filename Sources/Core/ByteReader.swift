@@ -1,58 +1,78 @@
 /// Reads little-endian fields from borrowed bytes. Every read is checked
 /// against the end and returns `nil` beyond it; nothing is copied.
-package struct ByteReader {
-    private let bytes: UnsafeRawBufferPointer
+///
+/// Public, because only public functions are inlined in other modules: with a call for each field the gate would read
+/// a tenth fewer proofs.
+public struct ByteReader {
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    @usableFromInline var position: Int
+
     /// Bytes read so far.
-    package private(set) var offset = 0
+    @inlinable
+    public var offset: Int { position }
 
-    package init(_ bytes: UnsafeRawBufferPointer) {
+    @inlinable
+    public init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
+        position = 0
     }
 
-    package var isAtEnd: Bool { offset == bytes.count }
+    @inlinable
+    public var isAtEnd: Bool { position == bytes.count }
 
-    @inline(__always)
-    package mutating func byte() -> UInt8? {
-        guard offset < bytes.count else { return nil }
-        defer { offset += 1 }
-        return bytes[offset]
+    @inlinable @inline(__always)
+    public mutating func byte() -> UInt8? {
+        guard position < bytes.count else { return nil }
+        defer { position += 1 }
+        return bytes[position]
     }
 
-    @inline(__always)
-    package mutating func integer<T: FixedWidthInteger & BitwiseCopyable>() -> T? {
+    @inlinable @inline(__always)
+    public mutating func integer<T: FixedWidthInteger & BitwiseCopyable>() -> T? {
         let size = MemoryLayout<T>.size
-        guard bytes.count - offset >= size else { return nil }
-        defer { offset += size }
-        return T(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
+        guard bytes.count - position >= size else { return nil }
+        defer { position += size }
+        return T(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: T.self))
     }
 
     /// The next `count` bytes.
-    @inline(__always)
-    package mutating func bytes(_ count: Int) -> UnsafeRawBufferPointer? {
-        guard count >= 0, bytes.count - offset >= count else { return nil }
-        defer { offset += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
+    @inlinable @inline(__always)
+    public mutating func bytes(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard count >= 0, bytes.count - position >= count else { return nil }
+        defer { position += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    package mutating func digest() -> Digest? {
+    @inlinable
+    public mutating func digest() -> Digest? {
         bytes(Digest.byteCount)?.baseAddress.map { Digest(at: $0) }
     }
 
     /// `count` digests, copied.
-    package mutating func digests(_ count: Int) -> [Digest]? {
+    @inlinable
+    public mutating func digests(_ count: Int) -> [Digest]? {
         guard let block = bytes(count * Digest.byteCount) else { return nil }
         guard let start = block.baseAddress else { return [] }
         return (0..<count).map { Digest(at: start + $0 * Digest.byteCount) }
     }
 
     /// A length byte and that many bytes.
-    package mutating func shortBytes() -> UnsafeRawBufferPointer? {
+    @inlinable
+    public mutating func shortBytes() -> UnsafeRawBufferPointer? {
         byte().flatMap { bytes(Int($0)) }
     }
 }
 
 extension [UInt8] {
-    package mutating func appendInteger(_ value: some FixedWidthInteger) {
+    // One for each width: a generic one would look its type's functions up at each call from another module.
+
+    package mutating func appendInteger(_ value: UInt16) { appendLittleEndian(value) }
+    package mutating func appendInteger(_ value: UInt32) { appendLittleEndian(value) }
+    package mutating func appendInteger(_ value: UInt64) { appendLittleEndian(value) }
+    package mutating func appendInteger(_ value: UInt128) { appendLittleEndian(value) }
+
+    @inline(__always)
+    private mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }
 

@@ -1,27 +1,29 @@
-/// First in, first out; both ends in constant time on average. Inlinable, so that other modules get it made for
-/// their elements: as it stands it would look their types up at each call.
-package struct Queue<Element> {
+/// First in, first out; both ends in constant time on average.
+///
+/// Public, because only public functions are inlined in other modules, and made for their elements there: else each
+/// call would look the elements' type up.
+public struct Queue<Element> {
     @usableFromInline var items: [Element?] = []
     @usableFromInline var head = 0
 
     @inlinable
-    package init() {}
+    public init() {}
 
     @inlinable
-    package var count: Int { items.count - head }
+    public var count: Int { items.count - head }
     @inlinable
-    package var isEmpty: Bool { head == items.count }
+    public var isEmpty: Bool { head == items.count }
     @inlinable
-    package var first: Element? { isEmpty ? nil : items[head] }
+    public var first: Element? { isEmpty ? nil : items[head] }
 
     @inlinable
-    package mutating func append(_ element: Element) {
+    public mutating func append(_ element: Element) {
         items.append(element)
     }
 
     /// Drops the first element; the queue must not be empty.
     @inlinable
-    package mutating func removeFirst() {
+    public mutating func removeFirst() {
         items[head] = nil
         head += 1
         if head == items.count {
@@ -34,7 +36,7 @@ package struct Queue<Element> {
     }
 
     @inlinable
-    package mutating func popFirst() -> Element? {
+    public mutating func popFirst() -> Element? {
         guard let element = first else { return nil }
         removeFirst()
         return element
