@@ -242,7 +242,7 @@ final class ProofBench {
                 group.enter()
                 let batch = try ProofBatch(held.bytes, isSigned: true)
                 let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: false) {
-                    batch.proof(at: $0, in: held.bytes)
+                    batch.read($0, in: held.bytes, into: $1)
                 } completion: { request, _ in
                     granted.add(request.verdicts.count { $0 == .granted }, ordering: .relaxed)
                     group.leave()

@@ -43,7 +43,7 @@ struct Pipeline: Sendable {
             return ticket.answer { VerdictList.append(UnsafeBufferPointer(start: nil, count: 0), roots: nil, to: &$0) }
         }
         let request = VerificationRequest(count: batch.count, isSigned: batch.isSigned, wantsRoots: batch.wantsRoots) {
-            batch.proof(at: $0, in: UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...]))
+            batch.read($0, in: UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...]), into: $1)
         } completion: { request, failure in
             if let failure { return ticket.fail(failure) }
             ticket.answer { bytes in

@@ -13,8 +13,12 @@ package final class VerificationRequest: @unchecked Sendable {
     package let isSigned: Bool
     package let verdicts: UnsafeMutableBufferPointer<Verdict>
     package let roots: UnsafeMutableBufferPointer<Digest>?
-    /// Returns the proof at a position, borrowed from memory that lives as long as this request.
-    fileprivate let proof: @Sendable (Int) -> BorrowedProof
+    /// Writes the proofs at some positions to memory that has room for them; they borrow from memory that lives as
+    /// long as this request.
+    package typealias ProofReader =
+        @Sendable (_ positions: Range<Int>, _ proofs: UnsafeMutablePointer<BorrowedProof>) -> Void
+
+    fileprivate let readProofs: ProofReader
     /// Called once, on the worker that finished last.
     fileprivate let completion: @Sendable (VerificationRequest, ServiceError?) -> Void
     /// The first proof that no worker took yet.
@@ -22,15 +26,15 @@ package final class VerificationRequest: @unchecked Sendable {
     private let unfinished: Atomic<Int>
     private let failure = Mutex<ServiceError?>(nil)
 
-    /// `count`: at least one. `proof` may capture the buffer that keeps the proofs' memory alive.
+    /// `count`: at least one. `readProofs` may capture the buffer that keeps the proofs' memory alive.
     package init(
-        count: Int, isSigned: Bool, wantsRoots: Bool, proof: @escaping @Sendable (Int) -> BorrowedProof,
+        count: Int, isSigned: Bool, wantsRoots: Bool, readProofs: @escaping ProofReader,
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
     ) {
         precondition(count > 0)
         self.count = count
         self.isSigned = isSigned
-        self.proof = proof
+        self.readProofs = readProofs
         self.completion = completion
         unfinished = Atomic(count)
         verdicts = .allocate(capacity: count)
@@ -254,12 +258,11 @@ package final class WorkerPool: Sendable {
     private func run(
         _ slices: [Slice], isSigned: Bool, on worker: PoolWorker
     ) {
+        guard let memory = worker.proofs.baseAddress else { return }
         var count = 0
         for slice in slices {
-            for position in slice.range {
-                worker.proofs.initializeElement(at: count, to: slice.request.proof(position))
-                count += 1
-            }
+            slice.request.readProofs(slice.range, memory + count)
+            count += slice.range.count
         }
         let proofs = UnsafeBufferPointer(rebasing: worker.proofs[..<count])
         let verdicts = UnsafeMutableBufferPointer(rebasing: worker.verdicts[..<count])

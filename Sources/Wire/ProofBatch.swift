@@ -59,9 +59,28 @@ package struct ProofBatch: Sendable {
         self.offsets = offsets
     }
 
+    /// Writes the proofs at `positions` to `proofs`, where room for them is. They borrow from `body`, which is the one
+    /// that this batch was made from.
+    package func read(
+        _ positions: Range<Int>, in body: UnsafeRawBufferPointer, into proofs: UnsafeMutablePointer<BorrowedProof>
+    ) {
+        guard !positions.isEmpty else { return }
+        var reader = reader(at: positions.lowerBound, in: body)
+        for place in 0..<positions.count { (proofs + place).initialize(to: next(&reader, body)) }
+    }
+
     /// The proof at `index`, borrowed from `body`, which is the one that this batch was made from.
     package func proof(at index: Int, in body: UnsafeRawBufferPointer) -> BorrowedProof {
-        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: body[Int(offsets[index])...]))
+        var reader = reader(at: index, in: body)
+        return next(&reader, body)
+    }
+
+    private func reader(at index: Int, in body: UnsafeRawBufferPointer) -> ByteReader {
+        ByteReader(UnsafeRawBufferPointer(rebasing: body[Int(offsets[index])...]))
+    }
+
+    @inline(__always)
+    private func next(_ reader: inout ByteReader, _ body: UnsafeRawBufferPointer) -> BorrowedProof {
         guard let proof = ProofBatch.readProof(&reader, isSigned: isSigned, collaborations: collaborations, body) else {
             preconditionFailure("a proof that was inside the body is not any more")
         }

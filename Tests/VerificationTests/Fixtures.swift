@@ -169,3 +169,15 @@ extension ChallengeBook {
         return token
     }
 }
+
+extension VerificationRequest {
+    /// A request whose proofs are asked for one by one.
+    convenience init(
+        count: Int, isSigned: Bool, wantsRoots: Bool, proof: @escaping @Sendable (Int) -> BorrowedProof,
+        completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
+    ) {
+        self.init(count: count, isSigned: isSigned, wantsRoots: wantsRoots) { positions, proofs in
+            for (place, position) in positions.enumerated() { (proofs + place).initialize(to: proof(position)) }
+        } completion: { completion($0, $1) }
+    }
+}

@@ -25,9 +25,12 @@ final class Opening: Sendable {
     }
 
     func proof(at index: Int) -> BorrowedProof {
-        batch.proof(
-            at: index,
-            in: UnsafeRawBufferPointer(rebasing: frame.bytes[(Limits.frameHeaderBytes + OpenRequest.headerBytes)...]))
+        batch.proof(at: index, in: body)
+    }
+
+    /// The batch's.
+    var body: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: frame.bytes[(Limits.frameHeaderBytes + OpenRequest.headerBytes)...])
     }
 }
 
@@ -40,7 +43,7 @@ extension CollaborationLayer {
         let opening = Opening(batch, frame, ticket)
         guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
-            opening.proof(at: $0)
+            opening.batch.read($0, in: opening.body, into: $1)
         } completion: { [self] request, failure in
             if let failure { return ticket.fail(failure) }
             let roots = request.roots.map { Array($0) } ?? []
