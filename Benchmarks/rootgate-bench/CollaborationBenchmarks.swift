@@ -39,7 +39,7 @@ let collaborationBenchmarks = [
         }
         return Measurement("shelf.10k", unit: "ms", values: values)
     },
-    Benchmark("notices.live", "notices posted by 32 posters, 8 at a time, to 1,000 live followers of 100 collaborations") { scale in
+    Benchmark("notices.live", "notices posted 8 at a time, 32 posts in flight, to 1,000 live followers of 100 collaborations") { scale in
         let bench = try CollaborationBench(scale)
         var plan = NoticeLoad.Plan()
         if scale.isTiny { (plan.collaborations, plan.followers) = (4, 12) }
@@ -214,7 +214,7 @@ private final class LayerInUse {
         plan.collaborations = scale.size(100, tiny: 4)
         plan.followers = scale.size(1000, tiny: 8)
         plan.batch = 1
-        plan.posters = 2
+        plan.postsInFlight = 2
         let chosen = plan
         let load = try blocking { try await NoticeLoad(endpoint, chosen) }
         self.load = load

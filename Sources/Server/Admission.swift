@@ -38,16 +38,13 @@ final class Admission: Sendable {
         ticket.reservedBytes.store(wanted, ordering: .relaxed)
     }
 
-    /// Reserves memory for a request that waited for news, until its ticket is answered.
+    /// Whether an answer of unknown length may be made now: answers count as soon as they wait to be sent.
     ///
-    /// Throws `busy` when there is no room, here or on its connection, whose peer may not read.
-    fileprivate func readmit(_ ticket: Ticket, unsentOnConnection: Int) throws(ServiceError) {
-        let wanted = Limits.pageAnswerBytes
-        guard bytes.load(ordering: .relaxed) + wanted <= bytesMax, unsentBytes() <= Limits.unsentBytesMax,
-            unsentOnConnection <= Limits.unsentBytesPerConnectionMax
-        else { throw Admission.busy }
-        bytes.add(wanted, ordering: .relaxed)
-        ticket.reservedBytes.store(wanted, ordering: .relaxed)
+    /// Throws `busy`, also when the peer of a connection with so much unsent may not read.
+    fileprivate func checkRoom(unsentOnConnection: Int = 0) throws(ServiceError) {
+        guard unsentBytes() <= Limits.unsentBytesMax, unsentOnConnection <= Limits.unsentBytesPerConnectionMax else {
+            throw Admission.busy
+        }
     }
 
     /// Whether nothing is left to be answered.
@@ -88,7 +85,7 @@ final class Ticket: Sendable {
         send(bytes)
     }
 
-    /// Answers all with the same body: those of one connection in one go.
+    /// Answers all with the same body: those of one connection in one go, or `busy` when its peer does not read.
     static func answer(_ tickets: [Ticket], _ body: [UInt8]) {
         guard tickets.count > 1 else {
             tickets.first?.answer { $0.append(contentsOf: body) }
@@ -102,7 +99,12 @@ final class Ticket: Sendable {
                 for ticket in answered { ticket.ended() }
                 (bytes, answered) = ([], [])
             }
-            for ticket in tickets where !ticket.isAnswered.exchange(true, ordering: .relaxed) {
+            for ticket in tickets {
+                if answered.isEmpty, ticket.session.unsentBytes > Limits.unsentBytesPerConnectionMax {
+                    ticket.fail(Admission.busy)
+                    continue
+                }
+                guard !ticket.isAnswered.exchange(true, ordering: .relaxed) else { continue }
                 FrameWriter.append(.answer, ticket.header.operation, requestID: ticket.header.requestID, to: &bytes) {
                     $0.append(contentsOf: body)
                 }
@@ -136,11 +138,14 @@ final class Ticket: Sendable {
         session.unpark()
     }
 
-    /// Takes memory for a request that is decided again after it waited.
-    ///
-    /// Throws `busy`.
-    func readmit() throws(ServiceError) {
-        try admission.readmit(self, unsentOnConnection: session.unsentBytes)
+    /// Throws `busy` when there is no room for an answer of unknown length.
+    func checkRoom() throws(ServiceError) {
+        try admission.checkRoom()
+    }
+
+    /// The same for a request that waited for news: a connection may have many of those.
+    func checkRoomForNews() throws(ServiceError) {
+        try admission.checkRoom(unsentOnConnection: session.unsentBytes)
     }
 
     /// Nobody waits for the answer any more.

@@ -148,7 +148,8 @@ extension Request {
         case .testRoots(_, let roots): roots.count
         case .listRoots, .listCollaborations: Limits.pageAnswerBytes
         case .readChanges: 4 * Limits.pageAnswerBytes
-        case .collaborate: Limits.pageAnswerBytes
+        // Looked at when the answer is made: most are short, or wait for news.
+        case .collaborate: Limits.errorTextBytesMax
         case .open(let batch, _): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
         case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax

@@ -186,7 +186,7 @@ public struct NoticeStream: AsyncSequence, Sendable {
         /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
         ///
         /// Throws any other error, or `cancelled`.
-        package static func pause(before error: ServiceError) async throws(ServiceError) {
+        private static func pause(before error: ServiceError) async throws(ServiceError) {
             guard error.code == .busy else { throw error }
             do {
                 try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))

@@ -84,6 +84,7 @@ final class CollaborationLayer: Sendable {
         guard let first = tasks.first else { return }
         let newsCount = followers.newsCount
         do throws(ServiceError) {
+            try first.ticket.checkRoom()
             try carryOut(try decision(first), tasks, decidedAt: newsCount)
         } catch {
             for task in tasks { task.ticket.fail(error) }
@@ -214,7 +215,7 @@ final class CollaborationLayer: Sendable {
         for task in followers.take(topics) {
             task.ticket.unpark()
             do throws(ServiceError) {
-                try task.ticket.readmit()
+                try task.ticket.checkRoomForNews()
                 byQuestion[AnyHashable(task.request), default: []].append(task)
             } catch {
                 task.ticket.fail(error)
