@@ -65,7 +65,7 @@ let collaborationBenchmarks = [
         func rate() throws -> Double {
             Double(count) / (try (0..<count).reduce(0) { sum, _ in try sum + 1 / bench.overLoopback() })
         }
-        let rounds = try scale.alternate(rounds: scale.size(35, tiny: 1)) {
+        let rounds = try scale.alternate(rounds: scale.size(60, tiny: 1)) {
             layer.begin()
             defer { layer.pause() }
             return try rate()
@@ -219,7 +219,7 @@ private final class LayerInUse {
         let load = try blocking { try await NoticeLoad(endpoint, chosen) }
         self.load = load
         count = scale.size(100_000, tiny: 100)
-        settle = UInt32(scale.size(700_000, tiny: 100_000))
+        settle = UInt32(scale.size(250_000, tiny: 100_000))
     }
 
     /// Returns when every follower waits.
