@@ -5,6 +5,14 @@ package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(Servi
     }
 }
 
+/// Throws `behindSequence` when a caller demands a change, `wanted`, behind `last`, the last one that is here.
+package func checkSequence(_ wanted: UInt64, last: UInt64) throws(ServiceError) {
+    guard last < wanted else { return }
+    throw ServiceError(
+        .behindSequence, detail: UInt32(clamping: wanted - last),
+        "sequence \(wanted) has not been applied here: this is \(last)")
+}
+
 /// Throws unless a page of `limit` items may be asked for: `malformedRequest` or `limitExceeded`.
 package func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
     guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }

@@ -56,6 +56,14 @@ package final class RootSets: Sendable {
         queue.close()
     }
 
+    /// Throws `behindSequence` unless the change of that sequence is in what is read from now on; 0 demands nothing.
+    package func check(atLeast sequence: UInt64) throws(ServiceError) {
+        guard sequence > 0 else { return }
+        try read { snapshot throws(ServiceError) in
+            try checkSequence(sequence, last: try snapshot.lastSequence())
+        }
+    }
+
     /// Lends all sets as of now: everything acknowledged before this call is in it.
     ///
     /// Throws what `body` throws, or `storageFailed`, `storageDamaged`, `busy`.

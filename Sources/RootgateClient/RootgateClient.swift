@@ -91,26 +91,30 @@ public final class RootgateClient: Sendable {
         return decision.verdict
     }
 
-    /// A decision for each request, in order; up to 4,096 at once. `wantsRoots`: also the root hashes.
+    /// A decision for each request, in order; up to 4,096 at once.
+    ///
+    /// `wantsRoots`: also the root hashes. `atLeast`: the sequence of a change that must have been applied, as the
+    /// caller's own last one; if it has not, the error is `behindSequence` and no challenge is spent.
     public func verify(
-        _ requests: [AccessRequest], wantsRoots: Bool = false
+        _ requests: [AccessRequest], wantsRoots: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [AccessDecision] {
-        try await verify(requests, isSigned: true, wantsRoots: wantsRoots)
+        try await verify(requests, isSigned: true, wantsRoots: wantsRoots, atLeast: atLeast)
     }
 
     /// Like `verify`, without challenge and signature: for callers who know already that the device has
     /// the key. A proof that holds is `included`.
     public func verifyInclusion(
-        _ requests: [AccessRequest], wantsRoots: Bool = false
+        _ requests: [AccessRequest], wantsRoots: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [AccessDecision] {
-        try await verify(requests, isSigned: false, wantsRoots: wantsRoots)
+        try await verify(requests, isSigned: false, wantsRoots: wantsRoots, atLeast: atLeast)
     }
 
     private func verify(
-        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool
+        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64
     ) async throws(ServiceError) -> [AccessDecision] {
         var body: [UInt8] = []
-        try RootgateClient.appendBatch(requests, isSigned: isSigned, wantsRoots: wantsRoots, to: &body)
+        try RootgateClient.appendBatch(
+            requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
         let answer = try await send(
             isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
         let (verdicts, roots) = try answer.withRawBytes { body throws(ServiceError) in try VerdictList.decode(body) }
@@ -123,7 +127,7 @@ public final class RootgateClient: Sendable {
 
     /// Appends the body of a verify request; collaborations that several proofs name are named once.
     static func appendBatch(
-        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, to body: inout [UInt8]
+        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64 = 0, to body: inout [UInt8]
     ) throws(ServiceError) {
         var positions: [CollaborationIdentifier: Int] = [:]
         var collaborations: [CollaborationIdentifier] = []
@@ -138,7 +142,8 @@ public final class RootgateClient: Sendable {
                 collaborations.append(request.collaboration)
             }
         }
-        try ProofBatch.append(entries, of: collaborations, isSigned: isSigned, wantsRoots: wantsRoots, to: &body)
+        try ProofBatch.append(
+            entries, of: collaborations, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
     }
 
     // MARK: Collaborations

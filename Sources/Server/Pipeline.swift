@@ -39,6 +39,7 @@ struct Pipeline: Sendable {
     }
 
     private func verify(_ batch: ProofBatch, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
+        try gate.rootSets.check(atLeast: batch.atLeast)
         guard batch.count > 0 else {
             return ticket.answer { VerdictList.append(UnsafeBufferPointer(start: nil, count: 0), roots: nil, to: &$0) }
         }

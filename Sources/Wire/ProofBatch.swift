@@ -3,7 +3,7 @@ package import Core
 /// A verify or inclusion-only request as offsets into its body: nothing is
 /// copied, nothing of a proof is judged but that it lies inside the body.
 ///
-///     flags (1)  zero (1)  collaborations (2)  proofs (4)
+///     flags (1)  zero (1)  collaborations (2)  proofs (4)  with flag 2: sequence (8)
 ///     each collaboration: length (1), identifier
 ///     each proof to verify:
 ///         collaboration's position (2)  siblings (1)  signature format (1)  key's index (8)
@@ -15,10 +15,13 @@ package struct ProofBatch: Sendable {
     package let isSigned: Bool
     /// Whether the answer carries the computed root hashes.
     package let wantsRoots: Bool
+    /// The sequence of a change that must have been applied; 0 demands nothing.
+    package let atLeast: UInt64
     private let collaborations: [Range<Int>]
     private let offsets: [UInt32]
 
     private static let wantsRootsFlag: UInt8 = 1
+    private static let atLeastFlag: UInt8 = 2
 
     package var count: Int { offsets.count }
 
@@ -30,13 +33,21 @@ package struct ProofBatch: Sendable {
         guard let flags = reader.byte(), let zero = reader.byte(), let nameCount: UInt16 = reader.integer(),
             let count: UInt32 = reader.integer()
         else { throw malformedRequest("the body ends inside its first eight bytes") }
-        guard flags & ~ProofBatch.wantsRootsFlag == 0, zero == 0 else {
+        guard flags & ~(ProofBatch.wantsRootsFlag | ProofBatch.atLeastFlag) == 0, zero == 0 else {
             throw malformedRequest("a reserved bit is set")
+        }
+        var atLeast: UInt64 = 0
+        if flags & ProofBatch.atLeastFlag != 0 {
+            guard let sequence: UInt64 = reader.integer() else {
+                throw malformedRequest("the body ends inside the sequence")
+            }
+            atLeast = sequence
         }
         try checkLimit(Int(nameCount), Limits.collaborationsPerRequestMax, "collaborations")
         try checkLimit(Int(count), Limits.proofsPerRequestMax, "proofs")
         self.isSigned = isSigned
         wantsRoots = flags & ProofBatch.wantsRootsFlag != 0
+        self.atLeast = atLeast
 
         // Both counts are within their limits, and the smallest proof has 12 bytes: no more is reserved
         // than the body can hold.
@@ -126,14 +137,15 @@ package struct ProofBatch: Sendable {
     /// does not even fit into its field (255, 255 and 65,535 bytes).
     package static func append(
         _ entries: some Collection<Entry>, of collaborations: [CollaborationIdentifier], isSigned: Bool,
-        wantsRoots: Bool, to bytes: inout [UInt8]
+        wantsRoots: Bool, atLeast: UInt64 = 0, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         try checkLimit(collaborations.count, Limits.collaborationsPerRequestMax, "collaborations")
         try checkLimit(entries.count, Limits.proofsPerRequestMax, "proofs")
-        bytes.append(wantsRoots ? wantsRootsFlag : 0)
+        bytes.append((wantsRoots ? wantsRootsFlag : 0) | (atLeast > 0 ? atLeastFlag : 0))
         bytes.append(0)
         bytes.appendInteger(UInt16(collaborations.count))
         bytes.appendInteger(UInt32(entries.count))
+        if atLeast > 0 { bytes.appendInteger(atLeast) }
         for collaboration in collaborations { bytes.appendShortBytes(collaboration.utf8) }
         for (collaboration, proof) in entries {
             try checkLimit(proof.publicKey.count, 255, "bytes of public key")

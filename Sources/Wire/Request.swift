@@ -33,9 +33,9 @@ package enum Request: Sendable {
         case .open:
             guard body.count >= OpenRequest.headerBytes else { throw malformedRequest("the body is too short") }
             let proofs = UnsafeRawBufferPointer(rebasing: body[OpenRequest.headerBytes...])
-            return .open(
-                try ProofBatch(proofs, isSigned: true),
-                atLeast: UInt64(littleEndian: body.loadUnaligned(as: UInt64.self)))
+            let batch = try ProofBatch(proofs, isSigned: true)
+            guard batch.atLeast == 0 else { throw malformedRequest("the sequence stands before the proofs") }
+            return .open(batch, atLeast: UInt64(littleEndian: body.loadUnaligned(as: UInt64.self)))
         default: break
         }
         var reader = ByteReader(body)

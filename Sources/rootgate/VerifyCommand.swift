@@ -10,6 +10,7 @@ let verifyCommand = Command(
         Option("roots", "FILE", "known root hashes, one in hexadecimal a line; without it they are only computed"),
         Option("server", "HOST:PORT", "let a service verify them"),
         Option("collaboration", "ID", "with --server: the collaboration"),
+        Option("at-least", "SEQUENCE", standard: "0", "with --server: a change that must have been applied"),
         Option.timeout,
         Option(switch: "json", "accepted for consistency: the output is JSON Lines always"),
     ]
@@ -20,7 +21,8 @@ let verifyCommand = Command(
         guard arguments.text("roots") == nil else { throw UsageError("--roots and --server exclude each other") }
         let client = try connect(server, arguments)
         let collaboration = try collaborationOption(arguments)
-        judge = { lines in try await judgeByService(lines, client, collaboration) }
+        let atLeast = UInt64(try arguments.number("at-least", in: 0...Int.max))
+        judge = { lines in try await judgeByService(lines, client, collaboration, atLeast: atLeast) }
     } else {
         let verifier = try StandaloneVerifier(roots: arguments.text("roots").map { try readRoots($0) }.map(Set.init))
         judge = { lines in
@@ -183,7 +185,7 @@ final class ProofLines {
 
 /// Verdicts of a service. What does not even fit into a request is judged here, by the same rules.
 private func judgeByService(
-    _ lines: [ProofLine], _ client: RootgateClient, _ collaboration: CollaborationIdentifier
+    _ lines: [ProofLine], _ client: RootgateClient, _ collaboration: CollaborationIdentifier, atLeast: UInt64
 ) async throws -> [LineVerdict] {
     var verdicts = [LineVerdict?](repeating: nil, count: lines.count)
     var requests: [AccessRequest] = []
@@ -205,7 +207,8 @@ private func judgeByService(
         }
     }
     if !requests.isEmpty {
-        for (position, decision) in zip(positions, try await client.verify(requests, wantsRoots: true)) {
+        let decisions = try await client.verify(requests, wantsRoots: true, atLeast: atLeast)
+        for (position, decision) in zip(positions, decisions) {
             verdicts[position] = LineVerdict(decision.verdict, root: decision.rootHash)
         }
     }

@@ -74,6 +74,25 @@ import Transport
         #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
     }
 
+    @Test func aVerifyCanDemandAChangeAndSpendsNothingBeforeIt() async throws {
+        let service = try TestService()
+        let door = try await Door(try service.client())
+        let client = door.client
+        let last = try #require(try await client.statistics().first { $0.name == "sequence" }?.value)
+        let request = AccessRequest(collaboration: door.collaboration, proof: try await door.proof())
+        for early in [last + 1, last + 1000, .max] {
+            await #expect(throws: ServiceError(.behindSequence, "")) {
+                try await client.verify([request], atLeast: early)
+            }
+            await #expect(throws: ServiceError(.behindSequence, "")) {
+                try await client.verifyInclusion([request], atLeast: early)
+            }
+            await #expect(throws: ServiceError(.behindSequence, "")) { try await client.verify([], atLeast: early) }
+        }
+        #expect(try await client.verifyInclusion([request], atLeast: last)[0].verdict == .included)
+        #expect(try await client.verify([request], atLeast: last)[0].verdict == .granted)
+    }
+
     @Test func aDeviceNonceIsAcceptedOncePerKey() async throws {
         let service = try TestService()
         let door = try await Door(try service.client(), policy: .deviceNonce(windowSeconds: 60))

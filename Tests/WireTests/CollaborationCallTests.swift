@@ -99,6 +99,10 @@ struct CollaborationCallTests {
             return
         }
         #expect(atLeast == 11)
+        // The proofs have no sequence of their own here.
+        var doubled = [UInt8](repeating: 0, count: 8)
+        try ProofBatch.append([], of: [], isSigned: true, wantsRoots: false, atLeast: 3, to: &doubled)
+        #expect(thrownServiceError { _ = try decode(.open, doubled) }?.code == .malformedRequest)
         #expect(batch.count == 0)
         for length in 0..<body.count {
             #expect(thrownServiceError { _ = try decode(.open, Array(body[..<length])) }?.code == .malformedRequest)

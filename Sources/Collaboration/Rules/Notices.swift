@@ -127,7 +127,7 @@ public struct ReadNotices: RuledRequest {
     ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.noticesPerPageMax)
         let last = try records.lastSequence()
-        try Requests.check(atLeast: max(atLeast ?? 0, after), last)
+        try checkSequence(max(atLeast ?? 0, after), last: last)
         var reading = FeedReading(context, limit: limit)
         var topics: [Topic] = []
         switch feed {

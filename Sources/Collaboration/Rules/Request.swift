@@ -193,14 +193,6 @@ package enum Requests {
         }
         return try JSON.decode(request, from: json)
     }
-
-    /// Throws `behindSequence` when a caller has seen more than is here.
-    package static func check(atLeast wanted: UInt64, _ last: UInt64) throws(ServiceError) {
-        guard last < wanted else { return }
-        throw ServiceError(
-            .behindSequence, detail: UInt32(clamping: wanted - last),
-            "sequence \(wanted) has not been applied here: this is \(last)")
-    }
 }
 
 /// JSON as the layer writes and reads it: dates in milliseconds since 1970.

@@ -29,7 +29,7 @@ extension CollaborationLayer {
         bytes.appendInteger(UInt32(batch.count))
         bytes.appendInteger(UInt32(0))
         try gate.rootSets.read { snapshot throws(ServiceError) in
-            if batch.atLeast > 0 { try Requests.check(atLeast: batch.atLeast, try snapshot.lastSequence()) }
+            if batch.atLeast > 0 { try checkSequence(batch.atLeast, last: try snapshot.lastSequence()) }
             var doors: [Door] = []
             doors.reserveCapacity(batch.collaborations.count)
             for collaboration in batch.collaborations { doors.append(try Door(collaboration, snapshot)) }

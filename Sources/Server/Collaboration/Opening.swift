@@ -39,7 +39,7 @@ extension CollaborationLayer {
     ///
     /// Throws `busy` or `behindSequence`.
     func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
-        try check(atLeast: atLeast)
+        try gate.rootSets.check(atLeast: atLeast)
         let opening = Opening(batch, frame, ticket)
         guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
@@ -50,13 +50,6 @@ extension CollaborationLayer {
             grant(opening, Array(request.verdicts), roots)
         }
         guard pool.submit(request, from: ticket.source) else { throw Admission.busy }
-    }
-
-    private func check(atLeast: UInt64) throws(ServiceError) {
-        guard atLeast > 0 else { return }
-        try gate.rootSets.read { snapshot throws(ServiceError) in
-            try Requests.check(atLeast: atLeast, try snapshot.lastSequence())
-        }
     }
 
     /// What is given out for a request's proofs.
