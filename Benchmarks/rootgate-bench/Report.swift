@@ -51,7 +51,7 @@ struct Report {
         return """
             ## Benchmarks
 
-            The value is the median of \(scale.scale.rounds) rounds, the spread their lowest and highest. A ratio is \
+            The value is the median of \(scale.scale.rounds) rounds (60 for `proof.layer.loopback`), the spread their lowest and highest. A ratio is \
             value over baseline, measured in alternation, and the median of the rounds' own ratios.
 
             \(table(["name", "what", "value", "unit", "baseline", "ratio", "spread"], rows))
