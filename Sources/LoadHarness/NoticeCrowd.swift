@@ -166,7 +166,8 @@ private final class Poster: ConnectionHandler, @unchecked Sendable {
 
     /// Has so many posts sent, all in all.
     func allow(_ count: Int) {
-        allowed = count
+        allowed = min(count, posts)
+        if posts == 0 { tally.endPosting() }
         send()
     }
 

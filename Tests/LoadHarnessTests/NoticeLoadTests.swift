@@ -26,6 +26,11 @@ import Testing
             #expect(report.isComplete)
             #expect(report.latency.quantile(0.5) > 0)
         }
+        // At a pace it takes its time, and without posts none.
+        let paced = try await load.run(count: 40, perSecond: 80)
+        #expect(paced.isComplete && paced.posted == 40 && paced.seconds > 0.4)
+        let nothing = try await load.run(count: 0)
+        #expect(nothing.isComplete && nothing.posted == 0 && nothing.expected == 0)
         await load.close()
     }
 

@@ -64,8 +64,8 @@ extension RootgateClient {
     /// Sends a request of the collaboration layer that is JSON already, and returns the JSON of its answer.
     ///
     /// `waiting`: how long the service may wait for news.
-    package func exchange(
-        _ name: String, _ json: [UInt8], identifier: MutationIdentifier = .random(), waiting: Duration = .zero
+    private func exchange(
+        _ name: String, _ json: [UInt8], identifier: MutationIdentifier, waiting: Duration
     ) async throws(ServiceError) -> [UInt8] {
         try checkLimit(json.count, Limits.collaborationRequestBytesMax, "bytes of JSON")
         var body: [UInt8] = []
