@@ -13,10 +13,10 @@ package final class VerificationRequest: @unchecked Sendable {
     package let isSigned: Bool
     package let verdicts: UnsafeMutableBufferPointer<Verdict>
     package let roots: UnsafeMutableBufferPointer<Digest>?
-    /// Writes the proofs at some positions to memory that has room for them; they borrow from memory that lives as
-    /// long as this request.
+    /// Initializes `proofs`, which is as long as `positions`, with the proofs at those; they borrow from memory that
+    /// lives as long as this request.
     package typealias ProofReader =
-        @Sendable (_ positions: Range<Int>, _ proofs: UnsafeMutablePointer<BorrowedProof>) -> Void
+        @Sendable (_ positions: Range<Int>, _ proofs: UnsafeMutableBufferPointer<BorrowedProof>) -> Void
 
     fileprivate let readProofs: ProofReader
     /// Called once, on the worker that finished last.
@@ -258,11 +258,11 @@ package final class WorkerPool: Sendable {
     private func run(
         _ slices: [Slice], isSigned: Bool, on worker: PoolWorker
     ) {
-        guard let memory = worker.proofs.baseAddress else { return }
         var count = 0
         for slice in slices {
-            slice.request.readProofs(slice.range, memory + count)
-            count += slice.range.count
+            let end = count + slice.range.count
+            slice.request.readProofs(slice.range, UnsafeMutableBufferPointer(rebasing: worker.proofs[count..<end]))
+            count = end
         }
         let proofs = UnsafeBufferPointer(rebasing: worker.proofs[..<count])
         let verdicts = UnsafeMutableBufferPointer(rebasing: worker.verdicts[..<count])

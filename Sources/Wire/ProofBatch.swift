@@ -70,14 +70,15 @@ package struct ProofBatch: Sendable {
         self.offsets = offsets
     }
 
-    /// Writes the proofs at `positions` to `proofs`, where room for them is. They borrow from `body`, which is the one
-    /// that this batch was made from.
+    /// Initializes `proofs`, which is as long as `positions`, with the proofs at those. They borrow from `body`, which
+    /// is the one that this batch was made from.
     package func read(
-        _ positions: Range<Int>, in body: UnsafeRawBufferPointer, into proofs: UnsafeMutablePointer<BorrowedProof>
+        _ positions: Range<Int>, in body: UnsafeRawBufferPointer,
+        into proofs: UnsafeMutableBufferPointer<BorrowedProof>
     ) {
         guard !positions.isEmpty else { return }
         var reader = reader(at: positions.lowerBound, in: body)
-        for place in 0..<positions.count { (proofs + place).initialize(to: next(&reader, body)) }
+        for place in 0..<positions.count { proofs.initializeElement(at: place, to: next(&reader, body)) }
     }
 
     /// The proof at `index`, borrowed from `body`, which is the one that this batch was made from.

@@ -177,7 +177,9 @@ extension VerificationRequest {
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
     ) {
         self.init(count: count, isSigned: isSigned, wantsRoots: wantsRoots) { positions, proofs in
-            for (place, position) in positions.enumerated() { (proofs + place).initialize(to: proof(position)) }
+            for (place, position) in positions.enumerated() {
+                proofs.initializeElement(at: place, to: proof(position))
+            }
         } completion: { completion($0, $1) }
     }
 }
