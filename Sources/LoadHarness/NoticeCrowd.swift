@@ -57,14 +57,7 @@ final class NoticeCrowd: Sendable {
     /// Throws `internalFault` when the system has no descriptors left.
     init(_ endpoint: Endpoint, _ places: [Place], _ tally: NoticeTally) throws(ServiceError) {
         (self.endpoint, self.places, self.tally) = (endpoint, places, tally)
-        do throws(SystemFailure) {
-            loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 64 << 20),
-                timeouts: EventLoop.Timeouts(idle: .max / 2, stall: 60_000))
-        } catch {
-            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
-        }
-        loop.start(name: "notice crowd")
+        loop = try .startedForClient(name: "notice crowd")
     }
 
     /// Connects, and has `count` followers ask, those of each place in turn. Blocks.

@@ -22,15 +22,7 @@ final class Connector: Sendable {
     init(_ endpoint: Endpoint, connectTimeout: Duration) throws(ServiceError) {
         self.endpoint = endpoint
         connectMilliseconds = CInt(clamping: Int64(min(connectTimeout, .seconds(86_400)) / .milliseconds(1)))
-        do throws(SystemFailure) {
-            // A client has no idle time-out: the service decides that.
-            loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 64 << 20),
-                timeouts: EventLoop.Timeouts(idle: .max / 2, stall: 60_000))
-        } catch {
-            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
-        }
-        loop.start(name: "rootgate client")
+        loop = try .startedForClient(name: "rootgate client")
     }
 
     var isClosed: Bool {

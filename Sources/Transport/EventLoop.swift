@@ -84,6 +84,21 @@ package final class EventLoop: @unchecked Sendable {
         try self.poller.watch(wakeReader, for: .reading, isNew: true)
     }
 
+    /// A running loop for connections that this side makes: they have no idle time-out, which is the service's to
+    /// decide.
+    ///
+    /// Throws `internalFault` when the system has no descriptors left.
+    package static func startedForClient(name: String) throws(ServiceError) -> EventLoop {
+        do throws(SystemFailure) {
+            let loop = try EventLoop(
+                buffers: ReceiveBufferPool(bytesMax: 64 << 20), timeouts: Timeouts(idle: .max / 2, stall: 60_000))
+            loop.start(name: name)
+            return loop
+        } catch {
+            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
+        }
+    }
+
     deinit {
         close(wakeReader)
         close(wakeWriter)
