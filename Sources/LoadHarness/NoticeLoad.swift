@@ -19,13 +19,14 @@ package struct NoticeReport: Sendable {
     package var isComplete: Bool { delivered == expected && misplaced == 0 }
 }
 
-/// Followers of many collaborations, each live, and participants who post.
+/// Followers of many collaborations, each live, and one who posts.
 package final class NoticeLoad: Sendable {
     /// How a run is made up.
     package struct Plan: Sendable {
         package var collaborations = 100
         /// All of them, spread over the collaborations.
         package var followers = 1000
+        /// The followers'.
         package var connections = 8
         /// Events in one post, and posts in flight.
         package var batch = 8
@@ -42,9 +43,9 @@ package final class NoticeLoad: Sendable {
 
     private let endpoint: Endpoint
     private let plan: Plan
-    private let clients: [RootgateClient]
+    /// Sets up and clears away; what is measured goes over connections of its own.
+    private let client: RootgateClient
     private let rooms: [Room]
-    private let owner: Account
 
     /// Starts the collaborations, one participant each, who opens them.
     ///
@@ -55,16 +56,11 @@ package final class NoticeLoad: Sendable {
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
             throw ServiceError(.internalFault, "an account's name is not valid")
         }
-        self.owner = owner
-        var clients: [RootgateClient] = []
-        for _ in 0..<max(1, plan.connections) {
-            clients.append(try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60))))
-        }
-        self.clients = clients
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60)))
         let person = Person(deviceCount: 1)
         var rooms: [Room] = []
         for number in 0..<max(1, plan.collaborations) {
-            rooms.append(try await NoticeLoad.room(number, owner, person, plan.batch, clients[number % clients.count]))
+            rooms.append(try await NoticeLoad.room(number, owner, person, plan.batch, client))
         }
         self.rooms = rooms
     }
@@ -95,10 +91,8 @@ package final class NoticeLoad: Sendable {
 
     /// Ends the collaborations and closes the connections.
     package func close() async {
-        for (number, room) in rooms.enumerated() {
-            _ = try? await clients[number % clients.count].send(StopSharing(room.collaboration))
-        }
-        for client in clients { client.close() }
+        for room in rooms { _ = try? await client.send(StopSharing(room.collaboration)) }
+        client.close()
     }
 
     /// Posts `count` notices at no more than `perSecond` and waits until every follower has what it should have, or
@@ -155,12 +149,11 @@ package final class NoticeLoad: Sendable {
     /// What is followed and posted on, from the end of what is there: nothing of an earlier run counts.
     private func places() async throws(ServiceError) -> [NoticeCrowd.Place] {
         var places: [NoticeCrowd.Place] = []
-        for (number, room) in rooms.enumerated() {
+        for room in rooms {
             var page: NoticePage
             var after: UInt64 = 0
             repeat {
-                page = try await clients[number % clients.count].send(
-                    ReadNotices(.collaboration(room.collaboration), after: after))
+                page = try await client.send(ReadNotices(.collaboration(room.collaboration), after: after))
                 after = page.next
             } while page.hasMore
             places.append(NoticeCrowd.Place(collaboration: room.collaboration, begin: after, post: room.post))
