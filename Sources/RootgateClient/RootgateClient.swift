@@ -84,9 +84,10 @@ public final class RootgateClient: Sendable {
 
     /// Whether the device may open the collaboration.
     public func verify(
-        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier
+        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> Verdict {
-        let decisions = try await verify([AccessRequest(collaboration: collaboration, proof: proof)])
+        let request = AccessRequest(collaboration: collaboration, proof: proof)
+        let decisions = try await verify([request], atLeast: atLeast)
         guard let decision = decisions.first else { throw malformedAnswer }
         return decision.verdict
     }

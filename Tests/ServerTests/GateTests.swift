@@ -90,6 +90,9 @@ import Transport
             await #expect(throws: ServiceError(.behindSequence, "")) { try await client.verify([], atLeast: early) }
         }
         #expect(try await client.verifyInclusion([request], atLeast: last)[0].verdict == .included)
+        await #expect(throws: ServiceError(.behindSequence, "")) {
+            try await client.verify(request.proof, in: door.collaboration, atLeast: last + 1)
+        }
         #expect(try await client.verify([request], atLeast: last)[0].verdict == .granted)
     }
 
