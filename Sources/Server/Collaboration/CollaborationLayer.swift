@@ -64,7 +64,7 @@ final class CollaborationLayer: Sendable {
 
     // MARK: Requests in JSON
 
-    /// Sees to a request. Throws `busy`, or why it can't be read.
+    /// Sees to a request. Throws why it can't be read.
     func handle(_ call: CollaborationCall, _ ticket: Ticket) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
         enqueue([CollaborationTask(request, call.identifier, ticket)])
@@ -73,9 +73,8 @@ final class CollaborationLayer: Sendable {
     /// Has tasks decided together: one, or several that ask the same question.
     private func enqueue(_ tasks: [CollaborationTask]) {
         guard let source = tasks.first?.ticket.source else { return }
-        guard pool.submit(from: source, task: { self.decide(tasks) }) else {
+        if !pool.submit(from: source, task: { self.decide(tasks) }) {
             for task in tasks { task.ticket.fail(Admission.busy) }
-            return
         }
     }
 
