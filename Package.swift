@@ -20,7 +20,8 @@ func program(_ name: String, path: String? = nil, _ dependencies: [Target.Depend
 
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"], swiftSettings: swift)
+        name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"], swiftSettings: swift
+    )
 }
 
 let package = Package(
@@ -63,17 +64,28 @@ let package = Package(
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
         layer("Collaboration", ["Core"]),
-        layer("Server", ["Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport", "Collaboration"]),
+        layer(
+            "Server",
+            [
+                "Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport",
+                "Collaboration",
+            ]),
 
         // What talks to it.
         layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "Collaboration"]),
-        layer("LoadHarness", [
-            "COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport", "RootgateClient",
-        ]),
-        program("rootgate", [
-            "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport", "Server",
-            "RootgateClient", "LoadHarness",
-        ]),
+        layer(
+            "LoadHarness",
+            [
+                "COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport",
+                "RootgateClient",
+            ]),
+        program(
+            "rootgate",
+            [
+                "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport",
+                "Server",
+                "RootgateClient", "LoadHarness",
+            ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
@@ -93,7 +105,8 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
-        .target(name: "TestSupport", dependencies: ["COpenSSL", "Core"], path: "Tests/TestSupport", swiftSettings: swift),
+        .target(
+            name: "TestSupport", dependencies: ["COpenSSL", "Core"], path: "Tests/TestSupport", swiftSettings: swift),
         tests(of: "CKernels", ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform"),
@@ -107,7 +120,9 @@ let package = Package(
         tests(of: "Wire", ["Core"]),
         tests(of: "Collaboration", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
-        tests(of: "Server", ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
+        tests(
+            of: "Server",
+            ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
         tests(of: "RootgateClient", ["Collaboration", "Core", "Hashing", "Identity", "Server", "Transport", "Wire"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
         tests(of: "rootgate-bench"),

@@ -39,7 +39,9 @@ let collaborationBenchmarks = [
         }
         return Measurement("shelf.10k", unit: "ms", values: values)
     },
-    Benchmark("notices.live", "notices posted 8 at a time, 32 posts in flight, to 1,000 live followers of 100 collaborations") { scale in
+    Benchmark(
+        "notices.live", "notices posted 8 at a time, 32 posts in flight, to 1,000 live followers of 100 collaborations"
+    ) { scale in
         let bench = try CollaborationBench(scale)
         var plan = NoticeLoad.Plan()
         if scale.isTiny { (plan.collaborations, plan.followers) = (4, 12) }
@@ -48,13 +50,15 @@ let collaborationBenchmarks = [
         let load = try blocking { try await NoticeLoad(endpoint, chosen) }
         let values = try scale.repeated {
             let report = try blocking { try await load.run(count: scale.size(50_000, tiny: 64)) }
-            precondition(report.isComplete, "\(report.delivered) of \(report.expected) came, \(report.misplaced) misplaced")
+            precondition(
+                report.isComplete, "\(report.delivered) of \(report.expected) came, \(report.misplaced) misplaced")
             return report.postsPerSecond
         }
         return Measurement("notices.live", unit: "notices/s", values: values)
     },
     Benchmark(
-        "proof.layer.loopback", "proof.known.loopback while 1,000 followers wait and 20 notices/s go to ten of them each"
+        "proof.layer.loopback",
+        "proof.known.loopback while 1,000 followers wait and 20 notices/s go to ten of them each"
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale, knownPercent: 100)
         let layer = try LayerInUse(bench.endpoint, scale)
@@ -172,7 +176,9 @@ private final class CollaborationBench {
         return try stride(from: 0, to: people - size + 1, by: size).map { start in
             var body: [UInt8] = []
             try GrantBatch.append(
-                grants[start..<start + size].map { GrantBatch.Entry(collaboration: 0, deviceKey: nil, grant: $0.bytes) },
+                grants[start..<start + size].map {
+                    GrantBatch.Entry(collaboration: 0, deviceKey: nil, grant: $0.bytes)
+                },
                 of: [collaboration], atLeast: 0, to: &body)
             return body
         }

@@ -7,7 +7,8 @@ import Signatures
 // What the benchmarks know of the ways to verify a signature, all in one place.
 
 /// Verifies a batch of signatures.
-typealias VerifyBatch = (UnsafeBufferPointer<SignatureCheck>, UnsafeMutableBufferPointer<SignatureOutcome>) throws -> Void
+typealias VerifyBatch = (UnsafeBufferPointer<SignatureCheck>, UnsafeMutableBufferPointer<SignatureOutcome>) throws ->
+    Void
 
 /// The kernels that signatures and hashes go through on this machine.
 func kernelNames() -> [String] {

@@ -40,7 +40,8 @@ let mutationBenchmarks = [
         func rate(clients: Int, mutations: Int) -> Double {
             let elapsed = seconds {
                 let group = DispatchGroup()
-                let chain = Chain(sets, collaboration, next: next.add(mutations, ordering: .relaxed).oldValue, count: mutations)
+                let chain = Chain(
+                    sets, collaboration, next: next.add(mutations, ordering: .relaxed).oldValue, count: mutations)
                 for _ in 0..<clients {
                     group.enter()
                     chain.go { group.leave() }

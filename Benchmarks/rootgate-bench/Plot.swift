@@ -30,7 +30,8 @@ struct Plot {
     var svg: String {
         let xRuler = Ruler(x, values: series.flatMap { $0.points.map(\.x) }, from: Box.left + 16, to: Box.right - 16)
         let ys = series.flatMap { $0.points.flatMap { [$0.y, $0.spread?.lowerBound, $0.spread?.upperBound] } }
-        let yRuler = Ruler(y, values: ys.compactMap { $0 } + (y.isLogarithmic ? [] : [0]), from: Box.bottom, to: Box.top)
+        let yRuler = Ruler(
+            y, values: ys.compactMap { $0 } + (y.isLogarithmic ? [] : [0]), from: Box.bottom, to: Box.top)
         return """
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(whole(Box.width)) \(whole(Box.height))" \
             width="\(whole(Box.width))" height="\(whole(Box.height))" role="img" \
@@ -140,8 +141,10 @@ extension Plot {
             let values = values.filter { $0.isFinite && (!axis.isLogarithmic || $0 > 0) }
             let lowest = values.min() ?? 1
             let highest = values.max() ?? 1
-            ticks = axis.ticks ?? (axis.isLogarithmic
-                ? Ruler.logarithmicTicks(lowest, highest) : Ruler.linearTicks(lowest, highest))
+            ticks =
+                axis.ticks
+                ?? (axis.isLogarithmic
+                    ? Ruler.logarithmicTicks(lowest, highest) : Ruler.linearTicks(lowest, highest))
             // Ticks that were chosen enclose the values; given ones need not.
             low = min(lowest, ticks.first ?? lowest)
             high = max(highest, ticks.last ?? highest)
@@ -151,7 +154,8 @@ extension Plot {
 
         func place(of value: Double) -> Double {
             guard high > low else { return (from + to) / 2 }
-            let share = isLogarithmic
+            let share =
+                isLogarithmic
                 ? log(max(value, low) / low) / log(high / low)
                 : (value - low) / (high - low)
             return from + (to - from) * share

@@ -78,7 +78,8 @@ enum RootgateBench {
     }
 
     private static func run(_ options: Options) throws {
-        let all = hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
+        let all =
+            hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
             + collaborationBenchmarks
         let benchmarks = all.filter { options.chooses($0.name) }
         let sweeps = options.isReport ? sweeps.filter { options.chooses("sweep.\($0.name)") } : []

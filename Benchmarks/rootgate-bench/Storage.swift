@@ -93,7 +93,8 @@ struct FilledStorage {
         try sets.applyAll(roots) { _ in
             defer { place = (place + step) % roots }
             return Mutation(
-                .addRoots(try Synthetic.collaboration(place / Synthetic.rootsPerCollaboration), [Synthetic.root(place)]))
+                .addRoots(try Synthetic.collaboration(place / Synthetic.rootsPerCollaboration), [Synthetic.root(place)])
+            )
         }
     }
 

@@ -51,7 +51,8 @@ let sweeps = [
         let sizes = [1, 4, 8, 16, 32, 64, 128, 256, 1024]
         let bench = try ProofBench.withMillionRoots(scale.scale)
         return try SweepResult(
-            sizes, "proofs in a request", isLogarithmic: true, unit: "proofs/s", title: "Proofs per second by batch size"
+            sizes, "proofs in a request", isLogarithmic: true, unit: "proofs/s",
+            title: "Proofs per second by batch size"
         ) {
             try scale.rates(bench, Traffic(connections: 4, depth: 2, batch: $0))
         }
@@ -161,7 +162,8 @@ private func byThreads(_ scale: SweepScale) throws -> SweepResult {
         plots: [
             Plot(
                 title: "Proofs per second by threads",
-                x: Plot.Axis(label: "threads of the service", ticks: counts.count > 16 ? nil : counts.map { Double($0) }),
+                x: Plot.Axis(
+                    label: "threads of the service", ticks: counts.count > 16 ? nil : counts.map { Double($0) }),
                 y: Plot.Axis(label: "proofs/s"),
                 series: [Plot.Series("new keys", counts, new), Plot.Series("known keys", counts, known)])
         ])

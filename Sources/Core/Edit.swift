@@ -117,12 +117,13 @@ extension Edit {
             }
         }
         for record in records {
-            let (kind, version): (UInt8, UInt64) = switch record.expectation {
-            case .anything: (0, 0)
-            case .absent: (1, 0)
-            case .present: (2, 0)
-            case .version(let version): (3, version)
-            }
+            let (kind, version): (UInt8, UInt64) =
+                switch record.expectation {
+                case .anything: (0, 0)
+                case .absent: (1, 0)
+                case .present: (2, 0)
+                case .version(let version): (3, version)
+                }
             bytes.append(kind)
             bytes.append((record.isSequenced ? 1 : 0) | (record.value == nil ? 0 : 2) | (record.isCheck ? 4 : 0))
             bytes.appendInteger(UInt16(record.key.count))

@@ -27,11 +27,14 @@ package struct BatchHashing: Sendable {
 
     /// The digests of `count` inner nodes, whose 64 bytes of children stand one after the other.
     package func nodes(at children: UnsafeRawPointer, count: Int, into digests: UnsafeMutablePointer<Digest>) {
-        split(count, perform: { functions, range in
-            functions.pointee.nodes(
-                (children + 64 * range.lowerBound).assumingMemoryBound(to: UInt8.self),
-                UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count)
-        }, otherwise: { digests[$0] = SHA256.node(at: children + 64 * $0) })
+        split(
+            count,
+            perform: { functions, range in
+                functions.pointee.nodes(
+                    (children + 64 * range.lowerBound).assumingMemoryBound(to: UInt8.self),
+                    UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count
+                )
+            }, otherwise: { digests[$0] = SHA256.node(at: children + 64 * $0) })
     }
 
     /// The digests of messages that are all `length` bytes long.
@@ -39,13 +42,17 @@ package struct BatchHashing: Sendable {
         _ messages: UnsafeBufferPointer<UnsafePointer<UInt8>?>, length: Int,
         into digests: UnsafeMutablePointer<Digest>
     ) {
-        split(messages.count, perform: { functions, range in
-            functions.pointee.messages(
-                messages.baseAddress.map { $0 + range.lowerBound }, length,
-                UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count)
-        }, otherwise: {
-            digests[$0] = SHA256.hash(UnsafeRawBufferPointer(start: messages[$0], count: length))
-        })
+        split(
+            messages.count,
+            perform: { functions, range in
+                functions.pointee.messages(
+                    messages.baseAddress.map { $0 + range.lowerBound }, length,
+                    UnsafeMutableRawPointer(digests + range.lowerBound).assumingMemoryBound(to: UInt8.self), range.count
+                )
+            },
+            otherwise: {
+                digests[$0] = SHA256.hash(UnsafeRawBufferPointer(start: messages[$0], count: length))
+            })
     }
 
     /// Whole steps and long rests for the wide kernel, short rests for the narrow one: a step of the wide one

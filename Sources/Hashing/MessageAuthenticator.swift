@@ -68,7 +68,9 @@ package final class BatchAuthenticator {
         digests = .allocate(capacity: capacity)
         digests.initialize(repeating: .zero, count: capacity)
         for place in 0..<capacity {
-            let (innerStart, outerStart) = (inner + place * (block + length), outer + place * (block + Digest.byteCount))
+            let (innerStart, outerStart) = (
+                inner + place * (block + length), outer + place * (block + Digest.byteCount)
+            )
             authenticator.innerBlock.withUnsafeBytes { bytes in
                 UnsafeMutableRawBufferPointer(start: innerStart, count: block).copyMemory(from: bytes)
             }

@@ -84,7 +84,8 @@ package final class LoadRun: @unchecked Sendable {
     /// Sends `requests` and waits for all answers. With `isRepeating` it begins again at the end of the list;
     /// then a request may be in flight once only, so the list is to be longer than connections x depth. Sends
     /// nothing after `seconds`.
-    package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport {
+    package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport
+    {
         let volley = Volley(requests)
         var tally = Tally(volley)
         let begin = LoadRun.now

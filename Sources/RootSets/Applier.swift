@@ -26,9 +26,10 @@ struct Applier {
     init(_ transaction: WriteTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
         self.transaction = transaction
         self.environment = environment
-        totals = try transaction.get(environment.meta, Array("totals".utf8)).map { value throws(StorageFailure) in
-            try Totals(reading: value)
-        } ?? Totals()
+        totals =
+            try transaction.get(environment.meta, Array("totals".utf8)).map { value throws(StorageFailure) in
+                try Totals(reading: value)
+            } ?? Totals()
     }
 
     /// Applies one mutation and logs it, or finds that it was applied before, or refuses it with an error
@@ -105,7 +106,9 @@ struct Applier {
         return .success(changed)
     }
 
-    private mutating func drop(_ identifier: CollaborationIdentifier, _ present: CopiedSet) throws(StorageFailure) -> UInt64 {
+    private mutating func drop(_ identifier: CollaborationIdentifier, _ present: CopiedSet) throws(StorageFailure)
+        -> UInt64
+    {
         if present.roots == nil { try dropBuckets(of: identifier) }
         try put(nil, of: identifier)
         totals.collaborations -= 1
@@ -135,7 +138,9 @@ struct Applier {
             left -= 1
         }
         try transaction.put(environment.meta, Array("totals".utf8), totals.bytes)
-        guard transaction.written.contains(environment.packed) || transaction.written.contains(environment.large) else { return }
+        guard transaction.written.contains(environment.packed) || transaction.written.contains(environment.large) else {
+            return
+        }
         try transaction.put(environment.meta, SetsVersion.key, SetsVersion(sequence: totals.sequence).bytes)
     }
 
@@ -259,9 +264,10 @@ struct Applier {
         let place = if let present { present } else { try insertionPlace(of: identifier, hash, in: bucket) }
         let before = (bucket, 0..<place)
         let after = (bucket, (present == nil ? place : place + 1)..<bucket.count)
-        let value = try added?.withRawBytes { added throws(StorageFailure) in
-            PackedBucket.value(of: [before, (try PackedBucket(added), 0..<1), after])
-        } ?? PackedBucket.value(of: [before, after])
+        let value =
+            try added?.withRawBytes { added throws(StorageFailure) in
+                PackedBucket.value(of: [before, (try PackedBucket(added), 0..<1), after])
+            } ?? PackedBucket.value(of: [before, after])
         try value.withRawBytes { bytes throws(StorageFailure) in
             let changed = try PackedBucket(bytes)
             if changed.count == 0 {
@@ -282,7 +288,9 @@ struct Applier {
         for index in 0..<bucket.count {
             let other = try bucket.record(index).identifier
             let otherHash = environment.nameHash.hash(other)
-            if otherHash > hash || (otherHash == hash && identifier.utf8.lexicographicallyPrecedes(other)) { return index }
+            if otherHash > hash || (otherHash == hash && identifier.utf8.lexicographicallyPrecedes(other)) {
+                return index
+            }
         }
         return bucket.count
     }
@@ -330,7 +338,9 @@ struct Applier {
             for page in 1..<pages {
                 let aim = all.start(0) + (bytes.count - all.start(0)) * page / pages
                 let places = hashes.indices.filter { $0 > edges[page - 1] && hashes[$0 - 1] != hashes[$0] }
-                guard let cut = places.min(by: { abs(all.start($0) - aim) < abs(all.start($1) - aim) }) else { return false }
+                guard let cut = places.min(by: { abs(all.start($0) - aim) < abs(all.start($1) - aim) }) else {
+                    return false
+                }
                 edges.append(cut)
             }
             edges.append(all.count)
@@ -433,7 +443,8 @@ struct Applier {
                 end = next
                 while end < roots.endIndex, roots[end].prefix <= bound { end += 1 }
             }
-            let edited = adding
+            let edited =
+                adding
                 ? merge(bucket.roots, roots[next..<end]) : subtract(bucket.roots, roots[next..<end])
             if edited.count != bucket.roots.count {
                 changed += UInt64(abs(edited.count - bucket.roots.count))
@@ -461,7 +472,9 @@ struct Applier {
         while rest.count > Applier.bucketRootsMax {
             // Even pieces that leave room to grow: a full one would be split again by the next root.
             let pieces = rest.count / (Applier.bucketRootsMax * 3 / 4) + 1
-            guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else { break }
+            guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else {
+                break
+            }
             try writeBucket(key: boundedKey(identifier, rest[cut - 1].prefix), rest[..<cut])
             rest = rest[cut...]
         }

@@ -175,14 +175,16 @@ final class BucketDirectories: Sendable {
         return found.directory
     }
 
-    private func build(_ subject: Subject, _ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory? {
+    private func build(_ subject: Subject, _ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory?
+    {
         let transaction = try ReadTransaction(environment)
         try transaction.renew()
         defer { transaction.reset() }
-        let buckets = switch subject {
-        case .packed: try transaction.packedBuckets()
-        case .large(let identifier): try largeBuckets(of: identifier, transaction)
-        }
+        let buckets =
+            switch subject {
+            case .packed: try transaction.packedBuckets()
+            case .large(let identifier): try largeBuckets(of: identifier, transaction)
+            }
         return BucketDirectory(buckets, version: try transaction.setsVersion())
     }
 

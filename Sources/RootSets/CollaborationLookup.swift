@@ -57,14 +57,17 @@ package final class CollaborationLookup {
                 directory?.prefetchStart(hashes[index])
             }
             if let directory {
-                for index in names.indices where isPossible[index] { firsts[index] = directory.prefetchEntry(hashes[index]) }
+                for index in names.indices where isPossible[index] {
+                    firsts[index] = directory.prefetchEntry(hashes[index])
+                }
             }
             for index in names.indices where isPossible[index] {
-                let bytes = if let directory {
-                    directory.bucket(hashes[index], from: firsts[index])
-                } else {
-                    try snapshot.bucketBytes(atOrAfter: hashes[index])?.bytes
-                }
+                let bytes =
+                    if let directory {
+                        directory.bucket(hashes[index], from: firsts[index])
+                    } else {
+                        try snapshot.bucketBytes(atOrAfter: hashes[index])?.bytes
+                    }
                 guard let bytes else { continue }
                 buckets[index] = bytes
                 // The directory of a full bucket takes two or three lines.

@@ -28,7 +28,8 @@ final class DirectoryLock: Sendable {
             // `deinit` follows and closes the descriptor. Closed here too, it might be somebody else's by then.
             guard held, tries > 0 else {
                 throw held
-                    ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate") : error
+                    ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate")
+                    : error
             }
             usleep(10_000)
         }

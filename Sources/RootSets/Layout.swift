@@ -177,7 +177,8 @@ struct LogRecord {
                 mutation: Mutation(identifier: MutationIdentifier(identifier), .edit(edit)))
         }
         guard
-            let collaboration = CollaborationIdentifier(utf8: UnsafeRawBufferPointer(rebasing: value[headerBytes..<nameEnd]))
+            let collaboration = CollaborationIdentifier(
+                utf8: UnsafeRawBufferPointer(rebasing: value[headerBytes..<nameEnd]))
         else { throw damage }
         var roots: [Digest] = []
         if value[16] == Kind.add || value[16] == Kind.remove {

@@ -9,7 +9,8 @@ extension Applier {
     /// Why an edit's records can't be written as things stand; `nil` when they can.
     func refusal(of edit: Edit) throws(StorageFailure) -> ServiceError? {
         guard edit.records.count <= Limits.recordsPerEditMax, edit.removedRanges.count <= Limits.rangesPerEditMax else {
-            return ServiceError(.limitExceeded, detail: UInt32(Limits.recordsPerEditMax), "an edit has too many records")
+            return ServiceError(
+                .limitExceeded, detail: UInt32(Limits.recordsPerEditMax), "an edit has too many records")
         }
         let bounds = edit.removedRanges.flatMap { [$0.start, $0.end] }
         guard edit.weight <= Limits.editBytesMax, bounds.allSatisfy({ $0.count <= Limits.recordKeyBytesMax }) else {
@@ -24,12 +25,13 @@ extension Applier {
             }
             guard record.expectation != .anything else { continue }
             let present = try recordVersion(at: record.key)
-            let isAsExpected = switch record.expectation {
-            case .anything: true
-            case .absent: present == nil
-            case .present: present != nil
-            case .version(let version): present == version
-            }
+            let isAsExpected =
+                switch record.expectation {
+                case .anything: true
+                case .absent: present == nil
+                case .present: present != nil
+                case .version(let version): present == version
+                }
             guard isAsExpected else {
                 return ServiceError(.staleEdit, "a record has changed since it was read: read it again")
             }
@@ -113,7 +115,8 @@ extension Snapshot {
             let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
             guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
             return body(
-                UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), UnsafeRawBufferPointer(rebasing: bytes[8...]))
+                UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
+                UnsafeRawBufferPointer(rebasing: bytes[8...]))
         } catch {
             throw error.asServiceError
         }
@@ -186,12 +189,14 @@ extension Snapshot {
         }
         if isDescending {
             // The first record that is not before the end, or nothing: the one before it is the range's last.
-            code = code == MDB_NOTFOUND
+            code =
+                code == MDB_NOTFOUND
                 ? mdb_cursor_get(cursor, &found, &value, MDB_LAST) : mdb_cursor_get(cursor, &found, &value, MDB_PREV)
         }
         while code == MDB_SUCCESS {
             let key = Array(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
-            let isInside = isDescending
+            let isInside =
+                isDescending
                 ? !key.lexicographicallyPrecedes(range.start) : key.lexicographicallyPrecedes(range.end)
             guard isInside else { return page }
             guard page.items.count < limit else {

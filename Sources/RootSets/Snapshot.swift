@@ -264,7 +264,8 @@ package struct Snapshot: ~Copyable {
         let (page, totals): (Page<LoggedMutation>?, Totals)
         do throws(StorageFailure) {
             totals = try self.totals()
-            page = sequence >= totals.firstSequence - 1
+            page =
+                sequence >= totals.firstSequence - 1
                 ? try changes(after: sequence, through: totals.sequence, limit: limit) : nil
         } catch {
             throw error.asServiceError
@@ -272,7 +273,8 @@ package struct Snapshot: ~Copyable {
         guard let page else {
             throw ServiceError(
                 .changesTrimmed,
-                "the change log begins at \(totals.firstSequence): read the sets anew, then go on from \(totals.sequence)")
+                "the change log begins at \(totals.firstSequence): read the sets anew, then go on from \(totals.sequence)"
+            )
         }
         return page
     }
@@ -348,7 +350,8 @@ package struct Snapshot: ~Copyable {
         }
         guard isEdit else {
             throw ServiceError(
-                .mutationConflict, "mutation \(identifier) was applied before with other content: choose a fresh identifier")
+                .mutationConflict,
+                "mutation \(identifier) was applied before with other content: choose a fresh identifier")
         }
         return sequence
     }

@@ -55,7 +55,8 @@ final class StorageEnvironment: @unchecked Sendable {
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
-                (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(in: environment)
+                (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(
+                    in: environment)
             } catch {
                 mdb_env_close(environment)
                 throw error
@@ -167,7 +168,9 @@ final class StorageEnvironment: @unchecked Sendable {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         let used = (information.me_last_pgno + 1) * pageBytes
-        guard let present = fileBytes(dataDescriptor) else { throw StorageFailure(errno, "reading the data file's size") }
+        guard let present = fileBytes(dataDescriptor) else {
+            throw StorageFailure(errno, "reading the data file's size")
+        }
         guard present < used + bytes else { return }
         // In steps, so that most commits find the space already there.
         let failure = System.reserveSpace(dataDescriptor, bytes: used + 2 * bytes)

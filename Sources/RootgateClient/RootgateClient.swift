@@ -55,7 +55,8 @@ public final class RootgateClient: Sendable {
 
     /// Asks what the service is and which limits it has.
     public func hello() async throws(ServiceError) -> ServiceDescription {
-        let answer = try await ask(.hello(minimum: protocolVersion, maximum: protocolVersion)) { body throws(ServiceError) in
+        let answer = try await ask(.hello(minimum: protocolVersion, maximum: protocolVersion)) {
+            body throws(ServiceError) in
             try HelloAnswer(body)
         }
         return ServiceDescription(version: answer.version, software: answer.software, limits: answer.limits)

@@ -119,7 +119,8 @@ struct Pipeline: Sendable {
                 .unsupportedVersion, detail: UInt32(protocolVersion), "only version \(protocolVersion) is spoken here")
         }
         let answer = HelloAnswer(
-            version: protocolVersion, features: [.challenges, .deviceNonces, .inclusionOnly, .changeLog, .collaboration],
+            version: protocolVersion,
+            features: [.challenges, .deviceNonces, .inclusionOnly, .changeLog, .collaboration],
             limits: limits, software: "rootgate \(Service.version)")
         ticket.answer { answer.append(to: &$0) }
     }

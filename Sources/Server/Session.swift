@@ -76,7 +76,8 @@ final class Session: ConnectionHandler {
     private func hasTooMuch() -> Bool {
         let unsent = connection.unsentBytes
         return state.withLock { state in
-            state.isPaused = state.inFlight >= Limits.requestsInFlightPerConnectionMax
+            state.isPaused =
+                state.inFlight >= Limits.requestsInFlightPerConnectionMax
                 || unsent > Limits.unsentBytesPerConnectionMax
             return state.isPaused
         }

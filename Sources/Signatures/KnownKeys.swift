@@ -118,7 +118,8 @@ final class KnownKeys: @unchecked Sendable {
         reserved = .allocate(capacity: places)
         reserved.initialize(repeating: false, count: places)
         // Rows within cache lines.
-        offered = UnsafeMutableRawPointer
+        offered =
+            UnsafeMutableRawPointer
             .allocate(byteCount: KnownKeys.offeredCount * MemoryLayout<UInt32>.stride, alignment: 64)
             .bindMemory(to: UInt32.self, capacity: KnownKeys.offeredCount)
         offered.initialize(repeating: 0, count: KnownKeys.offeredCount)
@@ -161,7 +162,8 @@ final class KnownKeys: @unchecked Sendable {
             return product.high ^ product.low
         }
         return fold(
-            fold(word(0) ^ secret.0, word(1) ^ secret.1) ^ secret.2, fold(word(2) ^ secret.1, word(3) ^ secret.0) ^ secret.3)
+            fold(word(0) ^ secret.0, word(1) ^ secret.1) ^ secret.2,
+            fold(word(2) ^ secret.1, word(3) ^ secret.0) ^ secret.3)
     }
 
     private func hash(of key: Key) -> UInt64 {
@@ -255,7 +257,9 @@ final class KnownKeys: @unchecked Sendable {
         let set = set(hash)
         guard let key = Key(point), withLock(of: set, { find(key, tag(hash), in: set) == nil }) else { return }
         let begins = pending.withLock { pending -> Bool in
-            guard pending.keys.count < Limits.knownKeysQueuedMax, pending.members.insert(key).inserted else { return false }
+            guard pending.keys.count < Limits.knownKeysQueuedMax, pending.members.insert(key).inserted else {
+                return false
+            }
             pending.keys.append(key)
             return pending.keys.count == 1
         }

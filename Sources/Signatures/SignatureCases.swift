@@ -368,8 +368,11 @@ struct SignatureCases {
         for (index, scalar) in try strikingScalars().enumerated() where !isBrief || index % 4 == 0 {
             let other = try self.scalar()
             let (u1, u2) =
-                index % 3 == 0 ? (scalar.value, other) : index % 3 == 1 ? (other, scalar.value)
-                : (scalar.value, scalar.value)
+                index % 3 == 0
+                ? (scalar.value, other)
+                : index % 3 == 1
+                    ? (other, scalar.value)
+                    : (scalar.value, scalar.value)
             cases += try chosen("scalars with \(scalar.name)", stranger, u1, u2, isExceptional: false)
         }
         for (index, key) in try relatedKeys(isBrief ? [1] : [1, 2, 3, 8191]).enumerated() {

@@ -74,7 +74,9 @@ package final class Connection: @unchecked Sendable {
     private var stalledSince: UInt64?
 
     /// Takes over `descriptor`, which does not block, and begins to read it; to be called on any thread.
-    package static func open(_ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler) {
+    package static func open(
+        _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
+    ) {
         loop.execute {
             let link = HandlerLink()
             let connection = Connection(descriptor, loop, link)
@@ -347,7 +349,9 @@ package final class Connection: @unchecked Sendable {
         }
         guard !isClosed else { return }
         if let lingerEnd, now > lingerEnd { return closeNow() }
-        let isSlow = [isPaused ? nil : frameBegan, stalledSince].contains { $0.map { now > $0 + loop.timeouts.stall } ?? false }
+        let isSlow = [isPaused ? nil : frameBegan, stalledSince].contains {
+            $0.map { now > $0 + loop.timeouts.stall } ?? false
+        }
         let isIdle = now > lastActivity + loop.timeouts.idle && !handler.isBusy
         if isSlow || isIdle { closeNow() }
     }

@@ -77,7 +77,8 @@ package enum Socket {
     package static func connect(to endpoint: Endpoint, milliseconds: CInt) throws(ServiceError) -> CInt {
         func refused(_ failure: SystemFailure) -> ServiceError {
             ServiceError(
-                .connectionRefused, detail: UInt32(bitPattern: failure.number), "can't connect to \(endpoint): \(failure)")
+                .connectionRefused, detail: UInt32(bitPattern: failure.number),
+                "can't connect to \(endpoint): \(failure)")
         }
         var failure = SystemFailure("connect", number: EADDRNOTAVAIL)
         let addresses: [Address]
@@ -156,7 +157,8 @@ package enum Socket {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, nil, &hints, &list)
         guard code == 0 else {
-            throw SystemFailure("no address for \(endpoint.host) (\(String(cString: gai_strerror(code))))", number: EINVAL)
+            throw SystemFailure(
+                "no address for \(endpoint.host) (\(String(cString: gai_strerror(code))))", number: EINVAL)
         }
         defer { freeaddrinfo(list) }
         var addresses: [Address] = []

@@ -270,7 +270,8 @@ package final class BatchVerifier {
             count += 1
         }
         guard count > 0 else { return }
-        gate.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) { place, standing in
+        gate.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
+            place, standing in
             standings[candidates[place].position] = standing
         }
     }

@@ -96,7 +96,8 @@ struct Arguments {
     func number(_ name: String, in range: ClosedRange<Int>) throws -> Int {
         let value = try required(name)
         guard let number = Int(value), range.contains(number) else {
-            throw UsageError("--\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound), not \(value)")
+            throw UsageError(
+                "--\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound), not \(value)")
         }
         return number
     }

@@ -64,5 +64,7 @@ func complain(_ text: String) {
 
 /// `value` as one line of JSON with sorted keys.
 func json(_ value: [String: Any]) throws -> String {
-    String(decoding: try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes]), as: UTF8.self)
+    String(
+        decoding: try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes]),
+        as: UTF8.self)
 }

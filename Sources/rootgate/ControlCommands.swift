@@ -19,7 +19,9 @@ let rootsCommand = Command(
     let client = try connect(try arguments.required("server"), arguments)
     defer { client.close() }
     var roots = try arguments.operands.dropFirst().map { text in
-        guard let root = Digest(hexadecimal: text) else { throw UsageError("\(text) is not a root hash in hexadecimal") }
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("\(text) is not a root hash in hexadecimal")
+        }
         return root
     }
     if let file = arguments.text("file") { roots += try readRoots(file) }
@@ -30,7 +32,8 @@ let rootsCommand = Command(
     case "add", "remove":
         guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
         for chunk in chunks {
-            let receipt = verb == "add"
+            let receipt =
+                verb == "add"
                 ? try await client.addRoots(chunk, to: collaboration)
                 : try await client.removeRoots(chunk, from: collaboration)
             try report(receipt, verb == "add" ? "added" : "removed", arguments)

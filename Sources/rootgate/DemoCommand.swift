@@ -16,9 +16,12 @@ let demoCommand = Command(
 ) { arguments in
     let client = try connect(try arguments.required("server"), arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }
+    guard let endpoint = Endpoint(try arguments.required("server")) else {
+        throw UsageError("--server takes HOST:PORT")
+    }
     let demo = try await Demo(
-        client, people: arguments.number("people", in: 2...100_000), says: { if !arguments.isOn("json") { printNow($0) } })
+        client, people: arguments.number("people", in: 2...100_000),
+        says: { if !arguments.isOn("json") { printNow($0) } })
     let rows = try await demo.run(
         endpoint, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
     try await demo.cleanUp()
@@ -130,13 +133,15 @@ final class Demo {
             let size = min(8192, count - sent)
             let challenges = try await client.takeChallenges(size)
             let requests = try population.signedRequests(challenges: challenges, batch: 256) { [sent] in sent + $0 }
-            report.add(await withCheckedContinuation { done in
-                Thread.detachNewThread { done.resume(returning: run.drive(requests)) }
-            })
+            report.add(
+                await withCheckedContinuation { done in
+                    Thread.detachNewThread { done.resume(returning: run.drive(requests)) }
+                })
             sent += size
         }
         guard report.errors.isEmpty, report.proofs == UInt64(count) else {
-            throw ServiceError(.internalFault, "\(report.proofs) of \(count) proofs were answered, errors: \(report.errors)")
+            throw ServiceError(
+                .internalFault, "\(report.proofs) of \(count) proofs were answered, errors: \(report.errors)")
         }
         rate = report.proofsPerSecond
         bareRate = bare.sorted()[bare.count / 2]
@@ -176,7 +181,8 @@ final class Demo {
     private func replays() async throws -> [DemoRow] {
         let proofs = try await client.challenges(32).challenges.enumerated().map { try genuine($0, signing: $1) }
         let first = try await send(proofs, to: population.collaboration, "genuine, once", .granted)
-        let again = try await send(proofs, to: population.collaboration, "forged: the same proofs again", .challengeReplayed)
+        let again = try await send(
+            proofs, to: population.collaboration, "forged: the same proofs again", .challengeReplayed)
         return [first, again]
     }
 

@@ -30,7 +30,9 @@ let loadCommand = Command(
     System.raiseDescriptorLimit()
     let client = try connect(try arguments.required("server"), arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }
+    guard let endpoint = Endpoint(try arguments.required("server")) else {
+        throw UsageError("--server takes HOST:PORT")
+    }
     guard let collaboration = CollaborationIdentifier("load-\(MutationIdentifier.random())") else { return .failure }
     let progress = ProgressLine(isShown: !arguments.isOn("json"))
 

@@ -19,9 +19,13 @@ let serveCommand = Command(
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
         Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
         Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
-        Option("signatures", "auto|openssl", standard: "auto", "what verifies signatures: kernels where they run, or OpenSSL"),
+        Option(
+            "signatures", "auto|openssl", standard: "auto",
+            "what verifies signatures: kernels where they run, or OpenSSL"),
         Option("known-keys", "MIB", standard: "256", "memory for tables of keys that come again, in MiB; 0 for none"),
-        Option("cross-check", "N", standard: "4096", "one signature in N is verified again by OpenSSL; 0: the first batch only"),
+        Option(
+            "cross-check", "N", standard: "4096",
+            "one signature in N is verified again by OpenSSL; 0: the first batch only"),
         Option("idle-seconds", "SECONDS", standard: "300", "silence after which a connection is closed"),
         Option("stall-seconds", "SECONDS", standard: "30", "time for one frame, or for reading an answer"),
         Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
@@ -29,11 +33,13 @@ let serveCommand = Command(
         Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
         Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
         Option("link-base", "URL", "what universal links begin with; without it nothing can be shared"),
-        Option("association", "HOST:PORT", "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
+        Option(
+            "association", "HOST:PORT", "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
         Option("app-ids", "ID,...", "with --association: the apps that open the links, TEAM.bundle.identifier"),
         Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
-        Option("notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
+        Option(
+            "notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
     ]
 ) { arguments in
     var configuration = Configuration(
@@ -85,14 +91,19 @@ let serveCommand = Command(
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
-            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) connections (ulimit -n)")
+            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) connections (ulimit -n)"
+        )
     }
     let signals = TerminationSignals()
     let service = try Service(configuration, log: complain)
-    printNow("rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
-    for endpoint in service.associationEndpoints { printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)") }
+    printNow(
+        "rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
+    for endpoint in service.associationEndpoints {
+        printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
+    }
     await signals.first()
-    complain("shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
+    complain(
+        "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
     switch service.shutDown(isForced: { signals.count > 1 }) {
     case .drained: return .success
     case .forced:

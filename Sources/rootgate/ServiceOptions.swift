@@ -27,7 +27,8 @@ func collaboration(_ text: String) throws -> CollaborationIdentifier {
 ///
 /// Throws when the file can't be read or a line is something else.
 func readRoots(_ path: String) throws -> [Digest] {
-    let data = path == "-"
+    let data =
+        path == "-"
         ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
     var roots: [Digest] = []
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)

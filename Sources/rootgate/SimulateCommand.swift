@@ -13,7 +13,8 @@ let simulateCommand = Command(
         Option("signature-format", "NAME", standard: "der", "der or raw"),
         Option("roots-out", "FILE", "also write the root hashes, one in hexadecimal a line"),
         Option("seed", "N", "make the same people again (never for real secrets)"),
-        Option(switch: "register", "with the service: make the collaboration, add the root hashes, sign its challenges"),
+        Option(
+            switch: "register", "with the service: make the collaboration, add the root hashes, sign its challenges"),
         Option(switch: "participants", "with --register: as participants of a collaboration that was prepared"),
         .server, .timeout,
         Option(switch: "json", "accepted for consistency: the output is JSON Lines always"),

@@ -153,7 +153,9 @@ final class ProofLines {
         }
         var siblings: [Digest] = []
         for hash in fields.inclusionHashes {
-            guard let digest = Digest(hash) else { return .malformed("an inclusion hash has \(hash.count) bytes, not 32") }
+            guard let digest = Digest(hash) else {
+                return .malformed("an inclusion hash has \(hash.count) bytes, not 32")
+            }
             siblings.append(digest)
         }
         var format: SignatureFormat = fields.signature.count == 64 ? .raw : .der

@@ -87,8 +87,9 @@ struct InvitationsTests {
         #expect(participant.role == .administrator && participant.permission == .readOnly)
         #expect(participant.displayName == "Bo" && participant.state == .invited)
         #expect(world.storage.sets[collaboration]?.contains(person(2).rootHash) == true)
-        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.map(\.collaborationIdentifier)
-            == [collaboration])
+        #expect(
+            try world.send(ListShares(of: bo, scope: .shared)).shares.map(\.collaborationIdentifier)
+                == [collaboration])
         let settled = try world.send(ListInvitations(of: collaboration, includesSettled: true)).invitations
         #expect(settled.map(\.acceptedBy) == [bo] && settled.map(\.acceptedAt) == [world.now])
     }

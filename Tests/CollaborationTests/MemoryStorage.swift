@@ -68,12 +68,13 @@ final class MemoryStorage: RecordReader {
         else { throw ServiceError(.limitExceeded, "the edit is too long") }
         for record in edit.records {
             let present = records[record.key]?.version
-            let holds = switch record.expectation {
-            case .anything: true
-            case .absent: present == nil
-            case .present: present != nil
-            case .version(let version): present == version
-            }
+            let holds =
+                switch record.expectation {
+                case .anything: true
+                case .absent: present == nil
+                case .present: present != nil
+                case .version(let version): present == version
+                }
             guard holds else { throw ServiceError(.staleEdit, "the edit is stale") }
             guard !record.key.isEmpty, record.key.count + (record.isSequenced ? 8 : 0) <= Limits.recordKeyBytesMax,
                 record.value?.count ?? 0 <= Limits.recordValueBytesMax

@@ -87,9 +87,11 @@ struct PostNoticesTests {
             .mention(person: person(1)),
         ]
         let grant = try world.grant(person(2), in: collaboration)
-        let refused = [.change(trigger: .edit)] + HighlightEvent.Persistence.allCases.map {
-            HighlightEvent.persistence(trigger: $0)
-        }
+        let refused =
+            [.change(trigger: .edit)]
+            + HighlightEvent.Persistence.allCases.map {
+                HighlightEvent.persistence(trigger: $0)
+            }
         for event in refused {
             #expect(world.code(of: PostNotices([event], on: collaboration, by: grant)) == .notPermitted)
             #expect(world.code(of: PostNotices(allowed + [event], on: collaboration, by: grant)) == .notPermitted)
@@ -423,9 +425,12 @@ struct ReadNoticesTests {
         let feeds: [(feed: Feed, shows: (Int, HighlightEvent) -> Bool)] = [
             (.collaboration(collaborations[0]), { $0 == 0 && $1.onlyReader == nil }),
             (.participant(people[1], of: collaborations[0]), { $0 == 0 && ($1.onlyReader ?? people[1]) == people[1] }),
-            (.account(bo), { place, event in
-                links.contains { $0.0 == place && (event.onlyReader ?? people[$0.1]) == people[$0.1] }
-            }),
+            (
+                .account(bo),
+                { place, event in
+                    links.contains { $0.0 == place && (event.onlyReader ?? people[$0.1]) == people[$0.1] }
+                }
+            ),
         ]
         var expected = [[Told]](repeating: [], count: feeds.count)
         var read = expected

@@ -88,7 +88,8 @@ struct ShareOptionsTests {
     @Test("A picker selects its first option when none is selected, and keeps one that is")
     func pickerDefault() {
         let options = ["a", "b", "c"].map { CollaborationOption(title: $0, identifier: $0) }
-        #expect(OptionsPickerGroup(identifier: "p", options: options).options.map(\.isSelected) == [true, false, false])
+        #expect(
+            OptionsPickerGroup(identifier: "p", options: options).options.map(\.isSelected) == [true, false, false])
         var second = options
         second[1].isSelected = true
         #expect(OptionsPickerGroup(identifier: "p", options: second).options.map(\.isSelected) == [false, true, false])
@@ -148,8 +149,9 @@ struct ShareOptionsTests {
         let text = String(decoding: try JSON.encode(options), as: UTF8.self)
         #expect(text.contains(#""kind":"picker""#) && text.contains(#""kind":"switches""#))
         let strange = text.replacingOccurrences(of: #""kind":"picker""#, with: #""kind":"dial""#)
-        #expect(thrownServiceError { _ = try JSON.decode(ShareOptions.self, from: Array(strange.utf8)) }?.code
-            == .malformedRequest)
+        #expect(
+            thrownServiceError { _ = try JSON.decode(ShareOptions.self, from: Array(strange.utf8)) }?.code
+                == .malformedRequest)
         #expect(options.optionsGroups.map(\.identifier) == ["access", "extras"])
     }
 

@@ -42,7 +42,8 @@ struct ShelfModel {
     func shares(_ url: String) -> [Share] {
         guard let item = items[url], !item.isHidden else { return [] }
         return item.shares.values.filter { share in
-            let isRefused = refusesEverything || refusedApps.contains(share.app)
+            let isRefused =
+                refusesEverything || refusedApps.contains(share.app)
                 || refusedConversations.contains(share.conversation.identifier)
             return (share.knowsSomebody || !share.conversation.isGroup) && (share.isPinned || !isRefused)
         }.sorted { $0.milliseconds > $1.milliseconds }

@@ -130,12 +130,13 @@ struct StartingTests {
             return request
         }
         func groups(_ count: Int, options: Int) -> ShareOptions {
-            ShareOptions(optionsGroups: (0..<count).map { group in
-                let share = group == 0 ? options : 0
-                return OptionsGroup(
-                    identifier: "\(group)",
-                    options: (0..<share).map { CollaborationOption(title: "", identifier: "\($0)") })
-            })
+            ShareOptions(
+                optionsGroups: (0..<count).map { group in
+                    let share = group == 0 ? options : 0
+                    return OptionsGroup(
+                        identifier: "\(group)",
+                        options: (0..<share).map { CollaborationOption(title: "", identifier: "\($0)") })
+                })
         }
         let text = String(repeating: "é", count: Limits.textBytesMax / 2)
         let requests: [(Int) throws -> PrepareCollaboration] = [

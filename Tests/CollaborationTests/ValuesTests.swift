@@ -141,9 +141,11 @@ struct ValuesTests {
 }
 
 struct DateTests {
-    @Test("Dates are whole milliseconds in JSON, whenever they are", arguments: [
-        0, 1, 999, 1001, 1002, 1_000_000_001, 1_795_276_677_475, -1, -62_135_596_800_000, 9_000_000_000_000_000,
-    ] as [Int64])
+    @Test(
+        "Dates are whole milliseconds in JSON, whenever they are",
+        arguments: [
+            0, 1, 999, 1001, 1002, 1_000_000_001, 1_795_276_677_475, -1, -62_135_596_800_000, 9_000_000_000_000_000,
+        ] as [Int64])
     func milliseconds(_ milliseconds: Int64) throws {
         let date = Date(timeIntervalSince1970: Double(milliseconds) / 1000)
         #expect(String(decoding: try JSON.encode([date]), as: UTF8.self) == "[\(milliseconds)]")

@@ -141,7 +141,8 @@ struct LimitsTests {
         #expect(Limits.highlightsPerPageMax == 64)
         #expect(Limits.grantsPerCheckMax == 4096)
         let pages = [
-            Limits.participantsPerPageMax, Limits.noticesPerPageMax, Limits.invitationsPerPageMax, Limits.sharesPerPageMax,
+            Limits.participantsPerPageMax, Limits.noticesPerPageMax, Limits.invitationsPerPageMax,
+            Limits.sharesPerPageMax,
         ]
         #expect(pages == [256, 256, 256, 256])
     }

@@ -39,7 +39,8 @@ struct SHA256Tests {
         let message = generator.bytes(200)
         for (start, end) in [(0, 0), (1, 65), (7, 71), (63, 200), (200, 200)] {
             let hash = message.withUnsafeBytes { SHA256.hash(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
-            #expect(hash.bytes == ReferenceSHA256.hash(Array(message[start..<end])), "seed \(runSeed), \(start)..<\(end)")
+            #expect(
+                hash.bytes == ReferenceSHA256.hash(Array(message[start..<end])), "seed \(runSeed), \(start)..<\(end)")
         }
     }
 

@@ -11,7 +11,9 @@ import Transport
     @Test func quantilesAreWithinOneSixtyFourthOfTheSortedValues() {
         var generator = SeededGenerator(seed: runSeed)
         var histogram = Histogram()
-        let values = (0..<10_000).map { _ in UInt64.random(in: 0...(1 << UInt64.random(in: 1...38, using: &generator)), using: &generator) }
+        let values = (0..<10_000).map { _ in
+            UInt64.random(in: 0...(1 << UInt64.random(in: 1...38, using: &generator)), using: &generator)
+        }
         for value in values { histogram.record(value) }
         let sorted = values.sorted()
         for fraction in [0.01, 0.5, 0.9, 0.99, 0.999, 1] {

@@ -40,7 +40,8 @@ import Testing
             let notices = post.places.map { place in
                 #"{"event":{"change":{"trigger":"edit"}},"place":\#(place),"sentence":"\"place\":7,\"next\": 8"}"#
             }
-            return #"{"author":"00","collaboration":"place","date":1760000000123,"sequence":\#(post.sequence),"notices":["#
+            return
+                #"{"author":"00","collaboration":"place","date":1760000000123,"sequence":\#(post.sequence),"notices":["#
                 + notices.joined(separator: ",") + "]}"
         }
         let json = #"{"hasMore":false,"next":\#(next),"posts":["# + written.joined(separator: ",") + "]}"

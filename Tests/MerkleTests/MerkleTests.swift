@@ -76,7 +76,8 @@ struct MerkleTreeTests {
             let tree = try #require(MerkleTree(leaves: leaves), context)
             let reference = ReferenceMerkle.tree(leaves.map(\.bytes))
             #expect(tree.root.bytes == reference.root, context)
-            let sampled = [0, 1, size - 2, size - 1] + (0..<20).map { _ in Int.random(in: 0..<size, using: &generator) }
+            let sampled =
+                [0, 1, size - 2, size - 1] + (0..<20).map { _ in Int.random(in: 0..<size, using: &generator) }
             for index in sampled {
                 let proof = try #require(tree.proof(at: index), context)
                 #expect(proof.siblings.map(\.bytes) == reference.paths[index], "leaf \(index), \(context)")

@@ -186,7 +186,8 @@ struct PollerTests {
             default:
                 if held[at] > 0 { held[at] -= pipes[at].take(Int.random(in: 1...20, using: &random)) }
             }
-            let expected = Set(pipes.indices.filter { interests[$0] == .reading && held[$0] > 0 }.map { pipes[$0].reader })
+            let expected = Set(
+                pipes.indices.filter { interests[$0] == .reading && held[$0] > 0 }.map { pipes[$0].reader })
             for poller in pollers {
                 let ready = poller.readyNow()
                 #expect(Set(ready.keys) == expected, "seed \(runSeed), step \(step)")

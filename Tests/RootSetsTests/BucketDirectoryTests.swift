@@ -29,7 +29,8 @@ struct BucketDirectoryTests {
         _ sets: [CollaborationIdentifier: Set<Digest>], _ random: inout SeededGenerator, _ context: String
     ) throws -> (packed: Bool, large: Bool) {
         let asked = (names + absent).shuffled(using: &random)
-        let probes = (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
+        let probes =
+            (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
         let area = asked.map(\.utf8)
         let views = UnsafeMutableBufferPointer<CollaborationView?>.allocate(capacity: asked.count)
         views.initialize(repeating: nil)
@@ -58,7 +59,8 @@ struct BucketDirectoryTests {
                     isLargeAnswered = isLargeAnswered || view.directory != nil
                     for probe in probes {
                         #expect(
-                            try snapshot.contains(probe, in: view) == roots.contains(probe), "\(context), \(name), \(probe)")
+                            try snapshot.contains(probe, in: view) == roots.contains(probe),
+                            "\(context), \(name), \(probe)")
                     }
                 }
                 do throws(StorageFailure) {
@@ -133,7 +135,8 @@ struct BucketDirectoryTests {
             // Two names are large, one of them from the third round on.
             for name in names.shuffled(using: &random).prefix(30) + names.prefix(round < 3 ? 1 : 2) {
                 let isLarge = name == names[0] || name == names[1] && round >= 3
-                let roots = Array(universe.shuffled(using: &random).prefix(isLarge ? 700 : Int.random(in: 0...6, using: &random)))
+                let roots = Array(
+                    universe.shuffled(using: &random).prefix(isLarge ? 700 : Int.random(in: 0...6, using: &random)))
                 if Bool.random(using: &random) || isLarge && round < 6 {
                     try storage.sets.apply(Mutation(.addRoots(name, roots)))
                     sets[name]?.formUnion(roots)

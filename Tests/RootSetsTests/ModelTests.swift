@@ -51,7 +51,8 @@ private struct Steps {
         case 9..<24: return .edit(edit(of: Int.random(in: 0..<4, using: &random) == 0 ? nil : name, records))
         default:
             let roots = someRoots()
-            return Double.random(in: 0..<1, using: &random) < growth ? .addRoots(name, roots) : .removeRoots(name, roots)
+            return Double.random(in: 0..<1, using: &random) < growth
+                ? .addRoots(name, roots) : .removeRoots(name, roots)
         }
     }
 
@@ -65,7 +66,9 @@ private struct Steps {
             edit.removedRoots = someRoots()
         }
         if Int.random(in: 0..<8, using: &random) == 0 {
-            edit.removedRanges = [RecordRange(keys.randomElement(using: &random) ?? [], keys.randomElement(using: &random) ?? [])]
+            edit.removedRanges = [
+                RecordRange(keys.randomElement(using: &random) ?? [], keys.randomElement(using: &random) ?? [])
+            ]
         }
         for key in keys where Int.random(in: 0..<4, using: &random) == 0 {
             let right: RecordEdit.Expectation = records[key].map { .version($0.version) } ?? .absent
@@ -76,8 +79,11 @@ private struct Steps {
             let wrong: [RecordEdit.Expectation] = [.anything, .absent, .present, .version(3)]
             edit.records.append(
                 RecordEdit(
-                    key, value: Int.random(in: 0..<4, using: &random) == 0 ? nil : random.bytes(Int.random(in: 0..<90, using: &random)),
-                    expecting: Int.random(in: 0..<4, using: &random) == 0 ? wrong.randomElement(using: &random) ?? right : right))
+                    key,
+                    value: Int.random(in: 0..<4, using: &random) == 0
+                        ? nil : random.bytes(Int.random(in: 0..<90, using: &random)),
+                    expecting: Int.random(in: 0..<4, using: &random) == 0
+                        ? wrong.randomElement(using: &random) ?? right : right))
         }
         if Bool.random(using: &random) {
             edit.records.append(RecordEdit(Array("log".utf8), isSequenced: true, value: random.bytes(5)))

@@ -31,7 +31,9 @@ struct PackedBucketTests {
                         let record = try bucket.record(index)
                         let hash = environment.nameHash.hash(record.identifier)
                         #expect(bucket.tag(index) == UInt32(truncatingIfNeeded: hash), "\(context)")
-                        #expect(hash <= bound && floor.map { hash > $0 } ?? true, "\(context): a record is in the wrong bucket")
+                        #expect(
+                            hash <= bound && floor.map { hash > $0 } ?? true,
+                            "\(context): a record is in the wrong bucket")
                         #expect(previous.map { $0 <= hash } ?? true, "\(context): records are out of order")
                         previous = hash
                         let roots = (0..<record.roots.count).map { record.roots[$0] }
@@ -98,7 +100,8 @@ struct PackedBucketTests {
                     mutations.append(Mutation(.dropCollaboration(name)))
                     model[name] = nil
                 case (let kept?, 2...3) where !kept.roots.isEmpty:
-                    let gone = kept.roots.shuffled(using: &random).prefix(Int.random(in: 1...kept.roots.count, using: &random))
+                    let gone = kept.roots.shuffled(using: &random).prefix(
+                        Int.random(in: 1...kept.roots.count, using: &random))
                     mutations.append(Mutation(.removeRoots(name, Array(gone))))
                     model[name]?.roots.removeAll { gone.contains($0) }
                 case (let kept?, _):

@@ -30,7 +30,8 @@ struct PackedRootsTests {
                             packed.lowerBound(of: wanted, near: guess) == expected,
                             "seed \(runSeed), \(count) roots, from \(guess)")
                     }
-                    #expect(packed.contains(wanted, near: 0) == roots.contains(wanted), "seed \(runSeed), \(count) roots")
+                    #expect(
+                        packed.contains(wanted, near: 0) == roots.contains(wanted), "seed \(runSeed), \(count) roots")
                 }
             }
         }
@@ -41,10 +42,13 @@ struct PackedRootsTests {
         let roots = try (0..<50).map { try root(1000 + 20 * $0) }.flatMap(\.bytes)
         try roots.withRawBytes { bytes in
             let buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = [
-                (1999, bytes), (2000, UnsafeRawBufferPointer(rebasing: bytes[..<32])), (.max, UnsafeRawBufferPointer(rebasing: bytes[..<0])),
+                (1999, bytes), (2000, UnsafeRawBufferPointer(rebasing: bytes[..<32])),
+                (.max, UnsafeRawBufferPointer(rebasing: bytes[..<0])),
             ]
             let directory = try #require(BucketDirectory(buckets, version: .initial))
-            for (prefix, count) in [(0, 50), (1000, 50), (1500, 50), (1999, 50), (2000, 1), (2001, 0), (.max, 0)] as [(UInt64, Int)] {
+            for (prefix, count) in [(0, 50), (1000, 50), (1500, 50), (1999, 50), (2000, 1), (2001, 0), (.max, 0)]
+                as [(UInt64, Int)]
+            {
                 let place = try #require(directory.neighbourhood(of: prefix))
                 #expect(place.roots.count == count, "\(prefix)")
                 #expect((0...max(0, count - 1)).contains(place.position), "\(prefix)")

@@ -24,7 +24,9 @@ struct RecordsTests {
         let key = [UInt8](repeating: 7, count: Limits.recordKeyBytesMax)
         let value = [UInt8](repeating: 8, count: Limits.recordValueBytesMax)
         #expect(try code(of: writing([RecordEdit(key, value: value)]), on: storage) == nil)
-        #expect(try code(of: writing([RecordEdit(Array(key.dropLast(8)), isSequenced: true, value: [])]), on: storage) == nil)
+        #expect(
+            try code(of: writing([RecordEdit(Array(key.dropLast(8)), isSequenced: true, value: [])]), on: storage)
+                == nil)
         for refused in [
             RecordEdit(key + [1], value: []), RecordEdit([1], value: value + [1]), RecordEdit([], value: []),
             RecordEdit(Array(key.dropLast(7)), isSequenced: true, value: []),
@@ -98,13 +100,17 @@ struct RecordsTests {
         let other = RecordEdit([2], value: [6])
         #expect(try code(of: writing([.checking([1], expecting: .version(1)), other]), on: storage) == nil)
         #expect(try code(of: writing([.checking([3], expecting: .absent), other]), on: storage) == nil)
-        for wrong in [RecordEdit.checking([1], expecting: .version(2)), .checking([1], expecting: .absent), .checking([3], expecting: .present)] {
+        for wrong in [
+            RecordEdit.checking([1], expecting: .version(2)), .checking([1], expecting: .absent),
+            .checking([3], expecting: .present),
+        ] {
             #expect(try code(of: writing([wrong, RecordEdit([4], value: [])]), on: storage) == .staleEdit)
         }
         let kept = try storage.sets.read { snapshot throws(ServiceError) in
             try snapshot.records(in: RecordRange([0], [255]), limit: 10).items
         }
-        #expect(kept == [StoredRecord(key: [1], version: 1, value: [5]), StoredRecord(key: [2], version: 3, value: [6])])
+        #expect(
+            kept == [StoredRecord(key: [1], version: 1, value: [5]), StoredRecord(key: [2], version: 3, value: [6])])
     }
 
     @Test("An edit that comes again is known by its identifier, whatever it was decided to be")
@@ -113,8 +119,10 @@ struct RecordsTests {
         let identifier = MutationIdentifier(5)
         let first = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [5])])))
         let second = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [6])])))
-        #expect(try storage.sets.outcome(of: first) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: false)))
-        #expect(try storage.sets.outcome(of: second) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: true)))
+        #expect(
+            try storage.sets.outcome(of: first) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: false)))
+        #expect(
+            try storage.sets.outcome(of: second) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: true)))
         let name = try #require(CollaborationIdentifier("a"))
         let other = Mutation(identifier: identifier, .createCollaboration(name, .challenge))
         #expect(try storage.sets.outcome(of: other) == .failure(.mutationConflict))
@@ -125,9 +133,14 @@ struct RecordsTests {
     @Test("What is lent of records is what is copied of them")
     func lending() throws {
         let storage = try Storage()
-        let records = (0..<20).map { RecordEdit([UInt8($0 / 5), UInt8($0)], value: [UInt8](repeating: UInt8($0), count: $0)) }
+        let records = (0..<20).map {
+            RecordEdit([UInt8($0 / 5), UInt8($0)], value: [UInt8](repeating: UInt8($0), count: $0))
+        }
         #expect(try code(of: writing(records), on: storage) == nil)
-        for range in [RecordRange([], [9]), RecordRange([1], [2]), RecordRange([1, 6], [1, 6, 0]), RecordRange([2], [1]), RecordRange([3], [])] {
+        for range in [
+            RecordRange([], [9]), RecordRange([1], [2]), RecordRange([1, 6], [1, 6, 0]), RecordRange([2], [1]),
+            RecordRange([3], []),
+        ] {
             let (copied, lent) = try storage.sets.read { snapshot throws(ServiceError) in
                 var lent: [[UInt8]] = []
                 try snapshot.visitRecords(in: range) { key, value in
@@ -147,7 +160,8 @@ struct RecordsTests {
             let version = try [0, 3].withRawBytes { key throws(ServiceError) in
                 try snapshot.withRecord(key) { version, value in Int(version) + value.count }
             }
-            let none = try [0, 9].withRawBytes { key throws(ServiceError) in try snapshot.withRecord(key) { _, _ in 1 } }
+            let none = try [0, 9].withRawBytes { key throws(ServiceError) in try snapshot.withRecord(key) { _, _ in 1 }
+            }
             return (some, version, none)
         }
         #expect((some, version, none) == (7, 4, nil))

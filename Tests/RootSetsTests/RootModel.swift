@@ -18,7 +18,9 @@ struct RootModel {
 
     mutating func apply(_ mutation: Mutation) -> Outcome {
         if let first = applied[mutation.identifier] {
-            guard first.mutation == mutation || first.mutation.change.isEdit && mutation.change.isEdit else { return .failure(.mutationConflict) }
+            guard first.mutation == mutation || first.mutation.change.isEdit && mutation.change.isEdit else {
+                return .failure(.mutationConflict)
+            }
             return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
         }
         if case .edit(let edit) = mutation.change { return apply(edit, of: mutation) }
@@ -77,7 +79,8 @@ struct RootModel {
             }
         }
         for record in edit.records where !record.isCheck {
-            let key = record.isSequenced ? record.key + withUnsafeBytes(of: sequence.bigEndian) { Array($0) } : record.key
+            let key =
+                record.isSequenced ? record.key + withUnsafeBytes(of: sequence.bigEndian) { Array($0) } : record.key
             records[key] = record.value.map { StoredRecord(key: key, version: sequence, value: $0) }
         }
         return logged(mutation, changed)
@@ -121,7 +124,9 @@ extension RootSets {
         var all: [Digest] = []
         while true {
             let start = all.last
-            let page = try read { snapshot throws(ServiceError) in try snapshot.roots(of: name, after: start, limit: limit) }
+            let page = try read { snapshot throws(ServiceError) in
+                try snapshot.roots(of: name, after: start, limit: limit)
+            }
             guard let page else { return nil }
             #expect(page.items.count <= limit)
             #expect(!page.hasMore || page.items.count == limit)
@@ -192,7 +197,9 @@ func expectSame(
             #expect(try snapshot.record(middle.key) == middle, "\(context)")
             #expect(try snapshot.record(middle.key + [0]) == nil, "\(context)")
             let before = try snapshot.records(in: RecordRange([0], middle.key), limit: 2, isDescending: true).items
-            #expect(before == records.filter { $0.key.lexicographicallyPrecedes(middle.key) }.suffix(2).reversed(), "\(context)")
+            #expect(
+                before == records.filter { $0.key.lexicographicallyPrecedes(middle.key) }.suffix(2).reversed(),
+                "\(context)")
             let behind = try snapshot.records(in: RecordRange(middle.key, [0xff]), limit: 2).items
             #expect(behind == Array(records.dropFirst(records.count / 2).prefix(2)), "\(context)")
         }

@@ -94,13 +94,15 @@ struct SpaceTests {
         let outcomes = Shared<[String: Int]>([:])
         for index in 0..<40 {
             let isAdd = index % 2 == 0
-            let change: Change = isAdd
+            let change: Change =
+                isAdd
                 ? .addRoots(decks, [random.digest()]) : .removeRoots(decks, [filled.roots[index]])
             sets.submit(Mutation(change)) { result in
-                let text = switch result {
-                case .success(let receipt): "changed \(receipt.changed)"
-                case .failure(let error): error.code.name
-                }
+                let text =
+                    switch result {
+                    case .success(let receipt): "changed \(receipt.changed)"
+                    case .failure(let error): error.code.name
+                    }
                 outcomes.with { $0["\(isAdd ? "add" : "remove"): \(text)", default: 0] += 1 }
             }
         }
@@ -196,7 +198,9 @@ struct OpeningTests {
         return code
     }
 
-    @Test("A data file cut short is damaged, wherever it is cut", arguments: [1, 100, 4096, 8192, 12_288, 100_000, 320_000])
+    @Test(
+        "A data file cut short is damaged, wherever it is cut",
+        arguments: [1, 100, 4096, 8192, 12_288, 100_000, 320_000])
     func truncated(bytes: Int) throws {
         let storage = try filled()
         try #require(truncate(storage.file, off_t(bytes)) == 0)

@@ -14,7 +14,9 @@ struct TotalsTests {
     func roundTrip() throws {
         let read = try totals([7, 8, 0, 2, 3])
         #expect(read.logBytes == 0)
-        #expect(read.bytes == [7, 8, 0, 2, 3].flatMap { (word: UInt64) in withUnsafeBytes(of: word.littleEndian) { Array($0) } })
+        #expect(
+            read.bytes
+                == [7, 8, 0, 2, 3].flatMap { (word: UInt64) in withUnsafeBytes(of: word.littleEndian) { Array($0) } })
         #expect(try totals([9, 8, 500, 2, 3]).logBytes == 500 + 2 * LogRecord.overheadBytes)
     }
 

@@ -118,7 +118,8 @@ import Transport
     @Test func theServiceSaysWhatItIs() async throws {
         let directory = ScratchDirectory()
         let running = try service(directory)
-        let hello = try await RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience)).hello()
+        let hello = try await RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience))
+            .hello()
         #expect(hello.version == 1)
         #expect(hello.software == "rootgate \(Service.version)")
         #expect(hello.limits[1] == UInt64(Limits.frameBodyBytesMax))

@@ -51,15 +51,17 @@ extension ModelOperation {
             } catch {
                 expected = .failure(error)
             }
-            let isSame = switch (actual, expected) {
-            case (.success(let a), .success(let b)): a == b
-            case (.failure(let a), .failure(let b)): a.code == b.code && a.detail == b.detail
-            default: false
-            }
-            let kinds = switch expected {
-            case .success(let answer): Self.kinds(answer)
-            case .failure(let error): [error.code.name]
-            }
+            let isSame =
+                switch (actual, expected) {
+                case (.success(let a), .success(let b)): a == b
+                case (.failure(let a), .failure(let b)): a.code == b.code && a.detail == b.detail
+                default: false
+                }
+            let kinds =
+                switch expected {
+                case .success(let answer): Self.kinds(answer)
+                case .failure(let error): [error.code.name]
+                }
             return (kinds, isSame ? nil : "\(self)\n\(difference("\(actual)", "\(expected)"))")
         }
     }
@@ -120,7 +122,8 @@ extension PrepareCollaboration: ModelledRequest {
                 collaborationIdentifier: known, url: CollaborationModel.link(known), isNew: isNew,
                 highlight: shared.highlight, sequence: isNew ? shared.began : nil)
         }
-        var options = metadata.userSelectedShareOptions ?? metadata.defaultShareOptions
+        var options =
+            metadata.userSelectedShareOptions ?? metadata.defaultShareOptions
             ?? ShareOptions(optionsGroups: [])
         try model.checkCount(options.groups.count, 16)
         try model.checkCount(OptionsModel.options(options).count, 64)
@@ -503,8 +506,9 @@ extension SetConsent: ModelledRequest {
             try model.checkName(conversation)
             shelf.conversations[conversation] = isAllowed
         }
-        guard (shelf.everything, shelf.apps, shelf.conversations)
-            != (before.everything, before.apps, before.conversations)
+        guard
+            (shelf.everything, shelf.apps, shelf.conversations)
+                != (before.everything, before.apps, before.conversations)
         else { return .nothing }
         shelf.version = model.commit()
         model.shelves[account] = shelf

@@ -30,15 +30,19 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         let owner = try #require(Account("owner"))
         let collaboration = try await client.send(
             PrepareCollaboration(
-                owner: owner, metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name)))
+                owner: owner,
+                metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name)))
         ).collaborationIdentifier
         _ = try await client.send(
-            AddParticipants([NewParticipant(try ana.identity(in: collaboration), displayName: "Ana")], to: collaboration))
+            AddParticipants(
+                [NewParticipant(try ana.identity(in: collaboration), displayName: "Ana")], to: collaboration))
         return (collaboration, try #require(try await ana.open(collaboration, client).grant))
     }
 
     /// Takes pages until so many notices have come.
-    private func collect(_ feed: Feed, _ count: Int, from after: UInt64 = 0, _ client: RootgateClient) async throws -> [Notice] {
+    private func collect(_ feed: Feed, _ count: Int, from after: UInt64 = 0, _ client: RootgateClient) async throws
+        -> [Notice]
+    {
         var notices: [Notice] = []
         for try await page in client.notices(feed, after: after) {
             notices += page.notices
@@ -65,7 +69,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
                 group.addTask {
                     for _ in 0..<count / 8 {
                         _ = try await other.send(
-                            PostNotices([.change(trigger: .edit), .change(trigger: .comment)], on: collaboration, by: grant))
+                            PostNotices(
+                                [.change(trigger: .edit), .change(trigger: .comment)], on: collaboration, by: grant))
                     }
                 }
             }
@@ -81,10 +86,14 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         let (collaboration, first) = try await start()
         let follower = try service.client()
         async let followed = collect(.collaboration(collaboration), 20, follower)
-        for _ in 0..<10 { _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: first)) }
+        for _ in 0..<10 {
+            _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: first))
+        }
         try service.restart()
         let second = try #require(try await ana.open(collaboration, client).grant)
-        for _ in 0..<10 { _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: second)) }
+        for _ in 0..<10 {
+            _ = try await client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: second))
+        }
         let stored = try await client.send(ReadNotices(.collaboration(collaboration))).notices
         #expect(stored.count == 20)
         #expect(try await followed == stored)
@@ -148,7 +157,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<300 {
                 group.addTask {
-                    try await waiting.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000)).notices.count
+                    try await waiting.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000)).notices
+                        .count
                 }
             }
             try await Task.sleep(for: .milliseconds(300))
@@ -250,7 +260,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
             self.updating = updating
         }
 
-        func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction) {
+        func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction)
+        {
             starting(action)
         }
 

@@ -179,7 +179,9 @@ import Wire
                 for try await grant in group { if let grant { late.append(grant) } }
                 // All of these were asked for before or while the person was removed; none holds afterwards.
                 _ = try await client.send(RemoveParticipants([identity], from: collaboration))
-                return try await client.check(late.map { GrantCheck($0, in: collaboration) }).map { $0.status == .revoked }
+                return try await client.check(late.map { GrantCheck($0, in: collaboration) }).map {
+                    $0.status == .revoked
+                }
             }
             _ = try await client.send(RemoveParticipants([identity], from: collaboration))
             for other in others { #expect(try await other.check(checks).allSatisfy { $0.status == .revoked }) }
@@ -239,7 +241,9 @@ import Wire
         let shifted = zip(checks, checks.dropFirst()).map { check, next in
             GrantCheck(check.grant, in: next.collaboration, deviceKey: next.deviceKey)
         }
-        #expect(try await client.check(shifted).allSatisfy { $0.status == .otherDevice || $0.status == .otherCollaboration })
+        #expect(
+            try await client.check(shifted).allSatisfy { $0.status == .otherDevice || $0.status == .otherCollaboration }
+        )
         #expect(try await client.open([]).isEmpty)
     }
 
@@ -252,7 +256,8 @@ import Wire
         let collaboration = try await client.send(
             PrepareCollaboration(owner: owner, metadata: CollaborationMetadata(localIdentifier: local))
         ).collaborationIdentifier
-        _ = try await client.send(AddParticipants([NewParticipant(try person.identity(in: collaboration))], to: collaboration))
+        _ = try await client.send(
+            AddParticipants([NewParticipant(try person.identity(in: collaboration))], to: collaboration))
         let grant = try #require(try await person.open(collaboration, client).grant)
         try await Task.sleep(for: .milliseconds(5))
         #expect(try await client.check([GrantCheck(grant, in: collaboration)]).map(\.status) == [.expired])

@@ -43,7 +43,9 @@ import Testing
         _ = try await client.send(
             AddParticipants(
                 [
-                    NewParticipant(try owner.identity(in: deck), displayName: "Owner", role: .administrator, permission: .readWrite),
+                    NewParticipant(
+                        try owner.identity(in: deck), displayName: "Owner", role: .administrator, permission: .readWrite
+                    ),
                     NewParticipant(try ana.identity(in: deck), displayName: "Ana", permission: .readWrite),
                     NewParticipant(try bo.identity(in: deck), displayName: "Bo"),
                     NewParticipant(try cy.identity(in: deck), displayName: "Cy"),
@@ -87,7 +89,9 @@ import Testing
         }
 
         // Permissions differ.
-        for (name, permission) in [("ana", Permission.readWrite), ("bo", .readOnly), ("cy", .readOnly), ("owner", .readWrite)] {
+        for (name, permission) in [
+            ("ana", Permission.readWrite), ("bo", .readOnly), ("cy", .readOnly), ("owner", .readWrite),
+        ] {
             let decisions = try await client.check((grants[name] ?? []).map { GrantCheck($0, in: deck) })
             #expect(decisions.allSatisfy { $0.status == .valid && $0.permission == permission }, "\(name)")
         }
@@ -127,11 +131,17 @@ import Testing
             try await client.send(ReadNotices(.participant(cy.identity(in: deck), of: deck)))
         }
         #expect(try await sentences(.account(cy.account), client) == [])
-        #expect(try await client.check([GrantCheck(anas, in: deck), GrantCheck(bos, in: deck)]).map(\.status) == [.valid, .valid])
+        #expect(
+            try await client.check([GrantCheck(anas, in: deck), GrantCheck(bos, in: deck)]).map(\.status) == [
+                .valid, .valid,
+            ])
 
         // The options change: who follows them may write now, and needs a new grant for it.
         _ = try await client.send(UpdateShareOptions(deck, selectedOptions: ["edit"]))
-        #expect(try await client.check([GrantCheck(anas, in: deck), GrantCheck(bos, in: deck)]).map(\.status) == [.valid, .revoked])
+        #expect(
+            try await client.check([GrantCheck(anas, in: deck), GrantCheck(bos, in: deck)]).map(\.status) == [
+                .valid, .revoked,
+            ])
         let better = try await bo.open(deck, client)
         let writing = try #require(better.grant)
         #expect(try await client.check([GrantCheck(writing, in: deck)]).map(\.permission) == [.readWrite])
@@ -144,12 +154,18 @@ import Testing
         #expect(details.participantCount == 3)
         #expect(details.manageOperations.isEmpty)
         #expect(details.manageButtonTitle == "Manage Shared File")
-        #expect(details.recentActivity.map(\.sentence) == ["Bo renamed “Deck”", "Bo commented in “Deck”", "Ana edited “Deck”"])
+        #expect(
+            details.recentActivity.map(\.sentence) == [
+                "Bo renamed “Deck”", "Bo commented in “Deck”", "Ana edited “Deck”",
+            ])
 
         // The end.
         _ = try await client.send(StopSharing(deck))
         #expect(try await ana.open(deck, client).verdict == .unknownCollaboration)
-        #expect(try await client.check([GrantCheck(anas, in: deck), GrantCheck(writing, in: deck)]).map(\.status) == [.revoked, .revoked])
+        #expect(
+            try await client.check([GrantCheck(anas, in: deck), GrantCheck(writing, in: deck)]).map(\.status) == [
+                .revoked, .revoked,
+            ])
         await #expect(throws: ServiceError(.unknownCollaboration, "")) {
             try await client.send(ReadNotices(.collaboration(deck)))
         }

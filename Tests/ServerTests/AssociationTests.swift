@@ -87,7 +87,9 @@ import Transport
             configuration.connectionsMax = 1
         }
         let endpoint = try #require(service.service.associationEndpoints.first)
-        let silent = try (0..<Limits.associationVisitorsMax).map { _ in try Socket.connect(to: endpoint, milliseconds: 5000) }
+        let silent = try (0..<Limits.associationVisitorsMax).map { _ in
+            try Socket.connect(to: endpoint, milliseconds: 5000)
+        }
         // One more is turned away without a word; the gate has its place left.
         #expect(try answer(service, "") == "")
         try await service.client().ping()

@@ -73,7 +73,9 @@ import Wire
         for operation in Operation.allCases {
             let peer = try RawPeer(service.endpoint)
             for id in 0..<50 {
-                peer.send(operation.rawValue, id: UInt64(id), body: generator.bytes(Int.random(in: 0...200, using: &generator)))
+                peer.send(
+                    operation.rawValue, id: UInt64(id),
+                    body: generator.bytes(Int.random(in: 0...200, using: &generator)))
             }
             for _ in 0..<50 { #expect(peer.readFrame() != nil, "operation \(operation), seed \(runSeed)") }
         }

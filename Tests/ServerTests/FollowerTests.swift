@@ -50,7 +50,9 @@ import Wire
                 answers += 1
                 answerBytes += body.count
             } else {
-                #expect(try body.withRawBytes { bytes throws(ServiceError) in try FrameWriter.decodeError(bytes) }.code == .busy)
+                #expect(
+                    try body.withRawBytes { bytes throws(ServiceError) in try FrameWriter.decodeError(bytes) }.code
+                        == .busy)
                 refusals += 1
             }
         }

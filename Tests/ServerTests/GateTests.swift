@@ -236,7 +236,8 @@ import Transport
         let result = try runProgram(
             python,
             [
-                packageFile("Tests/Python/interoperability.py"), "127.0.0.1", "\(service.endpoint.port)", "--proofs", file,
+                packageFile("Tests/Python/interoperability.py"), "127.0.0.1", "\(service.endpoint.port)", "--proofs",
+                file,
             ], environment: ["PYTHONDONTWRITEBYTECODE": "1"])
         #expect(result.code == 0, "\(result.output)\(result.errors)")
     }

@@ -22,7 +22,8 @@ private struct Signed {
             var point = number % 3 == 1 ? key.compressedPoint : key.uncompressedPoint
             switch generator.next() as UInt64 % 8 {
             case 0: digest = SHA256.hash(generator.bytes(20))
-            case 1: scalars.r[Int.random(in: 0..<32, using: &generator)] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
+            case 1:
+                scalars.r[Int.random(in: 0..<32, using: &generator)] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
             case 2: point[Int.random(in: 1..<point.count, using: &generator)] ^= 4
             default: break
             }
@@ -42,7 +43,9 @@ private let hasKernel = SignatureKernel.standard != nil
 
 @Suite("Signature engine", .enabled(if: hasKernel, "this processor, or ROOTGATE_CPU, allows no signature kernel"))
 struct SignatureEngineTests {
-    @Test("Batches of any size have libcrypto's outcomes", arguments: [1, 2, 7, 8, 9, 16, 17, 24, 25, 40, 129, 256, 257, 600])
+    @Test(
+        "Batches of any size have libcrypto's outcomes",
+        arguments: [1, 2, 7, 8, 9, 16, 17, 24, 25, 40, 129, 256, 257, 600])
     func agreement(size: Int) throws {
         let signed = try Signed(size, keys: max(1, size / 2), seed: runSeed &+ UInt64(size))
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
@@ -115,7 +118,9 @@ struct SignatureEngineTests {
                     let verifier = try SignatureVerifier(engine)
                     // Until a table was used, and a while longer.
                     for round in 0..<500 where round < 12 || engine.statistics.knownKeyHits == 0 {
-                        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed), round \(round)")
+                        #expect(
+                            try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed), round \(round)"
+                        )
                         try grant(signed.checks, by: verifier, times: 1)
                     }
                 }

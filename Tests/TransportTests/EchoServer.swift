@@ -184,7 +184,9 @@ final class Peer: @unchecked Sendable {
         let bytes = Array(bytes)
         var sent = 0
         while sent < bytes.count {
-            let count = bytes.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, System.sendFlags) }
+            let count = bytes.withUnsafeBytes {
+                Foundation.send(descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, System.sendFlags)
+            }
             guard count > 0 else { return false }
             sent += count
         }
@@ -196,7 +198,9 @@ final class Peer: @unchecked Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
-            let got = bytes.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress?.advanced(by: filled), count - filled, 0) }
+            let got = bytes.withUnsafeMutableBytes {
+                recv(descriptor, $0.baseAddress?.advanced(by: filled), count - filled, 0)
+            }
             guard got > 0 else { break }
             filled += got
         }
@@ -219,6 +223,7 @@ final class Peer: @unchecked Sendable {
     /// Whether nothing has come and the connection stands.
     func isQuiet() -> Bool {
         var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, CInt(truncatingIfNeeded: Int(MSG_DONTWAIT))) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+        return recv(descriptor, &byte, 1, CInt(truncatingIfNeeded: Int(MSG_DONTWAIT))) < 0
+            && (errno == EAGAIN || errno == EWOULDBLOCK)
     }
 }

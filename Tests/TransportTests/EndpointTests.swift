@@ -22,7 +22,8 @@ struct EndpointTests {
     @Test(
         "What is no endpoint is refused",
         arguments: [
-            "", ":", "localhost", "localhost:", ":7570", "localhost:65536", "localhost:-1", "localhost:seven", "::1:7570",
+            "", ":", "localhost", "localhost:", ":7570", "localhost:65536", "localhost:-1", "localhost:seven",
+            "::1:7570",
             "[]:7570", "[::1]", "localhost:75 70", "1:2:3",
         ])
     func refused(text: String) {
@@ -33,7 +34,8 @@ struct EndpointTests {
         "Only names and addresses of this machine's loopback are loopback",
         arguments: [
             ("localhost", true), ("LocalHost", true), ("::1", true), ("127.0.0.1", true), ("127.255.0.9", true),
-            ("0.0.0.0", false), ("::", false), ("128.0.0.1", false), ("126.0.0.1", false), ("localhost.example.com", false),
+            ("0.0.0.0", false), ("::", false), ("128.0.0.1", false), ("126.0.0.1", false),
+            ("localhost.example.com", false),
             ("127.0.0.1.example.com", false), ("192.168.1.1", false), ("", false), ("1.0.0.127", false),
         ])
     func loopback(host: String, isLoopback: Bool) {

@@ -80,7 +80,9 @@ struct EventLoopTests {
         #expect(server.loop.unsentBytes.load(ordering: .relaxed) == 0)
     }
 
-    @Test("Closing delivers everything that was sent before the end", arguments: PollerKind.allCases, [0, 1, 100_000, 8_000_000])
+    @Test(
+        "Closing delivers everything that was sent before the end", arguments: PollerKind.allCases,
+        [0, 1, 100_000, 8_000_000])
     func closing(kind: PollerKind, count: Int) throws {
         let server = try EchoServer(kind, EchoBehaviour(closesAfterSending: count))
         let peer = try Peer(server)
@@ -150,7 +152,9 @@ struct EventLoopTests {
         #expect(peer.receive(5) == frame([1]))
     }
 
-    @Test("A frame that is begun and not finished in time closes the connection, however it trickles", arguments: PollerKind.allCases)
+    @Test(
+        "A frame that is begun and not finished in time closes the connection, however it trickles",
+        arguments: PollerKind.allCases)
     func slowFrame(kind: PollerKind) throws {
         let server = try EchoServer(kind, stall: 5000)
         let (slow, good) = (try Peer(server), try Peer(server))
@@ -214,7 +218,9 @@ struct EventLoopTests {
         let peers = try (0..<2000).map { _ in try Peer(server) }
         for round in 0..<2 {
             for (number, peer) in peers.enumerated() { peer.send(frame(pattern(50, from: number + round)).prefix(20)) }
-            for (number, peer) in peers.enumerated() { peer.send(frame(pattern(50, from: number + round)).dropFirst(20)) }
+            for (number, peer) in peers.enumerated() {
+                peer.send(frame(pattern(50, from: number + round)).dropFirst(20))
+            }
             for (number, peer) in peers.enumerated() {
                 #expect(peer.receive(54) == frame(pattern(50, from: number + round)), "connection \(number)")
             }

@@ -24,7 +24,9 @@ struct BatchVerifierTests {
         }
     }
 
-    @Test("Every forgery gets its verdict, spends nothing, and the genuine proof is granted after it", arguments: Forgery.allCases)
+    @Test(
+        "Every forgery gets its verdict, spends nothing, and the genuine proof is granted after it",
+        arguments: Forgery.allCases)
     func forgery(_ forgery: Forgery) throws {
         let fixture = try Fixture()
         let genuine = try fixture.proof()
@@ -40,7 +42,8 @@ struct BatchVerifierTests {
         let order: [(verdict: Verdict, forgery: Forgery?)] = [
             (.malformed, .tooMuchData), (.badKey, .truncatedKey), (.badIndex, .indexBeyondTree),
             (.badSignatureEncoding, .trailingByteInSignature), (.unknownCollaboration, nil),
-            (.challengeForged, .changedChallenge), (.notParticipant, .changedSibling), (.badSignature, .changedSignature),
+            (.challengeForged, .changedChallenge), (.notParticipant, .changedSibling),
+            (.badSignature, .changedSignature),
         ]
         for faults in 1..<1 << order.count {
             var proof = genuine
@@ -68,7 +71,8 @@ struct BatchVerifierTests {
         #expect(try fixture.verdict(inTime) == .granted)
         fixture.time.advance(1)
         #expect(try fixture.verdict(genuine) == .challengeExpired)
-        #expect(try fixture.verdict(Forgery.changedSibling.spoil(genuine, stranger: fixture.stranger)) == .challengeExpired)
+        #expect(
+            try fixture.verdict(Forgery.changedSibling.spoil(genuine, stranger: fixture.stranger)) == .challengeExpired)
     }
 
     @Test("An unknown signature format is malformed even when all else is wrong too")
@@ -131,7 +135,8 @@ struct BatchVerifierTests {
         }
         let granted = Shared([Int](repeating: 0, count: proofs.count))
         onThreads(8) { _ in
-            for (index, proof) in proofs.enumerated() where (try? fixture.verdict(proof, in: collaboration)) == .granted {
+            for (index, proof) in proofs.enumerated() where (try? fixture.verdict(proof, in: collaboration)) == .granted
+            {
                 granted.with { $0[index] += 1 }
             }
         }
@@ -141,7 +146,9 @@ struct BatchVerifierTests {
     @Test("A nonce of 16 bytes will do, one of 15 won't")
     func nonceLength() throws {
         let fixture = try Fixture()
-        for (count, verdict) in [(16, Verdict.granted), (15, .badNonce), (0, .badNonce), (4096, .granted), (4097, .malformed)] {
+        for (count, verdict) in [
+            (16, Verdict.granted), (15, .badNonce), (0, .badNonce), (4096, .granted), (4097, .malformed),
+        ] {
             let proof = try fixture.proof(in: Fixture.nonced, signing: [UInt8](repeating: 3, count: count))
             #expect(try fixture.verdict(proof, in: Fixture.nonced) == verdict, "\(count) bytes")
         }
@@ -195,7 +202,8 @@ struct BatchVerifierTests {
                 expected.append(.unknownCollaboration)
             case 3:
                 // Another collaboration's person.
-                entries.append((Fixture.challenged, try fixture.proof(in: Fixture.nonced, signing: fixture.challenge())))
+                entries.append(
+                    (Fixture.challenged, try fixture.proof(in: Fixture.nonced, signing: fixture.challenge())))
                 expected.append(.notParticipant)
             case 4:
                 let forgery = Forgery.allCases[index / 6 % Forgery.allCases.count]
@@ -219,7 +227,8 @@ struct BatchVerifierTests {
         let fixture = try Fixture()
         let genuine = try fixture.proof(person: 1)
         var entries: [(collaboration: String, proof: SignedIdentityProof)] = [
-            (Fixture.challenged, genuine), (Fixture.challenged, genuine), ("nowhere", genuine), (Fixture.nonced, genuine),
+            (Fixture.challenged, genuine), (Fixture.challenged, genuine), ("nowhere", genuine),
+            (Fixture.nonced, genuine),
         ]
         var expected: [Verdict] = [.included, .included, .unknownCollaboration, .notParticipant]
         for forgery in Forgery.allCases {
@@ -231,7 +240,9 @@ struct BatchVerifierTests {
         }
         let answers = try fixture.judge(entries, isSigned: false)
         #expect(answers.map(\.verdict) == expected)
-        for answer in answers where answer.verdict == .included { #expect(answer.root == (try fixture.root(person: 1))) }
+        for answer in answers where answer.verdict == .included {
+            #expect(answer.root == (try fixture.root(person: 1)))
+        }
         #expect(try fixture.verdict(genuine) == .granted)
     }
 
@@ -284,13 +295,16 @@ struct ProofDifferentialTests {
             device: Int.random(in: 0..<3, using: &random),
             signing: isNonced ? random.bytes(Int.random(in: 14...40, using: &random)) : nil,
             format: Bool.random(using: &random) ? .der : .raw)
-        guard Bool.random(using: &random) else { return Case(collaboration: collaboration, proof: proof, corruption: "none") }
+        guard Bool.random(using: &random) else {
+            return Case(collaboration: collaboration, proof: proof, corruption: "none")
+        }
         let field = ["key", "index", "sibling", "signature", "data"][Int.random(in: 0..<5, using: &random)]
         switch field {
         case "key": flip(&proof.publicKey, &random)
         case "index":
             let shift = UInt64(Int.random(in: 0..<8, using: &random) * 8)
-            proof.publicKeyIndex ^= UInt64(Bool.random(using: &random) ? 1 << Int.random(in: 0..<8, using: &random) : 255) << shift
+            proof.publicKeyIndex ^=
+                UInt64(Bool.random(using: &random) ? 1 << Int.random(in: 0..<8, using: &random) : 255) << shift
         case "sibling":
             let at = Int.random(in: proof.inclusionHashes.indices, using: &random)
             var bytes = proof.inclusionHashes[at].bytes
@@ -371,11 +385,12 @@ struct StandaloneVerifierTests {
             // A changed challenge is data that was not signed; without a list nobody is a stranger.
             let expected: Verdict = forgery.verdict == .challengeForged ? .badSignature : forgery.verdict
             #expect(try listed.verify(spoiled).verdict == expected, "\(forgery.rawValue)")
-            let withoutList: Verdict = switch forgery {
-            case .changedSibling, .wrongIndex: .unlisted
-            case .otherKey: .badSignature
-            default: expected
-            }
+            let withoutList: Verdict =
+                switch forgery {
+                case .changedSibling, .wrongIndex: .unlisted
+                case .otherKey: .badSignature
+                default: expected
+                }
             #expect(try unlisted.verify(spoiled).verdict == withoutList, "\(forgery.rawValue)")
         }
     }

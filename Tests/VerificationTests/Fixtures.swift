@@ -31,7 +31,8 @@ final class PackedProofs: @unchecked Sendable {
             bytes += new
             return bytes.count - new.count..<bytes.count
         }
-        var places: [(name: Range<Int>, key: Range<Int>, path: Range<Int>, signature: Range<Int>, data: Range<Int>)] = []
+        var places: [(name: Range<Int>, key: Range<Int>, path: Range<Int>, signature: Range<Int>, data: Range<Int>)] =
+            []
         for (collaboration, proof) in entries {
             let name = names[collaboration] ?? keep(Array(collaboration.utf8))
             names[collaboration] = name
@@ -73,7 +74,8 @@ final class Fixture: Sendable {
     let stranger: PrivateKey
 
     init(
-        people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20, noncesMax: Int = 1 << 20
+        people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20,
+        noncesMax: Int = 1 << 20
     ) throws {
         let random = RandomSource.seeded(runSeed)
         let sets = try RootSets(RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20))
@@ -180,6 +182,8 @@ extension VerificationRequest {
             for (place, position) in positions.enumerated() {
                 proofs.initializeElement(at: place, to: proof(position))
             }
-        } completion: { completion($0, $1) }
+        } completion: {
+            completion($0, $1)
+        }
     }
 }

@@ -35,7 +35,9 @@ struct ChallengeBookTests {
     func lengths() {
         let book = ChallengeBook(clock: ManualClock().clock)
         let challenge = book.challenge()
-        for bytes in [Array(challenge.dropLast()), challenge + [0], Array(challenge.dropFirst()), [], challenge + challenge] {
+        for bytes in [
+            Array(challenge.dropLast()), challenge + [0], Array(challenge.dropFirst()), [], challenge + challenge,
+        ] {
             #expect(book.standing(ofBytes: bytes) == .forged, "\(bytes.count) bytes")
         }
     }
@@ -180,7 +182,9 @@ struct NonceMemoryTests {
     func memoryFull() {
         let time = ManualClock()
         let memory = NonceMemory(entriesMax: 10, clock: time.clock)
-        for nonce in 0..<10 { #expect(memory.spend(fingerprint(1, UInt8(nonce)), windowSeconds: nonce < 5 ? 1 : 10) == .spent) }
+        for nonce in 0..<10 {
+            #expect(memory.spend(fingerprint(1, UInt8(nonce)), windowSeconds: nonce < 5 ? 1 : 10) == .spent)
+        }
         #expect(memory.spend(fingerprint(2, 0), windowSeconds: 1) == .memoryFull)
         time.advance(999)
         #expect(memory.spend(fingerprint(2, 0), windowSeconds: 1) == .memoryFull)

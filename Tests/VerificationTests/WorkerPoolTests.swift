@@ -39,7 +39,9 @@ struct WorkerPoolTests {
             (Fixture.challenged, try Forgery.tooManySiblings.spoil(genuine, stranger: fixture.stranger)),
             ("nowhere", genuine),
         ])
-        return (packed, [.included, .badKey, .malformed, .unknownCollaboration], [try fixture.root(), .zero, .zero, .zero])
+        return (
+            packed, [.included, .badKey, .malformed, .unknownCollaboration], [try fixture.root(), .zero, .zero, .zero]
+        )
     }
 
     @Test("Requests of 1 to 1,000 proofs, signed or not, are each completed once with each proof's verdict")
@@ -65,7 +67,8 @@ struct WorkerPoolTests {
                     packed.proofs[kinds[$0]]
                 } completion: { request, error in
                     completed.with { $0[thread * 100 + number, default: 0] += 1 }
-                    let isRight = error == nil && request.verdicts.elementsEqual(kinds.map { verdicts[$0] })
+                    let isRight =
+                        error == nil && request.verdicts.elementsEqual(kinds.map { verdicts[$0] })
                         && (request.roots?.elementsEqual(kinds.map { roots[$0] }) ?? !wantsRoots)
                     if !isRight { wrong.with { $0.append("thread \(thread), request \(number)") } }
                 }
@@ -110,7 +113,9 @@ struct WorkerPoolTests {
         for verdicts in outcomes.value { #expect(Array(verdicts.dropFirst()) == Forgery.allCases.map(\.verdict)) }
     }
 
-    @Test("A source with 100,000 proofs does not hold up another's single one by more than a pass per worker", arguments: [1, 4])
+    @Test(
+        "A source with 100,000 proofs does not hold up another's single one by more than a pass per worker",
+        arguments: [1, 4])
     func fairness(workers: Int) throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)

@@ -44,13 +44,17 @@ struct AnswerTests {
             LoggedMutation(
                 sequence: .max, changed: .max,
                 mutation: Mutation(identifier: MutationIdentifier(10), .dropCollaboration(other))),
-            LoggedMutation(sequence: 5, changed: 2, mutation: Mutation(identifier: MutationIdentifier(11), .edit(edit))),
-            LoggedMutation(sequence: 6, changed: 0, mutation: Mutation(identifier: MutationIdentifier(12), .edit(Edit()))),
+            LoggedMutation(
+                sequence: 5, changed: 2, mutation: Mutation(identifier: MutationIdentifier(11), .edit(edit))),
+            LoggedMutation(
+                sequence: 6, changed: 0, mutation: Mutation(identifier: MutationIdentifier(12), .edit(Edit()))),
         ]
         return [
             (
                 "hello", bytes { hello.append(to: &$0) },
-                { body in let read = try HelloAnswer(body); return bytes { read.append(to: &$0) } }
+                { body in
+                    let read = try HelloAnswer(body); return bytes { read.append(to: &$0) }
+                }
             ),
             (
                 "challenges",
@@ -71,11 +75,15 @@ struct AnswerTests {
             (
                 "receipt",
                 bytes { Answer.append(MutationReceipt(sequence: .max, changed: 3, isRepeat: true), to: &$0) },
-                { body in let read = try Answer.receipt(body); return bytes { Answer.append(read, to: &$0) } }
+                { body in
+                    let read = try Answer.receipt(body); return bytes { Answer.append(read, to: &$0) }
+                }
             ),
             (
                 "tests", bytes { Answer.append(tests: [true, false, true], to: &$0) },
-                { body in let read = try Answer.tests(body); return bytes { Answer.append(tests: read, to: &$0) } }
+                { body in
+                    let read = try Answer.tests(body); return bytes { Answer.append(tests: read, to: &$0) }
+                }
             ),
             (
                 "roots", bytes { Answer.append(roots: roots, hasMore: true, to: &$0) },

@@ -23,9 +23,12 @@ struct CollaborationCallTests {
 
     @Test("Calls that are too short, too long or not UTF-8 are refused")
     func refusedCalls() throws {
-        let whole = bytes { CollaborationCall(identifier: MutationIdentifier(7), name: "prepare", json: []).append(to: &$0) }
+        let whole = bytes {
+            CollaborationCall(identifier: MutationIdentifier(7), name: "prepare", json: []).append(to: &$0)
+        }
         for length in 0..<whole.count {
-            #expect(thrownServiceError { _ = try decode(.collaborate, Array(whole[..<length])) }?.code == .malformedRequest)
+            #expect(
+                thrownServiceError { _ = try decode(.collaborate, Array(whole[..<length])) }?.code == .malformedRequest)
         }
         let long = [UInt8](repeating: 0x20, count: Limits.collaborationRequestBytesMax + 1)
         #expect(thrownServiceError { _ = try decode(.collaborate, whole + long) }?.code == .limitExceeded)
@@ -75,11 +78,15 @@ struct CollaborationCallTests {
     func refusedChecks() throws {
         var generator = SeededGenerator(seed: runSeed &+ 502)
         let (_, body) = try check(&generator)
-        func refusal(_ body: [UInt8]) -> ServiceError.Code? { thrownServiceError { _ = try decode(.checkGrants, body) }?.code }
+        func refusal(_ body: [UInt8]) -> ServiceError.Code? {
+            thrownServiceError { _ = try decode(.checkGrants, body) }?.code
+        }
         for length in 0..<body.count { #expect(refusal(Array(body[..<length])) == .malformedRequest) }
         #expect(refusal(body + [0]) == .malformedRequest)
         let firstEntry = 16 + 4
-        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (firstEntry + 7, 1), (10, 1)] as [(Int, UInt8)] {
+        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (firstEntry + 7, 1), (10, 1)]
+            as [(Int, UInt8)]
+        {
             var changed = body
             changed[offset] = byte
             #expect(refusal(changed) == .malformedRequest, "byte \(offset)")

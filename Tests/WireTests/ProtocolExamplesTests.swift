@@ -70,7 +70,9 @@ struct ProtocolExamplesTests {
         func answer(_ operation: Wire.Operation, _ id: UInt64, _ body: (inout [UInt8]) -> Void) -> [UInt8] {
             bytes { FrameWriter.append(.answer, operation.rawValue, requestID: id, to: &$0, body: body) }
         }
-        func verify(_ operation: Wire.Operation, _ id: UInt64, _ proof: SignedIdentityProof, roots: Bool) throws -> [UInt8] {
+        func verify(_ operation: Wire.Operation, _ id: UInt64, _ proof: SignedIdentityProof, roots: Bool) throws
+            -> [UInt8]
+        {
             let entries: [ProofBatch.Entry] = [(0, proof)]
             let body = try bytes { bytes in
                 try ProofBatch.append(

@@ -24,7 +24,9 @@ struct RequestTests {
         func identifier(_ generator: inout SeededGenerator) -> MutationIdentifier {
             MutationIdentifier(UInt128.random(in: .min ... .max, using: &generator))
         }
-        func limit(_ most: Int, _ generator: inout SeededGenerator) -> Int { Int.random(in: 1...most, using: &generator) }
+        func limit(_ most: Int, _ generator: inout SeededGenerator) -> Int {
+            Int.random(in: 1...most, using: &generator)
+        }
         let changes: [Change] = [
             .createCollaboration(name, .challenge),
             .createCollaboration(

@@ -102,7 +102,10 @@ import Transport
         #expect(checked.output == "revoked\nvalid readWrite member\n")
         _ = try shell.fields("options", deck, "--select", "view")
         #expect(try shell.run(["collab", "check", deck, grants[2]]).output == "revoked\n")
-        #expect(strings(try shell.fields("participants", deck, "--all"), "participants", "state").sorted() == ["joined", "removed"])
+        #expect(
+            strings(try shell.fields("participants", deck, "--all"), "participants", "state").sorted() == [
+                "joined", "removed",
+            ])
         #expect(try shell.fields("details", deck)["participantCount"] as? Int == 1)
         _ = try shell.fields("customize", deck, "--manage-title", "Manage Deck")
         #expect(try shell.fields("details", deck)["manageButtonTitle"] as? String == "Manage Deck")
@@ -118,11 +121,15 @@ import Transport
         let first = "https://example.com/1"
         let offers = try shell.fields("pin", first, "--account", "ana")["offersAutomaticSharing"] as? Bool
         #expect(offers == true)
-        #expect(strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == [first, "https://example.com/2"])
+        #expect(
+            strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == [
+                first, "https://example.com/2",
+            ])
         _ = try shell.fields("unpin", first, "--account", "ana")
         _ = try shell.fields("signal", "https://example.com/2", "shown", "--context", "detail", "--account", "ana")
         _ = try shell.fields("hide", first, "--account", "ana")
-        #expect(strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == ["https://example.com/2"])
+        #expect(
+            strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == ["https://example.com/2"])
         #expect(try shell.fields("attribution", first, "--account", "bo")["summary"] as? String == "From Olga")
         _ = try shell.fields("consent", "conversation=c", "no", "--account", "bo")
         #expect(try shell.fields("shelf", "--account", "bo")["count"] as? Int == 0)
@@ -141,7 +148,10 @@ import Transport
         let second = try shell.fields("invite", deck)
         let name = try #require(second["identifier"] as? String)
         _ = try shell.fields("revoke", deck, name)
-        #expect(strings(try shell.fields("invitations", deck, "--all"), "invitations", "state").sorted() == ["accepted", "revoked"])
+        #expect(
+            strings(try shell.fields("invitations", deck, "--all"), "invitations", "state").sorted() == [
+                "accepted", "revoked",
+            ])
         _ = try shell.fields("abandon", "deck", "--owner", "olga")
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
     }

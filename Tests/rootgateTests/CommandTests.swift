@@ -22,13 +22,16 @@ private let programPath: String = {
 
 @Suite struct ArgumentTests {
     private let options = [
-        Option("size", "N", standard: "3", "a size"), Option(switch: "loud", "a switch"), Option("name", "TEXT", "a name"),
+        Option("size", "N", standard: "3", "a size"), Option(switch: "loud", "a switch"),
+        Option("name", "TEXT", "a name"),
     ]
 
     @Test func theCommandLineWinsOverTheEnvironmentWhichWinsOverTheDefault() throws {
         let environment = ["ROOTGATE_SIZE": "5", "ROOTGATE_LOUD": "1"]
         #expect(try Arguments([], options: options, operandsMax: 0, environment: [:]).number("size", in: 0...9) == 3)
-        #expect(try Arguments([], options: options, operandsMax: 0, environment: environment).number("size", in: 0...9) == 5)
+        #expect(
+            try Arguments([], options: options, operandsMax: 0, environment: environment).number("size", in: 0...9) == 5
+        )
         let given = try Arguments(["--size", "7"], options: options, operandsMax: 0, environment: environment)
         #expect(try given.number("size", in: 0...9) == 7)
         #expect(given.isOn("loud"))
@@ -87,7 +90,8 @@ private let programPath: String = {
         let simulated = try simulated()
         let good = simulated.lines[0]
         let lines = [
-            good, "", "{", "[]", "{}", good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":-1"),
+            good, "", "{", "[]", "{}",
+            good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":-1"),
             good.replacingOccurrences(of: "\"publicKeyIndex\":0", with: "\"publicKeyIndex\":0.5"),
             good.replacingOccurrences(of: "\"signatureFormat\":\"der\"", with: "\"signatureFormat\":\"pem\""),
             good.replacingOccurrences(of: "\"inclusionHashes\":[", with: "\"inclusionHashes\":[\"AAAA\","),
@@ -115,7 +119,9 @@ private let programPath: String = {
     }
 
     @Test func usageAndFileErrorsAreOneLineAndExitWithTwo() throws {
-        for words in [["verify", "/no/such/file"], ["nonsense"], ["serve"], ["verify", "--server", "nowhere"], ["roots"], []] {
+        for words in [
+            ["verify", "/no/such/file"], ["nonsense"], ["serve"], ["verify", "--server", "nowhere"], ["roots"], [],
+        ] {
             let result = try runProgram(programPath, words)
             #expect(result.code == 2, "\(words)")
             #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
@@ -150,12 +156,15 @@ private let programPath: String = {
             process.standardError = FileHandle.nullDevice
             try process.run()
             var line = Data()
-            while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData, !more.isEmpty {
+            while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,
+                !more.isEmpty
+            {
                 line += more
             }
-            endpoint = String(decoding: line, as: UTF8.self).split(separator: " ").last.map {
-                $0.trimmingCharacters(in: .newlines)
-            } ?? ""
+            endpoint =
+                String(decoding: line, as: UTF8.self).split(separator: " ").last.map {
+                    $0.trimmingCharacters(in: .newlines)
+                } ?? ""
         }
 
         func end(_ signal: Int32) -> Int32 {
@@ -192,7 +201,8 @@ private let programPath: String = {
         #expect(try run("collab", "list", "--json").output.contains("\"collaboration\":\"c\""))
         #expect(try run("challenge", "--count", "3").output.split(separator: "\n").count == 3)
         #expect(try run("stats", "--json").output.contains("\"verdict-granted\":2"))
-        #expect(try run("load", "--count", "500", "--people", "20", "--invalid", "20", "--batch", "50", "--json").code == 0)
+        #expect(
+            try run("load", "--count", "500", "--people", "20", "--invalid", "20", "--batch", "50", "--json").code == 0)
         #expect(try run("demo", "--people", "20", "--proofs", "256", "--json").code == 0)
         #expect(running.end(SIGTERM) == 0)
     }
@@ -224,7 +234,8 @@ private let programPath: String = {
             #expect(running.end(SIGKILL) == SIGKILL)
         }
         let running = try Running(folder.path + "/data")
-        let listed = try runProgram(programPath, ["roots", "list", "--collaboration", "c", "--server", running.endpoint])
+        let listed = try runProgram(
+            programPath, ["roots", "list", "--collaboration", "c", "--server", running.endpoint])
         #expect(Set(listed.output.split(separator: "\n").map(String.init)) == acknowledged, "seed \(runSeed)")
         #expect(running.end(SIGTERM) == 0)
     }

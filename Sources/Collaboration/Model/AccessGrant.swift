@@ -77,7 +77,8 @@ package struct GrantClaim: Hashable, Sendable {
     package init?(_ bytes: UnsafeRawBufferPointer) {
         var reader = ByteReader(bytes)
         guard reader.byte() == 1, let permission = reader.byte().flatMap(Permission.init(code:)),
-            let role = reader.byte().flatMap(ParticipantRole.init(code:)), reader.bytes(5)?.allSatisfy({ $0 == 0 }) == true,
+            let role = reader.byte().flatMap(ParticipantRole.init(code:)),
+            reader.bytes(5)?.allSatisfy({ $0 == 0 }) == true,
             let expiry: UInt64 = reader.integer(), let sequence: UInt64 = reader.integer(),
             let collaboration = reader.bytes(AccessGrant.fingerprintBytes),
             let deviceKey = reader.bytes(AccessGrant.fingerprintBytes), let rootHash = reader.digest()

@@ -105,7 +105,8 @@ public enum ConsentLevel: Hashable, Sendable, Codable {
             self = .everything
         } else {
             throw DecodingError.dataCorruptedError(
-                forKey: .everything, in: container, debugDescription: "not true: a level is everything, app or conversation")
+                forKey: .everything, in: container,
+                debugDescription: "not true: a level is everything, app or conversation")
         }
     }
 

@@ -6,7 +6,9 @@ public enum HighlightEvent: Hashable, Sendable, Codable {
     /// Apple: `SWHighlightChangeEvent.Trigger`.
     public enum Change: String, Hashable, Sendable, Codable, CaseIterable { case edit, comment }
     /// Apple: `SWHighlightMembershipEvent.Trigger`.
-    public enum Membership: String, Hashable, Sendable, Codable, CaseIterable { case addedCollaborator, removedCollaborator }
+    public enum Membership: String, Hashable, Sendable, Codable, CaseIterable {
+        case addedCollaborator, removedCollaborator
+    }
     /// Apple: `SWHighlightPersistenceEvent.Trigger`.
     public enum Persistence: String, Hashable, Sendable, Codable, CaseIterable { case created, deleted, renamed, moved }
 

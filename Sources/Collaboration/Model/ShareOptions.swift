@@ -183,7 +183,9 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         var chosen = self
         for index in chosen.groups.indices {
             var options = chosen.groups[index].options
-            for position in options.indices { options[position].isSelected = wanted.contains(options[position].identifier) }
+            for position in options.indices {
+                options[position].isSelected = wanted.contains(options[position].identifier)
+            }
             chosen.groups[index].options = options
         }
         try chosen.check()
@@ -209,7 +211,8 @@ public struct ShareOptions: Hashable, Sendable, Codable {
                     .optionConflict,
                     picks.isEmpty
                         ? "no option of the group “\(picker.identifier)” is selected: it takes one"
-                        : "“\(picks[0].identifier)” and “\(picks[1].identifier)” are both selected: their group takes one")
+                        : "“\(picks[0].identifier)” and “\(picks[1].identifier)” are both selected: their group takes one"
+                )
             }
         }
         for option in options {

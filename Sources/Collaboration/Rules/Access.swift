@@ -55,7 +55,9 @@ extension RecordReader where Self: ~Copyable {
         of grant: AccessGrant, in collaboration: CollaborationIdentifier, _ context: RuleContext
     ) throws(ServiceError) -> (person: PersonIdentity, access: Access) {
         func refusal(_ status: GrantStatus) -> ServiceError {
-            ServiceError(.grantRefused, detail: UInt32(status.rawValue), "the grant is refused (\(status.name)): have the device prove itself again for another")
+            ServiceError(
+                .grantRefused, detail: UInt32(status.rawValue),
+                "the grant is refused (\(status.name)): have the device prove itself again for another")
         }
         let claim: GrantClaim
         switch context.open(grant) {

@@ -113,10 +113,13 @@ public struct AcceptInvitation: RuledRequest {
         case .accepted:
             guard known.value.acceptedBy == account else { return refused(.used) }
             // Who was put out since is not let in by the same invitation.
-            if let identity, let participant = try records.load(
-                StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
+            if let identity,
+                let participant = try records.load(
+                    StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
                 participant.value.removedAt != nil
-            { return refused(.conflict) }
+            {
+                return refused(.conflict)
+            }
             return .answer(acceptance)
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)

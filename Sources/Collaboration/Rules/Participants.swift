@@ -225,7 +225,8 @@ extension RecordReader where Self: ~Copyable {
     ) throws(ServiceError) -> Loaded<StoredParticipant> {
         let key = RecordKeys.participant(collaboration, person)
         guard let known = try load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
-            throw ServiceError(.unknownParticipant, "\(person.rootHash) takes no part in \(collaboration): add it first")
+            throw ServiceError(
+                .unknownParticipant, "\(person.rootHash) takes no part in \(collaboration): add it first")
         }
         return known
     }
@@ -234,7 +235,9 @@ extension RecordReader where Self: ~Copyable {
     func account(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Account? {
-        try record(RecordKeys.link(collaboration, person)).flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+        try record(RecordKeys.link(collaboration, person)).flatMap {
+            Account(String(decoding: $0.value, as: UTF8.self))
+        }
     }
 
     /// The record that links an account to somebody in the collaboration besides `people`.
@@ -285,7 +288,8 @@ extension RecordReader where Self: ~Copyable {
         let joined = try record(RecordKeys.joining(collaboration, person))?.number()
         return Participant(
             identity: person, displayName: known.displayName, role: known.role,
-            permission: known.permission ?? stored.shareOptions.permission, followsShareOptions: known.permission == nil,
+            permission: known.permission ?? stored.shareOptions.permission,
+            followsShareOptions: known.permission == nil,
             state: known.removedAt != nil ? .removed : joined != nil ? .joined : .invited, invitedAt: known.invitedAt,
             joinedAt: joined.map { Date(timeIntervalSince1970: Double($0) / 1000) }, removedAt: known.removedAt,
             account: try account(of: person, in: collaboration))
@@ -315,7 +319,10 @@ public struct LinkAccount: RuledRequest {
         _ = try records.collaboration(collaboration)
         _ = try records.participant(identity, in: collaboration)
         guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
-            throw ServiceError(.notPermitted, "no proof of \(identity.rootHash) has been granted yet: have a device of it open the collaboration first")
+            throw ServiceError(
+                .notPermitted,
+                "no proof of \(identity.rootHash) has been granted yet: have a device of it open the collaboration first"
+            )
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }

@@ -113,7 +113,8 @@ enum RecordKeys {
     /// Everything of a collaboration but the start, the links from accounts, accepted shares and places of
     /// invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
-        ["p", "a", "j", "l", "i", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true)) }
+        ["p", "a", "j", "l", "i", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true))
+        }
     }
 
     private static func key(

@@ -54,7 +54,8 @@ package struct RuleContext: Sendable {
 
     package init(
         now: Date, random: RandomSource, sha256: @escaping @Sendable ([UInt8]) -> Digest,
-        settings: CollaborationSettings, earlier: UInt64? = nil, open: @escaping @Sendable (AccessGrant) -> Result<GrantClaim, GrantRefusal>
+        settings: CollaborationSettings, earlier: UInt64? = nil,
+        open: @escaping @Sendable (AccessGrant) -> Result<GrantClaim, GrantRefusal>
     ) {
         self.now = Date(timeIntervalSince1970: (now.timeIntervalSince1970 * 1000).rounded(.down) / 1000)
         self.random = random
@@ -243,7 +244,8 @@ extension DecodingError {
         case .dataCorrupted(let context):
             guard !context.codingPath.isEmpty else { return "it is no JSON" }
             // Our own reasons begin so; others speak of types that nobody outside has heard of.
-            let own = context.debugDescription.hasPrefix("not ") ? context.debugDescription : "not a value that is known"
+            let own =
+                context.debugDescription.hasPrefix("not ") ? context.debugDescription : "not a value that is known"
             return "\(path(context)) is \(own)"
         @unknown default: return "for an unknown reason"
         }

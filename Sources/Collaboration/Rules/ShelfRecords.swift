@@ -70,7 +70,8 @@ struct ShareHead {
             let app: UInt64 = reader.integer()
         else { return nil }
         self.init(
-            milliseconds: milliseconds, isPinned: flags & 1 != 0, isGroup: flags & 2 != 0, knowsSomebody: flags & 4 != 0,
+            milliseconds: milliseconds, isPinned: flags & 1 != 0, isGroup: flags & 2 != 0,
+            knowsSomebody: flags & 4 != 0,
             app: app)
     }
 
@@ -153,7 +154,9 @@ struct ShelfKeys {
 
     func share(_ item: [UInt8], _ conversation: [UInt8]) -> [UInt8] { prefix + item + conversation }
 
-    func all(_ item: [UInt8]) -> RecordRange { RecordRange(prefix + item, prefix + item + [UInt8](repeating: 0xff, count: 9)) }
+    func all(_ item: [UInt8]) -> RecordRange {
+        RecordRange(prefix + item, prefix + item + [UInt8](repeating: 0xff, count: 9))
+    }
 }
 
 /// The consent of an account as a ranking looks at it.

@@ -109,7 +109,9 @@ extension ShareOptions {
         try checkLimit(groups.count, Limits.optionGroupsMax, "groups of options")
         try checkLimit(groups.flatMap(\.options).count, Limits.optionsMax, "options")
         for group in optionsGroups {
-            for text in [group.identifier, group.title, group.footer] { try Collaboration.check(text, "a group's text") }
+            for text in [group.identifier, group.title, group.footer] {
+                try Collaboration.check(text, "a group's text")
+            }
             for option in group.options {
                 for text in [option.identifier, option.title, option.subtitle] + option.requiredOptionsIdentifiers {
                     try Collaboration.check(text, "an option's text")
@@ -150,8 +152,9 @@ extension CollaborationSettings {
 
     /// The universal link of a collaboration; `nil` without a base.
     func link(of collaboration: CollaborationIdentifier) -> URL? {
-        guard let linkStart, let name = collaboration.description.addingPercentEncoding(
-            withAllowedCharacters: CollaborationSettings.unreserved)
+        guard let linkStart,
+            let name = collaboration.description.addingPercentEncoding(
+                withAllowedCharacters: CollaborationSettings.unreserved)
         else { return nil }
         return URL(string: linkStart + name)
     }
@@ -279,7 +282,9 @@ public struct FindHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
-            throw ServiceError(.unknownCollaboration, "that is no link of a collaboration of this service: its links begin with its --link-base")
+            throw ServiceError(
+                .unknownCollaboration,
+                "that is no link of a collaboration of this service: its links begin with its --link-base")
         }
         return .answer(try records.collaboration(identifier).value.highlight(identifier, context))
     }

@@ -57,7 +57,8 @@ struct StoredPost {
         bytes.appendInteger(UInt16(0))
         var count: UInt16 = 0
         let authorName = try name(author)
-        func append(_ event: HighlightEvent, _ place: Int, _ person: String?, _ audience: Audience) throws(ServiceError) {
+        func append(_ event: HighlightEvent, _ place: Int, _ person: String?, _ audience: Audience) throws(ServiceError)
+        {
             var isReader = false
             if case .only = audience { isReader = true }
             let sentence = event.sentence(author: authorName, person: person, title: title, isReader: isReader)
@@ -111,7 +112,8 @@ struct StoredPost {
         func number(_ count: Int) -> UInt64? {
             take(count)?.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
-        guard let milliseconds = number(8), let length = number(2), let members = take(Int(length)), let count = number(2)
+        guard let milliseconds = number(8), let length = number(2), let members = take(Int(length)),
+            let count = number(2)
         else { return nil }
         var texts: [Text] = []
         texts.reserveCapacity(Int(min(count, 128)))

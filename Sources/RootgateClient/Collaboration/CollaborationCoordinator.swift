@@ -37,7 +37,8 @@ private final class Settlement<Value: Sendable>: Sendable {
     /// Whether this was the end.
     @discardableResult
     func end(_ result: Result<Value, CollaborationActionFailure>) -> Bool {
-        let waiters = state.withLock { state -> [CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>]? in
+        let waiters = state.withLock {
+            state -> [CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>]? in
             guard case .open(let waiters) = state else { return nil }
             state = .ended(result)
             return waiters
@@ -117,7 +118,9 @@ public final class StartCollaborationAction: Sendable {
         } catch {
             // Without an answer nobody knows whether it was prepared: asked again, the service does, and keeps what was
             // there before.
-            if error.code.rawValue >= 256, let late = try? await client.send(request, identifier: identifier), late.isNew {
+            if error.code.rawValue >= 256, let late = try? await client.send(request, identifier: identifier),
+                late.isNew
+            {
                 await undo()
             }
             throw error

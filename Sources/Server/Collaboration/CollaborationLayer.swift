@@ -103,7 +103,9 @@ final class CollaborationLayer: Sendable {
             let decision = try task.request.decideEncoded(context, snapshot)
             if earlier != nil, case .edit = decision {
                 throw ServiceError(
-                    .mutationConflict, "mutation \(task.identifier) was applied before, and what it did is gone: choose a fresh identifier")
+                    .mutationConflict,
+                    "mutation \(task.identifier) was applied before, and what it did is gone: choose a fresh identifier"
+                )
             }
             return decision
         }
@@ -174,7 +176,8 @@ final class CollaborationLayer: Sendable {
         guard task.ticket.park() else {
             throw ServiceError(
                 .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
-                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already: open another")
+                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already: open another"
+            )
         }
         while true {
             let follower = Followers.Follower(request: task, topics: topics, deadline: end, answer: answer)

@@ -60,7 +60,8 @@ final class GrantBook: Sendable {
 
     /// Lends what computes many tags at once.
     func withBatchAuthenticator<R>(_ body: (BatchAuthenticator) throws(ServiceError) -> R) throws(ServiceError) -> R {
-        let lent = idle.withLock { $0.popLast() }
+        let lent =
+            idle.withLock { $0.popLast() }
             ?? Lent(BatchAuthenticator(authenticator, length: AccessGrant.signedBytes))
         defer { idle.withLock { $0.append(lent) } }
         return try body(lent.authenticator)

@@ -138,8 +138,9 @@ extension CollaborationLayer {
         _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
     ) throws(ServiceError) {
         let collaboration = entrance.collaboration
-        guard let access = Access(
-            standing: entrance.standing, record: try snapshot.record(Access.key(collaboration, person)))
+        guard
+            let access = Access(
+                standing: entrance.standing, record: try snapshot.record(Access.key(collaboration, person)))
         else {
             // Removed since the proof was verified; or a root hash that was added past the layer, which is granted
             // without a grant as long as it is in the set.

@@ -29,7 +29,8 @@ let bareVerbs: [CollabVerb] = [
             for state in page.items {
                 printNow(
                     call.arguments.isOn("json")
-                        ? try json(describe(state)) : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
+                        ? try json(describe(state))
+                        : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
             start = page.items.last?.identifier
             if !page.hasMore { return .success }

@@ -70,7 +70,9 @@ struct CollabCall: Sendable {
     }
 
     func identity(_ text: String) throws -> PersonIdentity {
-        guard let root = Digest(hexadecimal: text) else { throw UsageError("\(text) is not a root hash in hexadecimal") }
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("\(text) is not a root hash in hexadecimal")
+        }
         return PersonIdentity(rootHash: root)
     }
 
@@ -114,7 +116,8 @@ struct CollabCall: Sendable {
     /// A value from a file of JSON.
     func value<Value: Decodable>(_ type: Value.Type, fromFile option: String) throws -> Value? {
         guard let path = arguments.text(option) else { return nil }
-        let data = path == "-"
+        let data =
+            path == "-"
             ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
         do throws(ServiceError) {
             return try JSON.decode(type, from: Array(data))
@@ -149,7 +152,8 @@ let collabCommand = Command(
         Option("policy", "POLICY", standard: "challenge", "create: challenge or device-nonce"),
         Option("window", "SECONDS", standard: "86400", "create, device-nonce: how long a nonce is remembered"),
         Option("owner", "ACCOUNT", "prepare, abandon: who starts it"),
-        Option("title", "TEXT", "prepare, customize, share: the content's title; attribution: of the entry that removes"),
+        Option(
+            "title", "TEXT", "prepare, customize, share: the content's title; attribution: of the entry that removes"),
         Option("handle", "TEXT", "prepare: the address of who starts it"),
         Option("options", "FILE", "prepare: share options as JSON"),
         Option("select", "ID,...", "prepare, options: identifiers of the selected options"),

@@ -45,7 +45,8 @@ private let sharingVerbs: [CollabVerb] = [
 private let participantVerbs: [CollabVerb] = [
     CollabVerb("add", "ID HEX ...", "let people in by their root hashes") { call in
         let (role, permission) = (
-            try call.choice(ParticipantRole.self, option: "role"), try call.choice(Permission.self, option: "permission")
+            try call.choice(ParticipantRole.self, option: "role"),
+            try call.choice(Permission.self, option: "permission")
         )
         let people = try call.identities(from: 1).map {
             NewParticipant($0, displayName: call.arguments.text("name"), role: role, permission: permission)
@@ -132,7 +133,10 @@ private let participantVerbs: [CollabVerb] = [
 }
 
 private let noticeVerbs: [CollabVerb] = [
-    CollabVerb("post", "ID EVENT ... --grant GRANT", "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]") { call in
+    CollabVerb(
+        "post", "ID EVENT ... --grant GRANT",
+        "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]"
+    ) { call in
         PostNotices(
             try call.operands.dropFirst().map { try event($0, call) }, on: try call.collaboration(),
             by: try call.grant(try call.arguments.required("grant")))
@@ -210,7 +214,8 @@ private let shelfVerbs: [CollabVerb] = [
             })
     },
     CollabVerb("shelf", "--account ACCOUNT", "what was shared with a person") { call in
-        ReadShelf(of: try call.account(), limit: try call.arguments.number("limit", in: 1...Limits.highlightsPerPageMax))
+        ReadShelf(
+            of: try call.account(), limit: try call.arguments.number("limit", in: 1...Limits.highlightsPerPageMax))
     },
     CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in
         PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"))

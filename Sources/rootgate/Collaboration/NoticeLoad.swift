@@ -5,7 +5,9 @@ import RootgateClient
 
 /// `rootgate load --notices`: participants post, followers follow, and every notice is counted at its end.
 func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
-    guard let endpoint = Endpoint(try arguments.required("server")) else { throw UsageError("--server takes HOST:PORT") }
+    guard let endpoint = Endpoint(try arguments.required("server")) else {
+        throw UsageError("--server takes HOST:PORT")
+    }
     var plan = NoticeLoad.Plan()
     plan.connections = try arguments.number("connections", in: 1...4096)
     plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
@@ -16,7 +18,8 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     }
     let rate = try arguments.number("rate", in: 1...10_000_000)
     let seconds = try arguments.decimal("seconds", in: 0.1...86_400)
-    let count = arguments.text("count") == nil
+    let count =
+        arguments.text("count") == nil
         ? Int(Double(rate) * seconds) : try arguments.number("count", in: 1...1_000_000_000)
     let load = try await NoticeLoad(endpoint, plan)
     let report = try await load.run(count: count, perSecond: Double(rate))
