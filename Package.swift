@@ -122,7 +122,10 @@ let package = Package(
         tests(of: "Transport", ["Core", "Platform"]),
         tests(
             of: "Server",
-            ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
+            [
+                "Collaboration", "Core", "Hashing", "Identity", "Platform", "RootgateClient", "Signatures",
+                "Transport", "Verification", "Wire",
+            ]),
         tests(of: "RootgateClient", ["Collaboration", "Core", "Hashing", "Identity", "Server", "Transport", "Wire"]),
         tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
         tests(of: "rootgate-bench"),

@@ -156,4 +156,6 @@ public enum Limits {
     public static let decisionsPerRequestMax = 16
     /// Equal questions that waited for the same news and are decided, and answered, in one go.
     public static let questionsPerDecisionMax = 64
+    /// Suspended queries that had a change and are resumed before other work gets its turn.
+    public static let queriesPerTurn = 256
 }

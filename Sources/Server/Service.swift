@@ -73,10 +73,10 @@ package final class Service: Sendable {
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         collaboration = CollaborationLayer(
             gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000,
-            followers: Followers(
-                clock: clock, followersMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
+            queries: SuspendedQueries(
+                clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
-        statistics = StatisticsSource(gate, pool, admission, collaboration.followers, clock)
+        statistics = StatisticsSource(gate, pool, admission, collaboration.queries, clock)
         try sockets.start(
             serving: Pipeline(
                 gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),

@@ -12,17 +12,18 @@ final class StatisticsSource: Sendable {
     private let gate: Gate
     private let pool: WorkerPool
     private let admission: Admission
-    private let followers: Followers
+    private let queries: SuspendedQueries
     private let clock: MonotonicClock
     private let started: UInt64
     let connections = Atomic<Int>(0)
     let accepted = Atomic<UInt64>(0)
 
-    init(_ gate: Gate, _ pool: WorkerPool, _ admission: Admission, _ followers: Followers, _ clock: MonotonicClock) {
+    init(_ gate: Gate, _ pool: WorkerPool, _ admission: Admission, _ queries: SuspendedQueries, _ clock: MonotonicClock)
+    {
         self.gate = gate
         self.pool = pool
         self.admission = admission
-        self.followers = followers
+        self.queries = queries
         self.clock = clock
         started = clock.milliseconds
     }
@@ -39,7 +40,7 @@ final class StatisticsSource: Sendable {
             ("connections-accepted", accepted.load(ordering: .relaxed)),
             ("requests", admission.requests.load(ordering: .relaxed)),
             ("requests-in-flight", UInt64(max(0, admission.inFlight.load(ordering: .relaxed)))),
-            ("requests-following", UInt64(followers.count)),
+            ("requests-following", UInt64(queries.count)),
             ("requests-busy", admission.refusals.load(ordering: .relaxed)),
             ("proofs-waiting", UInt64(pool.depth)),
             ("mutations-waiting", UInt64(gate.rootSets.queueDepth)),

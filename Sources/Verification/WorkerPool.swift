@@ -156,12 +156,19 @@ package final class WorkerPool: Sendable {
         add(.task(task), items: 1, to: source)
     }
 
-    private func add(_ work: WorkSource.Work, items: Int, to source: WorkSource) -> Bool {
+    /// The same for a task of which there is one at a time, so that nobody can have many wait: it is taken although the
+    /// pool is full. Without effect on a closed pool.
+    package func submitAlways(from source: WorkSource, task: @escaping @Sendable () -> Void) {
+        _ = add(.task(task), items: 1, to: source, evenWhenFull: true)
+    }
+
+    private func add(
+        _ work: WorkSource.Work, items: Int, to source: WorkSource, evenWhenFull: Bool = false
+    ) -> Bool {
         let (isTaken, sleeper) = state.withLock { state -> (Bool, PoolWorker?) in
             // A request that is larger than the whole bound is taken when nothing else waits.
-            guard !state.isClosed, state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax else {
-                return (false, nil)
-            }
+            let hasRoom = state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax
+            guard !state.isClosed, hasRoom || evenWhenFull else { return (false, nil) }
             state.waitingItems += items
             if source.waiting.isEmpty { state.turns.append(source) }
             source.waiting.append(work)

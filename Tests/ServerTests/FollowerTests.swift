@@ -29,14 +29,18 @@ import Wire
         let call = CollaborationCall(identifier: .random(), name: ReadNotices.name, json: question)
         let peer = try RawPeer(service.endpoint)
         for number in 0..<count { peer.send(.collaborate(call), id: UInt64(number)) }
-        func following() async throws -> UInt64? {
-            try await client.statistics().first { $0.name == "requests-following" }?.value
+        func wait(until figure: String, is value: Int) async throws {
+            while try await client.statistics().first(where: { $0.name == figure })?.value != UInt64(value) {
+                try await Task.sleep(for: .milliseconds(5))
+            }
         }
-        while try await following() != UInt64(count) { try await Task.sleep(for: .milliseconds(5)) }
+        try await wait(until: "requests-following", is: count)
         let events = [HighlightEvent](repeating: .change(trigger: .edit), count: Limits.noticesPerPostMax)
         _ = try await client.send(PostNotices(events, on: collaboration, by: grant))
-        while try await following() != 0 { try await Task.sleep(for: .milliseconds(5)) }
-        // The gate and others are served meanwhile.
+        // Every query is answered before the peer begins to read; what is left is the request for statistics.
+        try await wait(until: "requests-following", is: 0)
+        try await wait(until: "requests-in-flight", is: 1)
+        // Others are served meanwhile.
         try await client.ping()
 
         var answers = 0

@@ -19,39 +19,28 @@ extension Snapshot: RecordReader {
     }
 }
 
-/// One request of the layer, until it is answered.
-final class CollaborationTask: Sendable {
-    let request: any RuledRequest
-    let identifier: MutationIdentifier
-    let ticket: Ticket
-    /// How often it was decided again because what it was decided on had changed.
-    let staleCount = Atomic<Int>(0)
-    /// When it stops waiting for news, in milliseconds of the service's clock; 0 before it began to.
-    let deadline = Atomic<UInt64>(0)
-
-    init(_ request: any RuledRequest, _ identifier: MutationIdentifier, _ ticket: Ticket) {
-        self.request = request
-        self.identifier = identifier
-        self.ticket = ticket
-    }
-}
-
-/// The collaboration layer's place in the service: it reads a snapshot, has the rules decide, and sees to what they
-/// decided: an answer, an edit for the writer, or waiting for news. The gate knows nothing of it.
+/// The collaboration layer's place in the service. A worker reads a snapshot and has the rules decide. The decision is
+/// an answer, an edit for the writer, or that the query waits until a topic changes.
 ///
-///     Pipeline -> CollaborationLayer -> rules -> Ticket | RootSets -> Followers -> Ticket
+///     Pipeline -> CollaborationLayer -> rules -> PendingRequest
+///                       ^                |---> RootSets -> PendingRequest, SuspendedQueries.notify
+///                       |                '---> SuspendedQueries.suspend
+///                       '----------------------------'  (due queries are decided again)
 final class CollaborationLayer: Sendable {
     let gate: Gate
     let pool: WorkerPool
     let grants: GrantBook
-    let followers: Followers
+    let queries: SuspendedQueries
+    /// The place of due queries in the worker pool's turns.
+    private let dueQueries = WorkSource()
     private let settings: CollaborationSettings
     private let random: RandomSource
     let wallClock: @Sendable () -> Date
 
     init(
         _ gate: Gate, _ pool: WorkerPool, _ settings: CollaborationSettings, grantMilliseconds: UInt64,
-        followers: Followers, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date, random: RandomSource
+        queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
+        random: RandomSource
     ) {
         self.gate = gate
         self.pool = pool
@@ -59,41 +48,58 @@ final class CollaborationLayer: Sendable {
         self.random = random
         self.wallClock = wallClock
         grants = GrantBook(validMilliseconds: grantMilliseconds, clock: clock, random: random)
-        self.followers = followers
+        self.queries = queries
+        queries.start { [weak self] in self?.askForWorker() }
     }
 
     // MARK: Requests in JSON
 
-    /// Sees to a request. Throws why it can't be read.
-    func handle(_ call: CollaborationCall, _ ticket: Ticket) throws(ServiceError) {
+    /// Sees to a request.
+    ///
+    /// Throws why it can't be read, or `busy`.
+    func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
-        enqueue([CollaborationTask(request, call.identifier, ticket)])
+        enqueue([CollaborationTask(request, call.identifier, pending, arrival: grants.now)])
     }
 
-    /// Has tasks decided together: one, or several that ask the same question.
+    /// Has tasks decided on a worker: one task, or several that are the same query.
     private func enqueue(_ tasks: [CollaborationTask]) {
-        guard let source = tasks.first?.ticket.source else { return }
+        guard let source = tasks.first?.pending.source else { return }
         if !pool.submit(from: source, task: { self.decide(tasks) }) {
-            for task in tasks { task.ticket.fail(Admission.busy) }
+            for task in tasks { task.pending.fail(Admission.busy) }
         }
     }
 
-    /// On a worker.
+    /// Reads a snapshot, has the rules decide the first task, and does for all tasks what they decided.
     private func decide(_ tasks: [CollaborationTask]) {
         guard let first = tasks.first else { return }
-        let newsCount = followers.newsCount
+        let changeCount = queries.changeCount
+        let decision: EncodedDecision
         do throws(ServiceError) {
-            try first.ticket.checkRoom()
-            try carryOut(try decision(first), tasks, decidedAt: newsCount)
+            try first.pending.checkRoom()
+            decision = try self.decision(on: first)
         } catch {
-            for task in tasks { task.ticket.fail(error) }
+            for task in tasks { task.pending.fail(error) }
+            return
+        }
+        switch decision {
+        case .answer(let body): answer(tasks, body)
+        case .edit(let edit, let topics, let body):
+            for task in tasks { submit(edit, changing: topics, task, body) }
+        case .wait(let topics, let milliseconds, let body):
+            for task in tasks {
+                suspend(
+                    SuspendedQueries.Suspension(
+                        task: task, topics: Set(topics), deadline: task.arrival + UInt64(milliseconds), answer: body),
+                    decidedAt: changeCount)
+            }
         }
     }
 
-    private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let isQuestion = type(of: task.request).isQuestion
+    private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
+        let isQuery = type(of: task.request).isQuestion
         return try gate.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = isQuestion ? nil : try snapshot.sequence(ofEdit: task.identifier)
+            let earlier = isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
@@ -104,135 +110,93 @@ final class CollaborationLayer: Sendable {
             if earlier != nil, case .edit = decision {
                 throw ServiceError(
                     .mutationConflict,
-                    "mutation \(task.identifier) was applied before, and what it did is gone: choose a fresh identifier"
-                )
+                    """
+                    mutation \(task.identifier) was applied before, and its effect is gone: choose a fresh identifier
+                    """)
             }
             return decision
         }
     }
 
-    /// `newsCount`: the followers' from before the decision.
-    ///
-    /// Throws why none of the tasks can be answered as was decided.
-    private func carryOut(
-        _ decision: EncodedDecision, _ tasks: [CollaborationTask], decidedAt newsCount: UInt64
-    ) throws(ServiceError) {
-        switch decision {
-        case .answer(let bytes):
-            guard bytes.count <= Limits.frameBodyBytesMax else {
-                throw ServiceError(
-                    .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
-                    "the answer would have \(bytes.count) bytes: ask for a smaller page")
-            }
-            Ticket.answer(tasks.map(\.ticket), bytes)
-        case .edit(let edit, let topics, let answer):
-            for task in tasks { submit(edit, topics, answer, task) }
-        case .wait(let topics, let milliseconds, let answer):
-            for task in tasks {
-                do throws(ServiceError) {
-                    try wait(task, topics, milliseconds, answer, decidedAt: newsCount)
-                } catch {
-                    task.ticket.fail(error)
-                }
-            }
+    private func answer(_ tasks: [CollaborationTask], _ body: [UInt8]) {
+        guard body.count <= Limits.frameBodyBytesMax else {
+            let error = ServiceError(
+                .limitExceeded, detail: UInt32(Limits.frameBodyBytesMax),
+                "the answer would have \(body.count) bytes: ask for a smaller page")
+            for task in tasks { task.pending.fail(error) }
+            return
         }
+        PendingRequest.answer(tasks.map(\.pending), body)
     }
 
+    /// Hands an edit to the writer. When it is durable the request is answered, and the topics have changed.
     private func submit(
-        _ edit: Edit, _ topics: [Topic], _ answer: @escaping @Sendable (MutationReceipt) -> [UInt8],
-        _ task: CollaborationTask
+        _ edit: Edit, changing topics: [Topic], _ task: CollaborationTask,
+        _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
         gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
-                // The same request came twice at the same moment: look what the other one did.
+                // The same request came twice at the same moment: decide again, on what the other one did.
                 enqueue([task])
             case .success(let receipt):
-                task.ticket.answer { $0.append(contentsOf: answer(receipt)) }
-                spread(topics)
+                task.pending.answer { $0.append(contentsOf: body(receipt)) }
+                queries.notify(topics)
             case .failure(let error) where error.code == .staleEdit:
-                // Somebody else was quicker.
+                // Another edit was applied first.
                 let count = task.staleCount.add(1, ordering: .relaxed).newValue
-                if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.ticket.fail(error) }
-            case .failure(let error): task.ticket.fail(error)
+                if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.pending.fail(error) }
+            case .failure(let error): task.pending.fail(error)
             }
         }
     }
 
-    // MARK: Waiting for news
+    // MARK: Queries that wait
 
-    /// Has the request wait, and decides once more if there was news in between, which told nobody.
-    private func wait(
-        _ task: CollaborationTask, _ topics: [Topic], _ milliseconds: Int, _ answer: [UInt8],
-        decidedAt newsCount: UInt64
-    ) throws(ServiceError) {
-        let now = grants.now
-        let deadline = task.deadline.compareExchange(
-            expected: 0, desired: now + UInt64(milliseconds), ordering: .relaxed)
-        let end = deadline.exchanged ? now + UInt64(milliseconds) : deadline.original
-        guard now < end else { return task.ticket.answer { $0.append(contentsOf: answer) } }
-        var topics = Set(topics)
-        var newsCount = newsCount
-        guard task.ticket.park() else {
-            throw ServiceError(
-                .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
-                "this connection has \(Limits.followsPerConnectionMax) requests that wait for news already: open another"
-            )
-        }
-        while true {
-            let follower = Followers.Follower(request: task, topics: topics, deadline: end, answer: answer)
-            do throws(ServiceError) {
-                guard try followers.add(follower) else { return task.ticket.answerParked(answer) }
-            } catch {
-                task.ticket.unpark()
-                throw error
+    private func suspend(_ suspension: SuspendedQueries.Suspension, decidedAt changeCount: UInt64) {
+        do throws(ServiceError) {
+            switch try queries.suspend(suspension, decidedAt: changeCount) {
+            case .suspended: break
+            case .changed: enqueue([suspension.task])
+            case .over: answer([suspension.task], suspension.answer)
             }
-            let newCount = followers.newsCount
-            guard newCount != newsCount else { return }
-            newsCount = newCount
-            let decision: EncodedDecision
-            do throws(ServiceError) {
-                decision = try self.decision(task)
-            } catch {
-                guard followers.take(task) else { return }
-                task.ticket.unpark()
-                throw error
-            }
-            if case .wait(let others, _, _) = decision {
-                guard !Set(others).isSubset(of: topics) else { return }
-                topics.formUnion(others)
-                guard followers.take(task) else { return }
-                continue
-            }
-            // Whoever takes it sees to it: this thread, or one that had news at the same moment.
-            guard followers.take(task) else { return }
-            task.ticket.unpark()
-            return try carryOut(decision, [task], decidedAt: newsCount)
+        } catch {
+            suspension.task.pending.fail(error)
         }
     }
 
-    /// Has those decided again who wait for one of the topics; who ask the same, together.
-    private func spread(_ topics: [Topic]) {
-        var byQuestion: [AnyHashable: [CollaborationTask]] = [:]
-        for task in followers.take(topics) {
-            task.ticket.unpark()
+    /// Asks for a worker that sees to the queries that are due. There is one such task at most, so it is taken even
+    /// when the pool is full.
+    private func askForWorker() {
+        pool.submitAlways(from: dueQueries) { [self] in resumeDueQueries() }
+    }
+
+    /// Answers the queries whose time is over, and decides again those that had a change. Equal queries are decided
+    /// together, a limited number at a time: a long task would hold up the proofs behind it.
+    private func resumeDueQueries() {
+        let due = queries.takeDue()
+        if due.hasMore { askForWorker() }
+        for suspension in due.over where suspension.task.pending.resume() {
+            answer([suspension.task], suspension.answer)
+        }
+        var equal: [AnyHashable: [CollaborationTask]] = [:]
+        for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {
-                try task.ticket.checkRoomForNews()
-                byQuestion[AnyHashable(task.request), default: []].append(task)
+                try task.pending.checkRoomOnConnection()
+                equal[AnyHashable(task.request), default: []].append(task)
             } catch {
-                task.ticket.fail(error)
+                task.pending.fail(error)
             }
         }
-        // A few at a time: one worker's answers to a crowd would hold up the gate.
-        for tasks in byQuestion.values {
+        for tasks in equal.values {
             for start in stride(from: 0, to: tasks.count, by: Limits.questionsPerDecisionMax) {
                 enqueue(Array(tasks[start...].prefix(Limits.questionsPerDecisionMax)))
             }
         }
     }
 
-    /// The service is shutting down: nobody waits any more.
+    /// The service is shutting down: the suspended queries are answered, and none is suspended from now on.
     func close() {
-        followers.close()
+        queries.close()
     }
 }

@@ -10,7 +10,7 @@ extension CollaborationLayer {
     /// Checks a batch of grants on a worker.
     ///
     /// Throws `busy`.
-    func check(_ batch: GrantBatch, _ ticket: Ticket) throws(ServiceError) {
+    func check(_ batch: GrantBatch, _ ticket: PendingRequest) throws(ServiceError) {
         let isTaken = pool.submit(from: ticket.source) { [self] in
             do throws(ServiceError) {
                 var answers: [UInt8] = []

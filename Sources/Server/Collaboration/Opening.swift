@@ -15,10 +15,10 @@ import Wire
 final class Opening: Sendable {
     let batch: ProofBatch
     let frame: FrameBytes
-    let ticket: Ticket
+    let ticket: PendingRequest
     let staleCount = Atomic<Int>(0)
 
-    init(_ batch: ProofBatch, _ frame: FrameBytes, _ ticket: Ticket) {
+    init(_ batch: ProofBatch, _ frame: FrameBytes, _ ticket: PendingRequest) {
         self.batch = batch
         self.frame = frame
         self.ticket = ticket
@@ -38,7 +38,8 @@ extension CollaborationLayer {
     /// Verifies the proofs of an open request and answers with verdicts and grants.
     ///
     /// Throws `busy` or `behindSequence`.
-    func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
+    func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: PendingRequest) throws(ServiceError)
+    {
         try gate.rootSets.check(atLeast: atLeast)
         let opening = Opening(batch, frame, ticket)
         guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }

@@ -1,0 +1,34 @@
+import Collaboration
+
+/// The latest changes of topics, numbered. It tells whether a decision was made on old news: whether a topic changed
+/// after the decision's snapshot was taken.
+struct ChangeHistory: Sendable {
+    /// Changes that are remembered, and topics of one change; a change of more topics counts as one of all topics.
+    private static let capacity = 512
+    private static let topicsMax = 512
+
+    /// Hash values of the topics of change `number` at `number % capacity`; `nil` for all topics. Two topics with one
+    /// hash value cost a decision that was not necessary.
+    private var changes = [[Int]?](repeating: [], count: ChangeHistory.capacity)
+    /// Changes so far.
+    private(set) var count: UInt64 = 0
+
+    mutating func append(_ topics: [Topic]) {
+        let hashes = topics.count <= ChangeHistory.topicsMax ? topics.map(\.hashValue) : nil
+        changes[Int(count % UInt64(ChangeHistory.capacity))] = hashes
+        count += 1
+    }
+
+    /// Whether one of `topics` changed since there were `earlierCount` changes. True as well when that is too long ago
+    /// to be known.
+    func hasChange(of topics: Set<Topic>, since earlierCount: UInt64) -> Bool {
+        precondition(earlierCount <= count)
+        guard earlierCount < count else { return false }
+        guard count - earlierCount <= UInt64(ChangeHistory.capacity) else { return true }
+        let hashes = Set(topics.map(\.hashValue))
+        return (earlierCount..<count).contains { number in
+            guard let changed = changes[Int(number % UInt64(ChangeHistory.capacity))] else { return true }
+            return changed.contains { hashes.contains($0) }
+        }
+    }
+}

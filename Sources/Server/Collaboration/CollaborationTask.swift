@@ -1,0 +1,23 @@
+import Collaboration
+import Core
+import Synchronization
+
+/// One request of the collaboration layer on its way to an answer.
+final class CollaborationTask: Sendable {
+    let request: any RuledRequest
+    let identifier: MutationIdentifier
+    let pending: PendingRequest
+    /// When the request came, in milliseconds of the service's clock. A query that waits does so from then on.
+    let arrival: UInt64
+    /// How often the request was decided again because a record that the decision counted on had changed.
+    let staleCount = Atomic<Int>(0)
+
+    init(
+        _ request: any RuledRequest, _ identifier: MutationIdentifier, _ pending: PendingRequest, arrival: UInt64
+    ) {
+        self.request = request
+        self.identifier = identifier
+        self.pending = pending
+        self.arrival = arrival
+    }
+}

@@ -1,0 +1,205 @@
+import Collaboration
+import Core
+import Dispatch
+import Synchronization
+
+/// The queries that wait until one of their topics changes.
+///
+/// Each leaves by one of four ways: a topic changes, its time is over, the service shuts down, or its connection is
+/// closed. The first three make it *due*; a worker that was asked for takes the due ones with `takeDue`. So neither the
+/// writer's thread nor the timer's answers anybody.
+final class SuspendedQueries: Sendable {
+    /// A query that waits.
+    struct Suspension: Sendable {
+        let task: CollaborationTask
+        let topics: Set<Topic>
+        /// In milliseconds of the service's clock.
+        let deadline: UInt64
+        /// What is answered when no topic changes before the deadline.
+        let answer: [UInt8]
+    }
+
+    /// What became of a query that was to be suspended.
+    enum Outcome: Sendable {
+        case suspended
+        /// A topic changed after the query was decided: it has to be decided again.
+        case changed
+        /// Its time is over, or the service is shutting down: it has to be answered as it is.
+        case over
+    }
+
+    /// Queries for a worker to see to.
+    struct Due: Sendable {
+        /// Those to decide again.
+        var changed: [CollaborationTask] = []
+        /// Those to answer as they are.
+        var over: [Suspension] = []
+        /// Whether there are more: `takeDue` has to be called once more.
+        var hasMore = false
+    }
+
+    private struct State {
+        var suspensions: [ObjectIdentifier: Suspension] = [:]
+        var byTopic: [Topic: Set<ObjectIdentifier>] = [:]
+        /// Topics of all suspensions together.
+        var topicCount = 0
+        var history = ChangeHistory()
+        /// Queries that had a change of topic; some of them may have left since.
+        var changed = Queue<ObjectIdentifier>()
+        /// No deadline is before this one.
+        var earliest = UInt64.max
+        var isClosed = false
+        /// Whether a worker was asked for and has not taken everything that is due.
+        var isWorkerAwaited = false
+        var askForWorker: (@Sendable () -> Void)?
+
+        mutating func insert(_ suspension: Suspension) {
+            let key = ObjectIdentifier(suspension.task)
+            let previous = suspensions.updateValue(suspension, forKey: key)
+            precondition(previous == nil, "a query is suspended once at a time")
+            for topic in suspension.topics { byTopic[topic, default: []].insert(key) }
+            topicCount += suspension.topics.count
+            earliest = min(earliest, suspension.deadline)
+        }
+
+        mutating func remove(_ key: ObjectIdentifier) -> Suspension? {
+            guard let suspension = suspensions.removeValue(forKey: key) else { return nil }
+            for topic in suspension.topics {
+                byTopic[topic]?.remove(key)
+                if byTopic[topic]?.isEmpty == true { byTopic[topic] = nil }
+            }
+            topicCount -= suspension.topics.count
+            precondition(topicCount >= 0)
+            assert(!suspensions.isEmpty || (topicCount == 0 && byTopic.isEmpty))
+            return suspension
+        }
+
+        /// Takes out those whose deadline has come, or all when the service shuts down.
+        mutating func removeOver(now: UInt64) -> [Suspension] {
+            guard isClosed || earliest <= now else { return [] }
+            let keys = suspensions.filter { isClosed || $0.value.deadline <= now }.keys
+            let over = keys.compactMap { remove($0) }
+            earliest = suspensions.values.lazy.map(\.deadline).min() ?? .max
+            return over
+        }
+
+        /// What asks for a worker, unless one was asked for; the caller calls it without the lock.
+        mutating func workerRequest() -> (@Sendable () -> Void)? {
+            defer { isWorkerAwaited = true }
+            return isWorkerAwaited ? nil : askForWorker
+        }
+    }
+
+    private let clock: MonotonicClock
+    private let suspensionsMax: Int
+    private let topicsMax: Int
+    private let state = Mutex(State())
+    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+    /// `topicsMax`: of all suspensions together.
+    init(clock: MonotonicClock, suspensionsMax: Int, topicsMax: Int) {
+        self.clock = clock
+        self.suspensionsMax = suspensionsMax
+        self.topicsMax = topicsMax
+        timer = DispatchSource.makeTimerSource()
+        timer.schedule(deadline: .now() + .milliseconds(50), repeating: .milliseconds(50), leeway: .milliseconds(10))
+        timer.setEventHandler { [weak self] in self?.checkDeadlines() }
+        timer.resume()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    /// To be called once, before the first query is suspended. `askForWorker` has `takeDue` called on a worker, until
+    /// that has nothing more; it is called on any thread, and not again before.
+    func start(askForWorker: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            precondition(state.askForWorker == nil)
+            state.askForWorker = askForWorker
+        }
+    }
+
+    /// Suspended queries.
+    var count: Int { state.withLock { $0.suspensions.count } }
+
+    /// Changes of topics so far. To be read before the snapshot on which a query is decided.
+    var changeCount: UInt64 { state.withLock { $0.history.count } }
+
+    /// Suspends a query that was decided on a snapshot taken when there had been `changeCount` changes. No change is
+    /// missed: one after that snapshot gives `changed`.
+    ///
+    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of the connection are.
+    func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
+        let key = ObjectIdentifier(suspension.task)
+        return try state.withLock { state throws(ServiceError) -> Outcome in
+            guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
+            guard !state.history.hasChange(of: suspension.topics, since: changeCount) else { return .changed }
+            guard state.suspensions.count < suspensionsMax, state.topicCount + suspension.topics.count <= topicsMax
+            else { throw Admission.busy }
+            guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(key) }) else {
+                throw ServiceError(
+                    .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
+                    """
+                    this connection has \(Limits.followsPerConnectionMax) requests that wait for changes already: \
+                    open another
+                    """)
+            }
+            state.insert(suspension)
+            return .suspended
+        }
+    }
+
+    /// The topics have changed: the queries that wait for one of them become due.
+    func notify(_ topics: [Topic]) {
+        let request = state.withLock { state -> (@Sendable () -> Void)? in
+            state.history.append(topics)
+            var isDue = false
+            for topic in topics {
+                for key in state.byTopic.removeValue(forKey: topic) ?? [] {
+                    state.changed.append(key)
+                    isDue = true
+                }
+            }
+            return isDue ? state.workerRequest() : nil
+        }
+        request?()
+    }
+
+    /// Takes out queries that are due, at most `Limits.queriesPerTurn` changed ones. On a worker that was asked for.
+    func takeDue() -> Due {
+        let now = clock.milliseconds
+        return state.withLock { state in
+            precondition(state.isWorkerAwaited)
+            var due = Due()
+            while due.changed.count < Limits.queriesPerTurn, let key = state.changed.popFirst() {
+                if let suspension = state.remove(key) { due.changed.append(suspension.task) }
+            }
+            due.hasMore = !state.changed.isEmpty
+            // Changes go first: the query whose time is over gets them as well.
+            if !due.hasMore { due.over = state.removeOver(now: now) }
+            state.isWorkerAwaited = due.hasMore
+            return due
+        }
+    }
+
+    private func checkDeadlines() {
+        let now = clock.milliseconds
+        state.withLock { $0.earliest <= now ? $0.workerRequest() : nil }?()
+    }
+
+    /// The query's connection is closed.
+    private func forget(_ key: ObjectIdentifier) {
+        _ = state.withLock { $0.remove(key) }
+    }
+
+    /// All queries become due, and none is suspended from now on.
+    func close() {
+        let request = state.withLock { state in
+            state.isClosed = true
+            return state.suspensions.isEmpty ? nil : state.workerRequest()
+        }
+        request?()
+    }
+}

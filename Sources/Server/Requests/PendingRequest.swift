@@ -1,0 +1,197 @@
+import Core
+import Synchronization
+import Verification
+import Wire
+
+/// A request that is owed an answer.
+///
+/// Guarantees exactly one answer to a request (asserted), unless its connection is closed first. `RequestLife` has the
+/// rules; this class applies them for any thread, sends the answer, and keeps the accounts.
+final class PendingRequest: Sendable {
+    private struct State {
+        var life = RequestLife()
+        var reservedBytes = 0
+        /// Called when the request is dropped while it is suspended.
+        var onDrop: (@Sendable () -> Void)?
+    }
+
+    let header: FrameHeader
+    private let responder: Responder
+    private let admission: Admission
+    private let state = Mutex(State())
+
+    init(_ header: FrameHeader, _ responder: Responder, _ admission: Admission) {
+        self.header = header
+        self.responder = responder
+        self.admission = admission
+        admission.began()
+        responder.began()
+    }
+
+    deinit {
+        let (isOpen, reserved) = state.withLock { ($0.life.state.isOpen, $0.reservedBytes) }
+        guard isOpen else { return }
+        assert(responder.isClosed, "request \(header.requestID) of \(header.operation) was never answered")
+        guard let effect = state.withLock({ $0.life.apply(.drop) }) else { return }
+        responder.ended(1)
+        admission.count(effect, reserved: reserved)
+    }
+
+    /// Whose turn the request's work is.
+    var source: WorkSource { responder.source }
+
+    /// Reserves memory until the request is answered or suspended.
+    ///
+    /// Throws `busy` or `shuttingDown`.
+    func reserve(bytes: Int) throws(ServiceError) {
+        try admission.reserve(bytes)
+        state.withLock { state in
+            precondition(state.life.state == .admitted && state.reservedBytes == 0)
+            state.reservedBytes = bytes
+        }
+    }
+
+    // MARK: Answering
+
+    /// Answers with the body that `body` appends.
+    func answer(_ body: (inout [UInt8]) -> Void) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &bytes, body: body)
+        send(bytes)
+    }
+
+    /// Answers a mutation.
+    func answer(_ result: Result<MutationReceipt, ServiceError>) {
+        switch result {
+        case .success(let receipt): answer { Answer.append(receipt, to: &$0) }
+        case .failure(let error): fail(error)
+        }
+    }
+
+    /// Answers with an error.
+    func fail(_ error: ServiceError) {
+        if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
+        var bytes: [UInt8] = []
+        FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
+        send(bytes)
+    }
+
+    /// Answers all requests with the same body. The answers of one connection are sent together; a connection whose
+    /// peer leaves too much unread is answered with `busy`.
+    static func answer(_ requests: [PendingRequest], _ body: [UInt8]) {
+        guard requests.count > 1 else {
+            requests.first?.answer { $0.append(contentsOf: body) }
+            return
+        }
+        for requests in Dictionary(grouping: requests, by: { ObjectIdentifier($0.responder) }).values {
+            answerOfOneConnection(requests, body)
+        }
+    }
+
+    private static func answerOfOneConnection(_ requests: [PendingRequest], _ body: [UInt8]) {
+        var bytes: [UInt8] = []
+        var ends: [End] = []
+        func flush() {
+            if let responder = ends.first?.request.responder { responder.send(bytes, answering: ends.count) }
+            for end in ends { end.count() }
+            (bytes, ends) = ([], [])
+        }
+        for request in requests {
+            if ends.isEmpty, request.responder.unsentBytes > Limits.unsentBytesPerConnectionMax {
+                request.fail(Admission.busy)
+                continue
+            }
+            guard let end = request.end() else { continue }
+            FrameWriter.append(.answer, request.header.operation, requestID: request.header.requestID, to: &bytes) {
+                $0.append(contentsOf: body)
+            }
+            ends.append(end)
+            if bytes.count >= Limits.unsentBytesPerConnectionMax { flush() }
+        }
+        flush()
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        guard let end = end() else { return }
+        responder.send(bytes, answering: 1)
+        end.count()
+    }
+
+    /// A request that is being answered. It counts as open until `count` is called, after its answer was handed to the
+    /// connection: so a service that has no open request has sent every answer.
+    private struct End {
+        let request: PendingRequest
+        let effect: RequestLife.Effect
+        let reserved: Int
+
+        func count() { request.admission.count(effect, reserved: reserved) }
+    }
+
+    private func end() -> End? {
+        let end = state.withLock { state -> End? in
+            guard let effect = state.life.apply(.answer) else { return nil }
+            return End(request: self, effect: effect, reserved: state.reservedBytes)
+        }
+        assert(end != nil, "request \(header.requestID) of \(header.operation) was answered twice")
+        return end
+    }
+
+    // MARK: Suspending
+
+    /// Suspends the request: it is no longer in flight, and what was reserved for it is free. `onDrop` is called when
+    /// the connection is closed before `resume`.
+    ///
+    /// False when the connection has too many suspended requests or is closed; then the request is still in flight.
+    func suspend(onDrop: @escaping @Sendable () -> Void) -> Bool {
+        let change = state.withLock { state -> (RequestLife.Effect, Int)? in
+            precondition(state.life.state == .admitted)
+            guard responder.suspend(self), let effect = state.life.apply(.suspend) else { return nil }
+            state.onDrop = onDrop
+            defer { state.reservedBytes = 0 }
+            return (effect, state.reservedBytes)
+        }
+        guard let (effect, reserved) = change else { return false }
+        admission.count(effect, reserved: reserved)
+        responder.resumeReadingIfPossible()
+        return true
+    }
+
+    /// The request is in flight again. False when it was dropped meanwhile: then nothing may be done for it.
+    func resume() -> Bool { leaveSuspension(.resume) != nil }
+
+    /// Forgets a suspended request: its connection is closed.
+    func drop() {
+        guard let onDrop = leaveSuspension(.drop) else { return }
+        onDrop()
+    }
+
+    /// What was to be called had the request been dropped; `nil` when it was not suspended.
+    private func leaveSuspension(_ event: RequestLife.Event) -> (@Sendable () -> Void)? {
+        let change = state.withLock { state -> (RequestLife.Effect, @Sendable () -> Void)? in
+            guard state.life.state == .suspended, let onDrop = state.onDrop, let effect = state.life.apply(event)
+            else { return nil }
+            responder.unsuspend(self, isInFlight: event == .resume)
+            state.onDrop = nil
+            return (effect, onDrop)
+        }
+        guard let (effect, onDrop) = change else { return nil }
+        admission.count(effect, reserved: 0)
+        return onDrop
+    }
+
+    /// Checks that an answer of unknown size may be built now.
+    ///
+    /// Throws `busy` when all peers together leave too much unread.
+    func checkRoom() throws(ServiceError) {
+        try admission.checkRoom()
+    }
+
+    /// The same for a request that was suspended: its connection may have many of those.
+    ///
+    /// Throws `busy` when all peers together, or this one, leave too much unread.
+    func checkRoomOnConnection() throws(ServiceError) {
+        try admission.checkRoom()
+        guard responder.unsentBytes <= Limits.unsentBytesPerConnectionMax else { throw Admission.busy }
+    }
+}

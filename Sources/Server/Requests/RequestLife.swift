@@ -1,0 +1,76 @@
+/// The life of one request, as a value: which events are possible when, and what each one changes.
+///
+///                    suspend
+///     admitted  <-------------->  suspended
+///      |    \        resume          |
+///      |     \                       |
+///    answer   drop                  drop
+///      v       v                     v
+///     answered  gone  <--------------'
+///
+/// A request is answered exactly once, or it is dropped because its connection was closed first.
+struct RequestLife: Equatable, Sendable {
+    enum State: CaseIterable, Sendable {
+        /// Somebody works on the request, or will. It counts as in flight, and memory may be reserved for it.
+        case admitted
+        /// The request is a query that waits until one of its topics changes. It holds no reserved memory.
+        case suspended
+        case answered
+        /// The connection was closed before there was an answer.
+        case gone
+
+        /// Whether an answer is still owed.
+        var isOpen: Bool { self == .admitted || self == .suspended }
+    }
+
+    enum Event: CaseIterable, Sendable {
+        /// There is nothing new to answer with.
+        case suspend
+        /// A topic changed, or the time is over.
+        case resume
+        /// The answer is sent.
+        case answer
+        /// The connection is closed, and nobody works on the request.
+        case drop
+    }
+
+    /// What a transition changes in the accounts of the connection and the service.
+    struct Effect: Equatable, Sendable {
+        /// The change of the number of requests in flight.
+        var inFlight: Int
+        /// The change of the number of suspended requests.
+        var suspended: Int
+        /// Whether memory that is reserved for the request is free again.
+        var releasesMemory: Bool
+
+        /// Whether this is the request's last transition.
+        var isEnd: Bool { inFlight + suspended < 0 }
+    }
+
+    private(set) var state = State.admitted
+
+    /// Goes to the state that `event` leads to. `nil`: the event is impossible in this state, and nothing changes.
+    mutating func apply(_ event: Event) -> Effect? {
+        let effect: Effect
+        switch (state, event) {
+        case (.admitted, .suspend):
+            state = .suspended
+            effect = Effect(inFlight: -1, suspended: 1, releasesMemory: true)
+        case (.admitted, .answer):
+            state = .answered
+            effect = Effect(inFlight: -1, suspended: 0, releasesMemory: true)
+        case (.admitted, .drop):
+            state = .gone
+            effect = Effect(inFlight: -1, suspended: 0, releasesMemory: true)
+        case (.suspended, .resume):
+            state = .admitted
+            effect = Effect(inFlight: 1, suspended: -1, releasesMemory: false)
+        case (.suspended, .drop):
+            state = .gone
+            effect = Effect(inFlight: 0, suspended: -1, releasesMemory: false)
+        case (.admitted, .resume), (.suspended, .suspend), (.suspended, .answer), (.answered, _), (.gone, _):
+            return nil
+        }
+        return effect
+    }
+}

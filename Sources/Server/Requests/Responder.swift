@@ -1,0 +1,120 @@
+import Core
+import Synchronization
+import Transport
+import Verification
+
+/// The answering side of one connection: sends answers, counts the peer's requests, and stops reading while the peer
+/// has too many in flight or leaves its answers unread.
+final class Responder: Sendable {
+    private struct State {
+        /// Requests that are neither answered, suspended nor dropped.
+        var inFlight = 0
+        /// Suspended requests; at most `Limits.followsPerConnectionMax`.
+        var suspended: [ObjectIdentifier: PendingRequest] = [:]
+        var isClosed = false
+        var isPaused = false
+    }
+
+    /// The connection's place in the worker pool's turns.
+    let source = WorkSource()
+    private let connection: Connection
+    private let state = Mutex(State())
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    /// Bytes of answers that the peer has not taken yet.
+    var unsentBytes: Int { connection.unsentBytes }
+
+    var hasOpenRequests: Bool { state.withLock { $0.inFlight > 0 || !$0.suspended.isEmpty } }
+
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    // MARK: On the loop's thread
+
+    /// Stops reading when the peer has too much in flight or unread. Whether it did.
+    func pausesReading() -> Bool {
+        let unsent = connection.unsentBytes
+        let isPaused = state.withLock { state in
+            state.isPaused =
+                state.inFlight >= Limits.requestsInFlightPerConnectionMax || unsent > Limits.unsentBytesPerConnectionMax
+            return state.isPaused
+        }
+        if isPaused { connection.pauseReading() }
+        return isPaused
+    }
+
+    /// Drops the suspended requests: the connection is closed. Answers to the others go nowhere from now on.
+    func close() {
+        let suspended = state.withLock { state in
+            state.isClosed = true
+            return Array(state.suspended.values)
+        }
+        for request in suspended { request.drop() }
+    }
+
+    /// Sends the answer to no request in particular, and closes the connection.
+    func sendAndClose(_ bytes: [UInt8]) {
+        connection.send(bytes)
+        connection.close()
+    }
+
+    // MARK: On any thread
+
+    func began() {
+        state.withLock { $0.inFlight += 1 }
+    }
+
+    /// Takes a request among the suspended ones. False when there are too many, or the connection is closed.
+    ///
+    /// Called with the request's lock held.
+    func suspend(_ request: PendingRequest) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, state.suspended.count < Limits.followsPerConnectionMax else { return false }
+            let previous = state.suspended.updateValue(request, forKey: ObjectIdentifier(request))
+            precondition(previous == nil && state.inFlight > 0)
+            state.inFlight -= 1
+            return true
+        }
+    }
+
+    /// Takes a request out of the suspended ones; it `isInFlight` again, or was dropped.
+    ///
+    /// Called with the request's lock held.
+    func unsuspend(_ request: PendingRequest, isInFlight: Bool) {
+        state.withLock { state in
+            let previous = state.suspended.removeValue(forKey: ObjectIdentifier(request))
+            precondition(previous != nil)
+            if isInFlight { state.inFlight += 1 }
+        }
+    }
+
+    /// Sends the answers to so many requests.
+    func send(_ bytes: [UInt8], answering count: Int) {
+        connection.send(bytes)
+        ended(count)
+    }
+
+    /// So many requests are no longer in flight.
+    func ended(_ count: Int) {
+        state.withLock { state in
+            precondition(state.inFlight >= count)
+            state.inFlight -= count
+        }
+        resumeReadingIfPossible()
+    }
+
+    /// Goes on reading when the peer has read its answers, and few requests are in flight.
+    func resumeReadingIfPossible() {
+        let unsent = connection.unsentBytes
+        let resumes = state.withLock { state in
+            guard state.isPaused, state.inFlight <= Limits.requestsInFlightPerConnectionMax / 2,
+                unsent <= Limits.unsentBytesPerConnectionMax
+            else { return false }
+            state.isPaused = false
+            return true
+        }
+        if resumes { connection.resumeReading() }
+    }
+}

@@ -1,0 +1,56 @@
+import Core
+import Foundation
+import Platform
+import Testing
+import Transport
+import Wire
+
+@testable import Server
+
+/// A connection whose peer is this object, for requests that no frame brought.
+final class RequestFixture: Sendable {
+    let responder: Responder
+    let admission = Admission(bytesMax: 1 << 20) { 0 }
+    private let loop: EventLoop
+    private let peer: CInt
+
+    init() async throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
+        peer = ends[1]
+        let loop = try EventLoop(
+            buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
+        loop.start(name: "request fixture")
+        self.loop = loop
+        let descriptor = ends[0]
+        responder = await withCheckedContinuation { continuation in
+            Connection.open(descriptor, on: loop) { connection in
+                let responder = Responder(connection)
+                continuation.resume(returning: responder)
+                return IdleHandler()
+            }
+        }
+    }
+
+    /// A request that somebody has to answer.
+    func request() -> PendingRequest {
+        PendingRequest(FrameHeader(kind: .request, operation: 1, requestID: 7), responder, admission)
+    }
+
+    /// Closes the connection as the service's side does.
+    func end() {
+        responder.close()
+        loop.stop()
+        close(peer)
+    }
+}
+
+/// Reads nothing.
+private final class IdleHandler: ConnectionHandler {
+    func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
+        Transport.Progress(consumed: range.count, nextFrameBytes: 0)
+    }
+    var isBusy: Bool { false }
+    func drained() {}
+    func closed() {}
+}

@@ -1,0 +1,132 @@
+import Core
+import Testing
+
+@testable import Server
+
+/// What the table of a request's transitions says, written down a second time.
+private let expected: [RequestLife.State: [RequestLife.Event: RequestLife.State]] = [
+    .admitted: [.suspend: .suspended, .answer: .answered, .drop: .gone],
+    .suspended: [.resume: .admitted, .drop: .gone],
+    .answered: [:],
+    .gone: [:],
+]
+
+/// A life in each state, and the events that led there.
+private func life(in state: RequestLife.State) -> RequestLife {
+    var life = RequestLife()
+    let events: [RequestLife.Event] =
+        switch state {
+        case .admitted: []
+        case .suspended: [.suspend]
+        case .answered: [.answer]
+        case .gone: [.drop]
+        }
+    for event in events { _ = life.apply(event) }
+    return life
+}
+
+@Suite struct RequestLifeTests {
+    @Test("Every event in every state leads where the table says, or nowhere")
+    func everyTransition() {
+        for state in RequestLife.State.allCases {
+            for event in RequestLife.Event.allCases {
+                var life = life(in: state)
+                #expect(life.state == state)
+                let effect = life.apply(event)
+                let target = expected[state]?[event]
+                #expect((effect == nil) == (target == nil), "\(state) \(event)")
+                #expect(life.state == target ?? state, "\(state) \(event)")
+            }
+        }
+    }
+
+    @Test("Every sequence of six events keeps the accounts of one request")
+    func everySequence() {
+        var sequences: [[RequestLife.Event]] = [[]]
+        for _ in 0..<6 {
+            sequences = sequences.flatMap { sequence in RequestLife.Event.allCases.map { sequence + [$0] } }
+        }
+        #expect(sequences.count == 4096)
+        for sequence in sequences {
+            var life = RequestLife()
+            var (inFlight, suspended, ends, isReserved) = (1, 0, 0, true)
+            for event in sequence {
+                let wasAdmitted = life.state == .admitted
+                guard let effect = life.apply(event) else { continue }
+                inFlight += effect.inFlight
+                suspended += effect.suspended
+                if effect.isEnd { ends += 1 }
+                // Memory is reserved for admitted requests alone.
+                #expect(effect.releasesMemory == wasAdmitted)
+                if effect.releasesMemory { isReserved = false }
+                #expect(inFlight == (life.state == .admitted ? 1 : 0))
+                #expect(suspended == (life.state == .suspended ? 1 : 0))
+                #expect(ends == (life.state.isOpen ? 0 : 1))
+            }
+            if !life.state.isOpen { #expect(!isReserved) }
+        }
+    }
+
+    @Test("A request that nobody answers stops a debug build")
+    func unanswered() async {
+        await #expect(processExitsWith: .failure) {
+            let fixture = try await RequestFixture()
+            _ = fixture.request()
+        }
+    }
+
+    @Test("A request that is answered twice stops a debug build")
+    func answeredTwice() async {
+        await #expect(processExitsWith: .failure) {
+            let fixture = try await RequestFixture()
+            let request = fixture.request()
+            request.answer { _ in }
+            request.answer { _ in }
+        }
+    }
+
+    @Test("A request that is answered once, and one whose connection is closed, stop nothing")
+    func answeredOrDropped() async throws {
+        let fixture = try await RequestFixture()
+        fixture.request().answer { _ in }
+        #expect(fixture.admission.isIdle)
+        let dropped = fixture.request()
+        #expect(!fixture.admission.isIdle)
+        fixture.end()
+        _ = consume dropped
+        #expect(fixture.admission.isIdle)
+    }
+
+    @Test("Reserved memory is free when the request is answered or suspended, and not before")
+    func reservedMemory() async throws {
+        let fixture = try await RequestFixture()
+        let (answered, suspended) = (fixture.request(), fixture.request())
+        try answered.reserve(bytes: 1 << 19)
+        try suspended.reserve(bytes: 1 << 19)
+        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        answered.answer { _ in }
+        try fixture.admission.reserve(1 << 19)
+        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        #expect(suspended.suspend {})
+        try fixture.admission.reserve(1 << 19)
+        #expect(suspended.resume())
+        suspended.answer { _ in }
+        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        fixture.end()
+    }
+
+    @Test("A connection has as many suspended requests as the limit says, and one more is refused")
+    func suspendedOfAConnection() async throws {
+        let fixture = try await RequestFixture()
+        let requests = (0..<Limits.followsPerConnectionMax).map { _ in fixture.request() }
+        for request in requests { #expect(request.suspend {}) }
+        let last = fixture.request()
+        #expect(!last.suspend {})
+        last.answer { _ in }
+        #expect(requests[0].resume())
+        requests[0].answer { _ in }
+        fixture.end()
+        #expect(!requests[1].resume(), "a dropped request does not come back")
+        #expect(fixture.admission.isIdle)
+    }
+}
