@@ -31,13 +31,12 @@ package struct Progress: Sendable {
 
 /// One TCP connection on an event loop.
 ///
-/// Sendable without the compiler's proof: what is not behind `outbound` is
-/// touched by the loop's thread only. `send`, `resumeReading` and `close` may
-/// be called from any thread.
+/// Sendable without the compiler's proof: what is not behind `outbound` is touched by the loop's thread only, which each
+/// method that only this thread may call asserts. `send`, `resumeReading` and `close` may be called on any thread.
 package final class Connection: @unchecked Sendable {
     /// Frames cut off by the end of what was received, up to this many bytes, are set aside, so that a
     /// silent connection keeps no buffer.
-    private static let parkedBytesMax = 16 << 10
+    private static let partialFrameBytesMax = 16 << 10
     /// Reads of one connection before the others get their turn.
     private static let readsPerTurn = 4
     /// How long a closed connection waits for the peer's end.
@@ -58,7 +57,7 @@ package final class Connection: @unchecked Sendable {
     /// Bytes of `outbound`, changed with it; beside it, because its lock is held while the system sends.
     private let waitingBytes = Atomic<Int>(0)
 
-    private var parked: [UInt8] = []
+    private var partialFrame: [UInt8] = []
     private var buffer: ReceiveBuffer?
     private var start = 0
     private var nextFrameBytes = 0
@@ -169,17 +168,19 @@ package final class Connection: @unchecked Sendable {
     /// Says that nothing more will be sent, and reads on, into nowhere, until the peer closes too: closing
     /// with bytes unread would reset the connection and could take the last answer with it.
     private func linger() {
+        loop.assertOnThread()
+        precondition(lingerEnd == nil && !isClosed)
         lingerEnd = loop.clock.milliseconds + Connection.lingerMilliseconds
         shutdown(descriptor, CInt(SHUT_WR))
         isPaused = false
-        parked = []
+        partialFrame = []
         buffer = nil
         updateInterest()
         becameReadable()
     }
 
     private func discardOnce() -> Bool {
-        let result = withUnsafeTemporaryAllocation(byteCount: Connection.parkedBytesMax, alignment: 16) {
+        let result = withUnsafeTemporaryAllocation(byteCount: Connection.partialFrameBytesMax, alignment: 16) {
             Socket.receive(descriptor, into: $0)
         }
         switch result {
@@ -195,11 +196,13 @@ package final class Connection: @unchecked Sendable {
 
     /// Stops reading until `resumeReading`. What the handler did not consume stays.
     package func pauseReading() {
+        loop.assertOnThread()
         isPaused = true
         updateInterest()
     }
 
     func becameReadable() {
+        loop.assertOnThread()
         for _ in 0..<Connection.readsPerTurn {
             guard !isPaused, !isClosed else { return }
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
@@ -209,6 +212,7 @@ package final class Connection: @unchecked Sendable {
     /// The peer is gone in both directions. A connection that reads finds out by itself; one that does not
     /// would be told again and again, and nobody is left to answer.
     func ended() {
+        loop.assertOnThread()
         if isPaused || lacksMemory { closeNow() }
     }
 
@@ -250,6 +254,7 @@ package final class Connection: @unchecked Sendable {
     /// Has the received bytes handled. Whether reading has to stop.
     private func handle(_ buffer: ReceiveBuffer) -> Bool {
         let progress = handler.received(buffer, start..<buffer.filled)
+        precondition(progress.consumed >= 0 && start + progress.consumed <= buffer.filled, "more handled than received")
         start += progress.consumed
         nextFrameBytes = progress.nextFrameBytes
         if start == buffer.filled {
@@ -273,6 +278,7 @@ package final class Connection: @unchecked Sendable {
         let unhandled = kept.bytes(start..<kept.filled)
         let wanted = min(max(nextFrameBytes, unhandled.count + 1), 2 * unhandled.count)
         guard let larger = loop.buffers.buffer(capacity: max(wanted, Limits.receiveBufferBytes)) else { return nil }
+        precondition(larger.storage.count > unhandled.count, "a larger buffer has room")
         larger.storage.copyMemory(from: unhandled)
         larger.filled = unhandled.count
         start = 0
@@ -282,9 +288,10 @@ package final class Connection: @unchecked Sendable {
     /// The loop's buffer, with the bytes in it that were set aside.
     private func freshBuffer() -> ReceiveBuffer? {
         guard let fresh = loop.takeScratch() else { return nil }
-        fresh.storage.copyBytes(from: parked)
-        fresh.filled = parked.count
-        parked = []
+        precondition(partialFrame.count < fresh.storage.count)
+        fresh.storage.copyBytes(from: partialFrame)
+        fresh.filled = partialFrame.count
+        partialFrame = []
         start = 0
         return fresh
     }
@@ -292,14 +299,17 @@ package final class Connection: @unchecked Sendable {
     /// Keeps what was not handled: few bytes aside, many in their buffer.
     private func setAside(_ buffer: ReceiveBuffer) {
         let left = buffer.filled - start
-        guard left <= Connection.parkedBytesMax else { return }
-        parked = left == 0 ? [] : Array(buffer.bytes(start..<buffer.filled))
+        precondition(left >= 0)
+        assert(partialFrame.isEmpty, "received bytes are in the buffer or set aside, not both")
+        guard left <= Connection.partialFrameBytesMax else { return }
+        partialFrame = left == 0 ? [] : Array(buffer.bytes(start..<buffer.filled))
         start = 0
         self.buffer = nil
         loop.returnScratch(buffer)
     }
 
     func becameWritable() {
+        loop.assertOnThread()
         let (isEmpty, isBroken, closes) = outbound.withLock { outbound -> (Bool, Bool, Bool) in
             while let chunk = outbound.chunks.first {
                 let result = chunk.withUnsafeBytes {
@@ -313,6 +323,7 @@ package final class Connection: @unchecked Sendable {
                 stalledSince = nil
                 countWaiting(-count)
                 outbound.sent += count
+                precondition(outbound.sent <= chunk.count && unsentBytes >= 0)
                 if outbound.sent == chunk.count {
                     outbound.chunks.removeFirst()
                     outbound.sent = 0
@@ -331,6 +342,7 @@ package final class Connection: @unchecked Sendable {
     }
 
     private func updateInterest() {
+        loop.assertOnThread()
         guard !isClosed else { return }
         var interest: Interest = []
         if !isPaused, !lacksMemory { interest.insert(.reading) }
@@ -342,6 +354,7 @@ package final class Connection: @unchecked Sendable {
     }
 
     func sweep(now: UInt64) {
+        loop.assertOnThread()
         if lacksMemory {
             lacksMemory = false
             updateInterest()
@@ -357,6 +370,7 @@ package final class Connection: @unchecked Sendable {
     }
 
     func closeNow() {
+        loop.assertOnThread()
         guard !isClosed else { return }
         isClosed = true
         loop.forget(self)
@@ -367,7 +381,7 @@ package final class Connection: @unchecked Sendable {
             outbound.chunks = Queue()
             Foundation.close(descriptor)
         }
-        parked = []
+        partialFrame = []
         buffer = nil
         handler.closed()
     }

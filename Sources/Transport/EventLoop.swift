@@ -6,8 +6,8 @@ package import Synchronization
 
 /// One thread that waits for many sockets and serves each as it becomes ready.
 ///
-/// Sendable without the compiler's proof: what is not behind `commands` is
-/// touched by the loop's own thread only.
+/// Sendable without the compiler's proof: what is not behind `commands` is touched by the loop's own thread only, which
+/// each method that only this thread may call asserts.
 package final class EventLoop: @unchecked Sendable {
     /// After these many milliseconds a connection is closed.
     package struct Timeouts: Sendable {
@@ -51,6 +51,8 @@ package final class EventLoop: @unchecked Sendable {
     let timeouts: Timeouts
     /// Bytes that wait to be sent on all connections of this loop.
     package let unsentBytes = Atomic<Int>(0)
+    /// The loop's thread, once it runs.
+    private let thread = ThreadConfinement()
     private let poller: any Poller
     private let commands = Mutex(Commands())
     private let ended = DispatchSemaphore(value: 0)
@@ -105,6 +107,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Starts the thread, which does `work` beside serving sockets.
+    ///
+    /// To be called once.
     package func start(name: String, work: sending Work? = nil) {
         self.work = work
         let thread = Thread { self.run() }
@@ -114,6 +118,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Closes every connection and listener and waits for the thread to end. Not to be called on it.
     package func stop() {
+        precondition(!thread.isCurrent, "the loop's thread can't wait for its own end")
         execute { [self] in commands.withLock { $0.isStopped = true } }
         ended.wait()
     }
@@ -162,7 +167,12 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
+    /// Traps unless the calling thread is the loop's.
+    package func assertOnThread() { thread.assertIsCurrent() }
+
     func register(_ connection: Connection) -> Bool {
+        assertOnThread()
+        precondition(connections[connection.descriptor] == nil, "a descriptor belongs to one connection")
         connections[connection.descriptor] = connection
         do {
             try poller.watch(connection.descriptor, for: .reading, isNew: true)
@@ -173,17 +183,22 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func watch(_ connection: Connection, for interest: Interest) {
+        assertOnThread()
+        assert(connections[connection.descriptor] === connection)
         // It can only fail for want of memory; the sweep closes a connection that stalls.
         try? poller.watch(connection.descriptor, for: interest, isNew: false)
     }
 
     func forget(_ connection: Connection) {
+        assertOnThread()
+        precondition(connections[connection.descriptor] === connection)
         poller.forget(connection.descriptor)
         connections[connection.descriptor] = nil
     }
 
     /// A buffer with nothing in it, or `nil` when memory for receiving is used up.
     func takeScratch() -> ReceiveBuffer? {
+        assertOnThread()
         guard var buffer = scratch else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
         scratch = nil
         // Somebody keeps a frame that is in it.
@@ -193,10 +208,12 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func returnScratch(_ buffer: ReceiveBuffer) {
+        assertOnThread()
         if buffer.storage.count == Limits.receiveBufferBytes { scratch = buffer }
     }
 
     private func run() {
+        thread.bind()
         var ready: [Readiness] = []
         var nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
         while !commands.withLock({ $0.isStopped }) {
@@ -212,7 +229,9 @@ package final class EventLoop: @unchecked Sendable {
         }
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
+        precondition(connections.isEmpty && listeners.isEmpty)
         work = nil
+        thread.unbind()
         ended.signal()
     }
 

@@ -29,6 +29,8 @@ struct EchoBehaviour: Sendable {
     var keepsFrames = false
     /// Never resumes after a pause.
     var staysPaused = false
+    /// Says that it handled one byte more than it did.
+    var overstatesProgress = false
 }
 
 /// Sends every frame back: four bytes of length, little-endian, and as many more.
@@ -69,7 +71,8 @@ final class EchoHandler: ConnectionHandler, @unchecked Sendable {
                 return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 0)
             }
         }
-        return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 4)
+        let excess = behaviour.overstatesProgress ? 1 : 0
+        return Transport.Progress(consumed: start - range.lowerBound + excess, nextFrameBytes: 4)
     }
 
     private func serve(_ buffer: ReceiveBuffer, _ range: Range<Int>) {

@@ -283,4 +283,38 @@ struct ReceiveMemoryTests {
             #expect(isSame, "seed \(runSeed), frame \(number)")
         }
     }
+
+    @Test("A method of the loop's thread that is called on another thread stops the process")
+    func otherThread() async {
+        await #expect(processExitsWith: .failure) {
+            let loop = try EventLoop(
+                buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
+            )
+            loop.start(name: "test")
+            loop.assertOnThread()
+        }
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop(
+                buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
+            )
+            loop.start(name: "test")
+            await withCheckedContinuation { continuation in
+                loop.execute {
+                    loop.assertOnThread()
+                    continuation.resume()
+                }
+            }
+        }
+    }
+
+    @Test("A handler that says it handled more than was received stops the process")
+    func handledTooMuch() async {
+        await #expect(processExitsWith: .failure) {
+            let server = try EchoServer(.systems, EchoBehaviour(overstatesProgress: true))
+            let peer = try Peer(server)
+            peer.send(frame(pattern(9)))
+            server.settle()
+            _ = peer.receive(1)
+        }
+    }
 }
