@@ -1,0 +1,73 @@
+import Synchronization
+import Wire
+
+/// What is being done for a request; each stage lasts until the next one begins.
+enum RequestStage: String, Sendable, CaseIterable {
+    /// The frame is decoded, on the event loop.
+    case decoding
+    /// The request waits for a worker.
+    case queued
+    /// A worker verifies, reads or decides.
+    case working
+    /// The request waits for the writer and for the disk.
+    case committing
+    /// The query waits until one of its topics changes.
+    case suspended
+    /// The answer is encoded and sent.
+    case answering
+}
+
+/// The stages of one request's life, with the times at which they began.
+final class RequestTrace: Sendable {
+    /// A stage, and when it began in nanoseconds of the tracer's clock.
+    struct Mark: Equatable, Sendable {
+        let stage: RequestStage
+        let began: UInt64
+    }
+
+    /// Stages that are remembered; a query that is suspended again and again keeps its first ones.
+    static let marksMax = 32
+
+    let header: FrameHeader
+    /// Tells requests of different connections with one identifier apart.
+    let number: UInt64
+    private let now: @Sendable () -> UInt64
+    private let state: Mutex<[Mark]>
+
+    /// Begins with the stage `decoding`.
+    init(_ header: FrameHeader, number: UInt64, now: @escaping @Sendable () -> UInt64) {
+        self.header = header
+        self.number = number
+        self.now = now
+        state = Mutex([Mark(stage: .decoding, began: now())])
+    }
+
+    var marks: [Mark] { state.withLock { $0 } }
+
+    /// The stage begins, unless the request is in it already.
+    func begin(_ stage: RequestStage) {
+        let time = now()
+        state.withLock { marks in
+            guard marks.last?.stage != stage, marks.count < RequestTrace.marksMax else { return }
+            marks.append(Mark(stage: stage, began: time))
+        }
+    }
+
+    /// One line for people: the whole time in milliseconds, and that of each stage.
+    func summary(end: UInt64) -> String {
+        let operation = Operation(rawValue: header.operation).map { "\($0)" } ?? "operation \(header.operation)"
+        let marks = marks
+        let ends = marks.dropFirst().map(\.began) + [end]
+        let stages = zip(marks, ends).map { mark, end in
+            "\(mark.stage.rawValue) \(RequestTrace.milliseconds(end - min(end, mark.began)))"
+        }
+        let total = RequestTrace.milliseconds(end - min(end, marks[0].began))
+        return "\(operation), request \(header.requestID), took \(total) ms: \(stages.joined(separator: ", "))"
+    }
+
+    /// Nanoseconds as milliseconds with three digits behind the point.
+    private static func milliseconds(_ nanoseconds: UInt64) -> String {
+        let digits = String(nanoseconds / 1000 % 1000)
+        return "\(nanoseconds / 1_000_000)." + String(repeating: "0", count: 3 - digits.count) + digits
+    }
+}

@@ -1,0 +1,100 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Wire
+
+/// Traces requests when an operator asks for it: logs slow ones with the time of each stage, and writes the stages of
+/// one request in so many to a file.
+///
+/// The file has the trace event format that Perfetto and Chrome's `about:tracing` read: one interval a line, a row for
+/// each request.
+final class RequestTracer: Sendable {
+    /// What is traced.
+    struct Settings: Sendable {
+        /// Requests that take longer are logged; `nil` logs none. Waiting for a change does not count.
+        var slowMilliseconds: UInt64?
+        /// Where the stages are written; `nil` writes none.
+        var path: String?
+        /// One request in so many is written, at least 1.
+        var interval: UInt64 = 1
+
+        var isOn: Bool { slowMilliseconds != nil || path != nil }
+    }
+
+    private let settings: Settings
+    private let log: @Sendable (String) -> Void
+    private let now: @Sendable () -> UInt64
+    private let count = Atomic<UInt64>(0)
+    /// `nil` when nothing is written, or no longer, because the disk refused.
+    private let file: Mutex<FileHandle?>
+
+    /// Opens the file, which is emptied. `now`: nanoseconds that only go forward.
+    ///
+    /// Throws when the file can't be made.
+    init(
+        _ settings: Settings, log: @escaping @Sendable (String) -> Void,
+        now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
+    ) throws {
+        precondition(settings.interval > 0)
+        self.settings = settings
+        self.log = log
+        self.now = now
+        guard let path = settings.path else {
+            file = Mutex(nil)
+            return
+        }
+        try Data("[\n".utf8).write(to: URL(fileURLWithPath: path))
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.seekToEnd()
+        file = Mutex(handle)
+    }
+
+    /// A trace for a request whose frame has arrived.
+    func begin(_ header: FrameHeader) -> RequestTrace {
+        RequestTrace(header, number: count.add(1, ordering: .relaxed).oldValue, now: now)
+    }
+
+    /// The request is answered.
+    func end(_ trace: RequestTrace) {
+        let end = now()
+        let marks = trace.marks
+        if let slow = settings.slowMilliseconds {
+            let ends = marks.dropFirst().map(\.began) + [end]
+            let busy = zip(marks, ends).reduce(0) { sum, pair in
+                pair.0.stage == .suspended ? sum : sum + (pair.1 - min(pair.1, pair.0.began))
+            }
+            if busy > slow * 1_000_000 { log("slow: \(trace.summary(end: end))") }
+        }
+        if settings.path != nil, trace.number % settings.interval == 0 {
+            write(RequestTracer.events(of: trace, end: end))
+        }
+    }
+
+    /// One line for each stage: a complete event with its beginning and length in microseconds.
+    static func events(of trace: RequestTrace, end: UInt64) -> String {
+        let operation = Operation(rawValue: trace.header.operation).map { "\($0)" } ?? "unknown"
+        let marks = trace.marks
+        let ends = marks.dropFirst().map(\.began) + [end]
+        return zip(marks, ends).map { mark, end in
+            let length = end - min(end, mark.began)
+            return """
+                {"name":"\(mark.stage.rawValue)","cat":"\(operation)","ph":"X","pid":1,"tid":\(trace.number),\
+                "ts":\(Double(mark.began) / 1000),"dur":\(Double(length) / 1000),\
+                "args":{"request":\(trace.header.requestID)}},\n
+                """
+        }.joined()
+    }
+
+    private func write(_ text: String) {
+        let failure = file.withLock { file -> (any Error)? in
+            do {
+                try file?.write(contentsOf: Data(text.utf8))
+                return nil
+            } catch {
+                file = nil
+                return error
+            }
+        }
+        if let failure { log("the trace ends here, because it can't be written: \(failure)") }
+    }
+}
