@@ -192,6 +192,7 @@ struct ProtocolExamplesTests {
         #expect(error == Self.error)
         #expect(error.reason == Self.error.reason)
         #expect(error.detail == 0)
+        #expect(error.origin == .service)
         #expect(try Array(example("hello-answer")[16...]).withUnsafeBytes { try HelloAnswer($0) } == Self.hello)
         let list = try Array(example("verify-answer")[16...]).withUnsafeBytes { try VerdictList.decode($0) }
         #expect(list.verdicts == Self.verdicts)
