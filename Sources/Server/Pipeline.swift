@@ -32,7 +32,7 @@ struct Pipeline: Sendable {
             case .verify(let batch): try verify(batch, in: frame(), pending)
             case .mutate(let mutation): gate.rootSets.submit(mutation) { result in pending.answer(result) }
             case .collaborate(let call): try collaboration.handle(call, pending)
-            case .open(let batch, let sequence): try collaboration.open(batch, atLeast: sequence, in: frame(), pending)
+            case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
             default: try read(request, pending)
             }
@@ -155,7 +155,7 @@ extension Request {
         case .readChanges: 4 * Limits.pageAnswerBytes
         // Looked at when the answer is made: most are short, or wait for news.
         case .collaborate: Limits.errorTextBytesMax
-        case .open(let batch, _): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
+        case .open(let batch): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
         case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
         }

@@ -15,23 +15,14 @@ final class Session: ConnectionHandler {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
-        var start = range.lowerBound
-        while !responder.pausesReading() {
-            switch FrameScanner.scan(buffer.bytes(start..<range.upperBound), expecting: [.request]) {
-            case .incomplete(let frameBytes):
-                return Progress(consumed: start - range.lowerBound, nextFrameBytes: frameBytes)
-            case .violation(let error, let requestID):
-                refuse(error, requestID: requestID)
-                return Progress(consumed: range.count, nextFrameBytes: 0)
-            case .frame(let header):
-                let end = start + Limits.frameHeaderBytes + header.bodyLength
-                pipeline.handle(
-                    header, body: buffer.bytes(start + Limits.frameHeaderBytes..<end),
-                    frame: { FrameBytes(buffer, start..<end) }, respondingTo: responder)
-                start = end
-            }
+        var frames = FrameReader(buffer.bytes(range), expecting: [.request])
+        while !responder.pausesReading(), let frame = frames.next() {
+            let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
+            pipeline.handle(
+                frame.header, body: frame.body, frame: { FrameBytes(buffer, place) }, respondingTo: responder)
         }
-        return Progress(consumed: start - range.lowerBound, nextFrameBytes: 0)
+        if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
+        return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
 
     /// Answers with an error that is not about one request, and closes the connection.
