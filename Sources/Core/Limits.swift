@@ -154,6 +154,6 @@ public enum Limits {
     public static let requestHeadBytesMax = 8 << 10
     /// How often a request is decided again because what it was decided on has changed.
     public static let decisionsPerRequestMax = 16
-    /// Equal questions that waited for the same news and are decided, and answered, in one go.
-    public static let questionsPerDecisionMax = 64
+    /// Equal queries that waited for the same news, decided together and answered together.
+    public static let queriesPerDecisionMax = 64
 }

@@ -37,12 +37,12 @@ final class World {
         return decision
     }
 
-    /// Questions are never decided with an edit, and only questions may wait.
+    /// Queries are never decided with an edit, and only queries may wait.
     private func check<Answer>(_ decision: Decision<Answer>, about request: (some RuledRequest).Type) {
         switch decision {
         case .answer: return
-        case .edit: #expect(!request.isQuestion, "\(request.name)")
-        case .wait: #expect(request.isQuestion, "\(request.name)")
+        case .edit: #expect(!request.isQuery, "\(request.name)")
+        case .wait: #expect(request.isQuery, "\(request.name)")
         }
     }
 

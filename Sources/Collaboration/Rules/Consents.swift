@@ -46,7 +46,7 @@ public struct SetConsent: RuledRequest {
 /// What a person has said about automatic sharing.
 public struct ReadConsent: RuledRequest {
     public static let name = "readConsent"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = Consent
 
     public var account: Account

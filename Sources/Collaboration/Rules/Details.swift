@@ -4,7 +4,7 @@ import Foundation
 /// What the collaboration button's popover shows.
 public struct ReadDetails: RuledRequest {
     public static let name = "readDetails"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = CollaborationDetails
 
     public var collaboration: CollaborationIdentifier

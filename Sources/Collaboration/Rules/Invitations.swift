@@ -167,7 +167,7 @@ public struct AcceptInvitation: RuledRequest {
 /// A page of a collaboration's invitations: those that are pending, or all.
 public struct ListInvitations: RuledRequest {
     public static let name = "listInvitations"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let invitations: [Invitation]
@@ -261,7 +261,7 @@ public struct RevokeInvitation: RuledRequest {
 /// An account's shares: those that it has started, or those that it was invited to and has accepted.
 public struct ListShares: RuledRequest {
     public static let name = "listShares"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let shares: [CollaborationHighlight]

@@ -86,7 +86,7 @@ extension HighlightEvent {
 /// asking again and again with the page's `next` is a live stream, which loses and doubles nothing.
 public struct ReadNotices: RuledRequest {
     public static let name = "readNotices"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = NoticePage
 
     public var feed: Feed

@@ -183,7 +183,7 @@ public struct UpdateParticipant: RuledRequest {
 /// A page of a collaboration's participants, in the order of their root hashes.
 public struct ListParticipants: RuledRequest {
     public static let name = "listParticipants"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let participants: [Participant]

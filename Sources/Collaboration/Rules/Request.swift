@@ -114,8 +114,8 @@ package enum Decision<Answer: Sendable>: Sendable {
 /// A request that has rules.
 package protocol RuledRequest: CollaborationRequest {
     /// Whether it only reads: it is never decided with an edit, its identifier means nothing, and equal ones have one
-    /// answer. Only questions may wait for news.
-    static var isQuestion: Bool { get }
+    /// answer. Only queries may wait for news.
+    static var isQuery: Bool { get }
 
     /// Decides without changing anything: on what was read, a pure function.
     ///
@@ -135,7 +135,7 @@ package protocol RuledRequest: CollaborationRequest {
 }
 
 extension RuledRequest {
-    package static var isQuestion: Bool { false }
+    package static var isQuery: Bool { false }
 
     package func answer(toRepetitionOf sequence: UInt64) -> Answer? { nil }
 }

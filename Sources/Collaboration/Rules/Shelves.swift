@@ -82,7 +82,7 @@ public struct RecordShare: RuledRequest {
 /// first each. With a time to wait, the answer waits for a shelf that is newer than `after`.
 public struct ReadShelf: RuledRequest {
     public static let name = "readShelf"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = Shelf
 
     public var account: Account

@@ -264,7 +264,7 @@ extension Decision<ChangeReceipt> {
 /// The highlight of a collaboration, from its identifier or its link.
 public struct FindHighlight: RuledRequest {
     public static let name = "highlight"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = CollaborationHighlight
 
     public var collaboration: CollaborationIdentifier?

@@ -91,9 +91,9 @@ final class CollaborationLayer: Sendable {
     }
 
     private func decision(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let isQuestion = type(of: task.request).isQuestion
+        let isQuery = type(of: task.request).isQuery
         return try gate.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = isQuestion ? nil : try snapshot.sequence(ofEdit: task.identifier)
+            let earlier = isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
@@ -225,8 +225,8 @@ final class CollaborationLayer: Sendable {
         }
         // A few at a time: one worker's answers to a crowd would hold up the gate.
         for tasks in byQuestion.values {
-            for start in stride(from: 0, to: tasks.count, by: Limits.questionsPerDecisionMax) {
-                enqueue(Array(tasks[start...].prefix(Limits.questionsPerDecisionMax)))
+            for start in stride(from: 0, to: tasks.count, by: Limits.queriesPerDecisionMax) {
+                enqueue(Array(tasks[start...].prefix(Limits.queriesPerDecisionMax)))
             }
         }
     }
