@@ -9,11 +9,11 @@ package struct Access: Hashable, Sendable {
     /// The version of the participant's own record.
     let version: UInt64
     /// The version of the collaboration's.
-    let standingVersion: UInt64
+    let defaultVersion: UInt64
 
-    /// The keys that it is read from: the collaboration's standing, and the participant's access.
-    package static func standingKey(_ collaboration: CollaborationIdentifier) -> [UInt8] {
-        RecordKeys.standing(collaboration)
+    /// The keys that it is read from: the collaboration's default permission, and the participant's access.
+    package static func defaultPermissionKey(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        RecordKeys.defaultPermission(collaboration)
     }
 
     package static func key(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
@@ -21,17 +21,17 @@ package struct Access: Hashable, Sendable {
     }
 
     /// What the two records say together; `nil` when one of them is missing or damaged: then nothing is permitted.
-    package init?(standing: StoredRecord?, record: StoredRecord?) {
-        guard let standing, let record, standing.value.count == 1, record.value.count == 2,
+    package init?(defaultPermission: StoredRecord?, record: StoredRecord?) {
+        guard let defaultPermission, let record, defaultPermission.value.count == 1, record.value.count == 2,
             let role = ParticipantRole(code: record.value[1]),
-            let permission = Permission(code: record.value[0] == 0 ? standing.value[0] : record.value[0])
+            let permission = Permission(code: record.value[0] == 0 ? defaultPermission.value[0] : record.value[0])
         else { return nil }
         self.permission = permission
         self.role = role
         version = record.version
-        standingVersion = standing.version
+        defaultVersion = defaultPermission.version
         // Only who follows the share options is concerned when they change.
-        since = record.value[0] == 0 ? max(record.version, standing.version) : record.version
+        since = record.value[0] == 0 ? max(record.version, defaultPermission.version) : record.version
     }
 
     /// The bytes of a participant's own record.
@@ -46,7 +46,7 @@ extension RecordReader where Self: ~Copyable {
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Access? {
         Access(
-            standing: try record(RecordKeys.standing(collaboration)),
+            defaultPermission: try record(RecordKeys.defaultPermission(collaboration)),
             record: try record(RecordKeys.access(collaboration, person)))
     }
 
@@ -84,7 +84,7 @@ extension Access {
     ) -> [RecordEdit] {
         [
             .checking(RecordKeys.access(collaboration, person), expecting: .version(version)),
-            .checking(RecordKeys.standing(collaboration), expecting: .version(standingVersion)),
+            .checking(RecordKeys.defaultPermission(collaboration), expecting: .version(defaultVersion)),
         ]
     }
 }

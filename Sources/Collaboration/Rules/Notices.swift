@@ -137,7 +137,7 @@ public struct ReadNotices: RuledRequest {
             }
             topics = [.collaboration(collaboration)]
         case .participant(let person, let collaboration):
-            guard try records.record(RecordKeys.standing(collaboration)) != nil else {
+            guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else {
                 throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
             }
             _ = try records.participant(person, in: collaboration)
@@ -240,7 +240,7 @@ private struct FeedReading {
         _ collaboration: CollaborationIdentifier, for reader: PersonIdentity?, after: UInt64,
         _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Bool {
-        guard try records.record(RecordKeys.standing(collaboration)) != nil else { return false }
+        guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else { return false }
         var start = after
         if let reader, let cleared = try records.record(RecordKeys.cleared(collaboration, reader)) {
             start = max(start, try cleared.number())

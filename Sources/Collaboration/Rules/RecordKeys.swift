@@ -28,7 +28,7 @@ import Core
 enum RecordKeys {
     static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("c", collaboration.utf8) }
 
-    static func standing(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("b", collaboration.utf8) }
+    static func defaultPermission(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("b", collaboration.utf8) }
 
     static func arrivals(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("m", collaboration.utf8) }
 

@@ -57,7 +57,7 @@ public struct PrepareCollaboration: RuledRequest {
         edit.records = [
             RecordEdit(start, value: identifier.utf8, expecting: .absent),
             try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent),
-            RecordEdit(RecordKeys.standing(identifier), value: [stored.shareOptions.permission.code]),
+            RecordEdit(RecordKeys.defaultPermission(identifier), value: [stored.shareOptions.permission.code]),
         ]
         if let ownerIdentity {
             edit.addedRoots = [ownerIdentity.rootHash]
@@ -234,7 +234,7 @@ extension Decision<ChangeReceipt> {
         edit.removedRanges = RecordKeys.everything(of: identifier)
         edit.records = [
             RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
-            RecordEdit(RecordKeys.standing(identifier), value: nil),
+            RecordEdit(RecordKeys.defaultPermission(identifier), value: nil),
             RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]
@@ -321,7 +321,7 @@ public struct UpdateShareOptions: RuledRequest {
         if stored.shareOptions.permission != before.permission {
             edit.records.append(
                 RecordEdit(
-                    RecordKeys.standing(collaboration), value: [stored.shareOptions.permission.code],
+                    RecordKeys.defaultPermission(collaboration), value: [stored.shareOptions.permission.code],
                     expecting: .present))
         }
         return .edit(edit, topics: [.collaboration(collaboration)]) {

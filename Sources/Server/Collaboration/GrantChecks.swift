@@ -110,7 +110,7 @@ extension CollaborationLayer {
     private struct Door {
         /// As grants name it.
         let fingerprint: UInt128
-        private let standing: (version: UInt64, permission: UInt8)?
+        private let defaultPermission: (version: UInt64, permission: UInt8)?
         private let view: CollaborationView?
         private let identifier: CollaborationIdentifier
         /// The key of a participant's access; the root hash behind `prefixCount` is replaced for each.
@@ -120,8 +120,8 @@ extension CollaborationLayer {
         init(_ identifier: CollaborationIdentifier, _ snapshot: borrowing Snapshot) throws(ServiceError) {
             self.identifier = identifier
             fingerprint = SHA256.hash(identifier.utf8).withUnsafeBytes { $0.loadUnaligned(as: UInt128.self) }
-            let record = try snapshot.record(Access.standingKey(identifier))
-            standing = record.flatMap { $0.value.count == 1 ? ($0.version, $0.value[0]) : nil }
+            let record = try snapshot.record(Access.defaultPermissionKey(identifier))
+            defaultPermission = record.flatMap { $0.value.count == 1 ? ($0.version, $0.value[0]) : nil }
             key = Access.key(identifier, PersonIdentity(rootHash: .zero))
             prefixCount = key.count - Digest.byteCount
             view = try identifier.utf8.withRawBytes { name throws(ServiceError) in try snapshot.collaboration(name) }
@@ -129,7 +129,7 @@ extension CollaborationLayer {
 
         /// The mutation since which the person may do what it may do; `nil`: nothing. As `Access` has it.
         mutating func accessSince(of root: Digest, in snapshot: borrowing Snapshot) throws(ServiceError) -> UInt64? {
-            guard let standing, let view else { return nil }
+            guard let defaultPermission, let view else { return nil }
             let prefixCount = prefixCount
             key.withUnsafeMutableBytes { key in
                 if let base = key.baseAddress { root.store(to: base + prefixCount) }
@@ -143,7 +143,7 @@ extension CollaborationLayer {
                 try snapshot.contains(root, in: view)
             }
             guard isMember else { return nil }
-            return permission == 0 ? max(version, standing.version) : version
+            return permission == 0 ? max(version, defaultPermission.version) : version
         }
     }
 }

@@ -67,14 +67,14 @@ extension CollaborationLayer {
         let name: UnsafeRawPointer?
         let collaboration: CollaborationIdentifier
         /// `nil` when nobody started it by the layer.
-        let standing: StoredRecord?
+        let defaultPermission: StoredRecord?
         let fingerprint: [UInt8]
 
         init?(_ name: UnsafeRawBufferPointer, _ snapshot: borrowing Snapshot) throws(ServiceError) {
             guard let collaboration = CollaborationIdentifier(utf8: name) else { return nil }
             self.name = name.baseAddress
             self.collaboration = collaboration
-            standing = try snapshot.record(Access.standingKey(collaboration))
+            defaultPermission = try snapshot.record(Access.defaultPermissionKey(collaboration))
             fingerprint = CollaborationLayer.fingerprint(SHA256.hash(collaboration.utf8))
         }
     }
@@ -140,7 +140,8 @@ extension CollaborationLayer {
         let collaboration = entrance.collaboration
         guard
             let access = Access(
-                standing: entrance.standing, record: try snapshot.record(Access.key(collaboration, person)))
+                defaultPermission: entrance.defaultPermission,
+                record: try snapshot.record(Access.key(collaboration, person)))
         else {
             // Removed since the proof was verified; or a root hash that was added past the layer, which is granted
             // without a grant as long as it is in the set.
