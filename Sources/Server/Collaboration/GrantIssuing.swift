@@ -12,7 +12,7 @@ import Wire
 // one of a person is noted as joining before anybody is told.
 
 /// A verify request whose granted proofs get grants.
-final class Opening: Sendable {
+final class GrantIssuing: Sendable {
     let batch: ProofBatch
     let frame: FrameBytes
     let ticket: Ticket
@@ -40,14 +40,14 @@ extension CollaborationLayer {
     /// Throws `busy` or `behindSequence`.
     func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
         try gate.rootSets.check(atLeast: atLeast)
-        let opening = Opening(batch, frame, ticket)
-        guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }
+        let issuing = GrantIssuing(batch, frame, ticket)
+        guard batch.count > 0 else { return answer(issuing, Grants(verdicts: []), []) }
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
-            opening.batch.read($0, in: opening.body, into: $1)
+            issuing.batch.read($0, in: issuing.body, into: $1)
         } completion: { [self] request, failure in
             if let failure { return ticket.fail(failure) }
             let roots = request.roots.map { Array($0) } ?? []
-            grant(opening, Array(request.verdicts), roots)
+            grant(issuing, Array(request.verdicts), roots)
         }
         guard pool.submit(request, from: ticket.source) else { throw Admission.busy }
     }
@@ -80,35 +80,35 @@ extension CollaborationLayer {
     }
 
     /// On a worker: gives the granted proofs their grants, under a snapshot that is no older than the verdicts.
-    private func grant(_ opening: Opening, _ verdicts: [Verdict], _ roots: [Digest]) {
+    private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
         let grants: Grants
         do throws(ServiceError) {
             grants = try gate.rootSets.read { snapshot throws(ServiceError) in
-                try self.grants(opening, verdicts, roots, in: snapshot)
+                try self.grants(issuing, verdicts, roots, in: snapshot)
             }
         } catch {
-            return opening.ticket.fail(error)
+            return issuing.ticket.fail(error)
         }
-        guard !grants.joinings.isEmpty else { return answer(opening, grants, roots) }
+        guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
         note(Array(grants.joinings.values)) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
                 // A full storage notes nothing, but keeps nobody out.
-                answer(opening, grants, roots)
-            case .staleEdit where opening.staleCount.add(1, ordering: .relaxed).newValue < Limits.decisionsPerRequestMax:
+                answer(issuing, grants, roots)
+            case .staleEdit where issuing.staleCount.add(1, ordering: .relaxed).newValue < Limits.decisionsPerRequestMax:
                 // Somebody joined or was removed at the same moment: look again.
-                let isTaken = pool.submit(from: opening.ticket.source) {
-                    self.grant(opening, grants.verdicts, roots)
+                let isTaken = pool.submit(from: issuing.ticket.source) {
+                    self.grant(issuing, grants.verdicts, roots)
                 }
-                if !isTaken { opening.ticket.fail(Admission.busy) }
+                if !isTaken { issuing.ticket.fail(Admission.busy) }
             default:
-                opening.ticket.fail(failure ?? Admission.busy)
+                issuing.ticket.fail(failure ?? Admission.busy)
             }
         }
     }
 
     private func grants(
-        _ opening: Opening, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
+        _ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
     ) throws(ServiceError) -> Grants {
         var grants = Grants(verdicts: verdicts)
         grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
@@ -117,7 +117,7 @@ extension CollaborationLayer {
         var entrance: Entrance?
         for index in verdicts.indices {
             if verdicts[index] == .granted {
-                let proof = opening.proof(at: index)
+                let proof = issuing.proof(at: index)
                 if entrance == nil || entrance?.name != proof.collaboration.baseAddress {
                     entrance = try Entrance(proof.collaboration, snapshot)
                 }
@@ -196,11 +196,11 @@ extension CollaborationLayer {
         var failure: ServiceError? { state.withLock { $0.failure } }
     }
 
-    private func answer(_ opening: Opening, _ grants: Grants, _ roots: [Digest]) {
-        opening.ticket.answer { bytes in
+    private func answer(_ issuing: GrantIssuing, _ grants: Grants, _ roots: [Digest]) {
+        issuing.ticket.answer { bytes in
             grants.verdicts.withUnsafeBufferPointer { verdicts in
                 roots.withUnsafeBufferPointer { roots in
-                    VerdictList.append(verdicts, roots: opening.batch.wantsRoots ? roots : nil, to: &bytes)
+                    VerdictList.append(verdicts, roots: issuing.batch.wantsRoots ? roots : nil, to: &bytes)
                 }
             }
             bytes.append(contentsOf: grants.bytes)
