@@ -253,19 +253,20 @@ struct ParticipantsTests {
 
     @Test("Access is nothing when one of its records is missing or damaged")
     func damagedAccess() throws {
-        let defaultPermission = StoredRecord(key: [1], version: 5, value: [1])
-        func access(_ defaultPermission: StoredRecord?, _ value: [UInt8]) -> Access? {
-            Access(defaultPermission: defaultPermission, record: StoredRecord(key: [2], version: 3, value: value))
+        let permissions = StoredRecord(key: [1], version: 5, value: [1])
+        func access(_ permissions: StoredRecord?, _ value: [UInt8]) -> Access? {
+            Access(
+                OwnAccess(StoredRecord(key: [2], version: 3, value: value)), DefaultPermission(permissions))
         }
-        let follower = try #require(access(defaultPermission, [0, 3]))
+        let follower = try #require(access(permissions, [0, 3]))
         #expect(follower.permission == .readOnly && follower.role == .member && follower.since == 5)
-        let other = try #require(access(defaultPermission, [2, 2]))
+        let other = try #require(access(permissions, [2, 2]))
         #expect(other.permission == .readWrite && other.role == .administrator && other.since == 3)
         for value: [UInt8] in [[], [0], [0, 3, 0], [3, 3], [0, 0], [1, 4]] {
-            #expect(access(defaultPermission, value) == nil)
+            #expect(access(permissions, value) == nil)
         }
         #expect(access(nil, [2, 3]) == nil)
-        #expect(Access(defaultPermission: defaultPermission, record: nil) == nil)
+        #expect(Access(nil, DefaultPermission(permissions)) == nil)
         #expect(access(StoredRecord(key: [1], version: 5, value: []), [2, 3]) == nil)
         #expect(access(StoredRecord(key: [1], version: 5, value: [7]), [0, 3]) == nil)
     }

@@ -1,18 +1,20 @@
 package import Core
 
-/// What a grant says, before anybody has looked whether it is genuine.
+/// The signed fields of a grant. Reading them tells nothing about whether the grant is genuine.
 package struct GrantClaim: Hashable, Sendable {
-    package var permission: Permission
-    package var role: ParticipantRole
-    package var expiry: UInt64
-    package var sequence: UInt64
-    package var collaboration: [UInt8]
-    package var deviceKey: [UInt8]
-    package var rootHash: Digest
+    package let permission: Permission
+    package let role: ParticipantRole
+    /// The last millisecond of the service's clock at which the grant is valid.
+    package let expiry: UInt64
+    /// The sequence of the change log at which the grant was issued.
+    package let sequence: UInt64
+    package let collaboration: Fingerprint
+    package let deviceKey: Fingerprint
+    package let rootHash: Digest
 
     package init(
-        permission: Permission, role: ParticipantRole, expiry: UInt64, sequence: UInt64, collaboration: [UInt8],
-        deviceKey: [UInt8], rootHash: Digest
+        permission: Permission, role: ParticipantRole, expiry: UInt64, sequence: UInt64, collaboration: Fingerprint,
+        deviceKey: Fingerprint, rootHash: Digest
     ) {
         self.permission = permission
         self.role = role
@@ -23,28 +25,35 @@ package struct GrantClaim: Hashable, Sendable {
         self.rootHash = rootHash
     }
 
-    /// Reads the signed part of a grant; `nil` when it is none of this version.
-    package init?(_ bytes: UnsafeRawBufferPointer) {
-        var reader = ByteReader(bytes)
-        guard reader.byte() == 1, let permission = reader.byte().flatMap(Permission.init(code:)),
-            let role = reader.byte().flatMap(ParticipantRole.init(code:)),
-            reader.bytes(5)?.allSatisfy({ $0 == 0 }) == true,
-            let expiry: UInt64 = reader.integer(), let sequence: UInt64 = reader.integer(),
-            let collaboration = reader.bytes(AccessGrant.fingerprintBytes),
-            let deviceKey = reader.bytes(AccessGrant.fingerprintBytes), let rootHash = reader.digest()
+    /// Reads the signed bytes of a grant without allocating; `nil` when they are too few or not of this version.
+    package init?(_ grant: UnsafeRawBufferPointer) {
+        guard grant.count >= GrantLayout.tag, let start = grant.baseAddress,
+            grant[GrantLayout.version] == GrantLayout.currentVersion,
+            let permission = Permission(code: grant[GrantLayout.permission]),
+            let role = ParticipantRole(code: grant[GrantLayout.role]),
+            grant[GrantLayout.reserved..<GrantLayout.expiry].allSatisfy({ $0 == 0 })
         else { return nil }
+        func number(at offset: Int) -> UInt64 {
+            UInt64(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
         self.init(
-            permission: permission, role: role, expiry: expiry, sequence: sequence,
-            collaboration: Array(collaboration), deviceKey: Array(deviceKey), rootHash: rootHash)
+            permission: permission, role: role, expiry: number(at: GrantLayout.expiry),
+            sequence: number(at: GrantLayout.sequence),
+            collaboration: Fingerprint(at: start + GrantLayout.collaboration),
+            deviceKey: Fingerprint(at: start + GrantLayout.deviceKey),
+            rootHash: Digest(at: start + GrantLayout.rootHash))
     }
 
-    /// Appends the signed part of the grant.
+    /// Appends the signed bytes of the grant.
     package func append(to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: [1, permission.code, role.code, 0, 0, 0, 0, 0])
+        let start = bytes.count
+        bytes += [GrantLayout.currentVersion, permission.code, role.code]
+        bytes += repeatElement(0, count: GrantLayout.expiry - GrantLayout.reserved)
         bytes.appendInteger(expiry)
         bytes.appendInteger(sequence)
-        bytes.append(contentsOf: collaboration)
-        bytes.append(contentsOf: deviceKey)
+        collaboration.append(to: &bytes)
+        deviceKey.append(to: &bytes)
         bytes.appendDigests([rootHash])
+        precondition(bytes.count - start == GrantLayout.tag, "a grant is not as long as its layout")
     }
 }

@@ -1,13 +1,15 @@
 package import Core
 
-/// Notes that a participant's proof was granted for the first time.
+/// The record `j`: that a participant has joined, which is when the person's first proof was granted.
 package enum Joining {
-    /// The record that says so.
+    /// The key of the record.
     package static func key(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
         RecordKeys.joining(collaboration, person)
     }
 
-    /// The edit that notes the joining; stale when the access has changed or somebody else has noted it.
+    /// The edit that writes the record. It is stale when the access has changed, or when the record is there already.
+    ///
+    /// `milliseconds`: since 1970.
     package static func edit(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier, _ access: Access, milliseconds: UInt64
     ) -> Edit {

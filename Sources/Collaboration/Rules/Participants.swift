@@ -57,7 +57,7 @@ extension StoredParticipant {
                 expecting: version.map { .version($0) } ?? .absent),
             RecordEdit(
                 RecordKeys.access(collaboration, participant.identity),
-                value: Access.bytes(role: role, permission: participant.permission)),
+                value: OwnAccess.value(role: role, permission: participant.permission)),
         ]
     }
 }
@@ -172,7 +172,7 @@ public struct UpdateParticipant: RuledRequest {
             edit.records.append(
                 RecordEdit(
                     RecordKeys.access(collaboration, participant.identity),
-                    value: Access.bytes(role: stored.role, permission: stored.permission), expecting: .present))
+                    value: OwnAccess.value(role: stored.role, permission: stored.permission), expecting: .present))
         }
         return .edit(edit, topics: [.collaboration(collaboration)]) {
             ChangeReceipt(sequence: $0.sequence, changed: 1)

@@ -57,7 +57,9 @@ public struct PrepareCollaboration: RuledRequest {
         edit.records = [
             RecordEdit(start, value: identifier.utf8, expecting: .absent),
             try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent),
-            RecordEdit(RecordKeys.defaultPermission(identifier), value: [stored.shareOptions.permission.code]),
+            RecordEdit(
+                RecordKeys.defaultPermission(identifier), value: DefaultPermission.value(stored.shareOptions.permission)
+            ),
         ]
         if let ownerIdentity {
             edit.addedRoots = [ownerIdentity.rootHash]
@@ -321,7 +323,8 @@ public struct UpdateShareOptions: RuledRequest {
         if stored.shareOptions.permission != before.permission {
             edit.records.append(
                 RecordEdit(
-                    RecordKeys.defaultPermission(collaboration), value: [stored.shareOptions.permission.code],
+                    RecordKeys.defaultPermission(collaboration),
+                    value: DefaultPermission.value(stored.shareOptions.permission),
                     expecting: .present))
         }
         return .edit(edit, topics: [.collaboration(collaboration)]) {

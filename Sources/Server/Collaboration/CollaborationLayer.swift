@@ -99,7 +99,7 @@ final class CollaborationLayer: Sendable {
             }
             let context = RuleContext(
                 now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
-                open: { [grants] in grants.open($0) })
+                grants: grants)
             let decision = try task.request.decideEncoded(context, snapshot)
             if earlier != nil, case .edit = decision {
                 throw ServiceError(

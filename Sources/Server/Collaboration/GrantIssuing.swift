@@ -61,24 +61,6 @@ extension CollaborationLayer {
         var joinings: [[UInt8]: Edit] = [:]
     }
 
-    /// A collaboration whose proofs are being given grants.
-    private struct Entrance {
-        /// Where the request names it: the same for all proofs that name it together.
-        let name: UnsafeRawPointer?
-        let collaboration: CollaborationIdentifier
-        /// `nil` when nobody started it by the layer.
-        let defaultPermission: StoredRecord?
-        let fingerprint: [UInt8]
-
-        init?(_ name: UnsafeRawBufferPointer, _ snapshot: borrowing Snapshot) throws(ServiceError) {
-            guard let collaboration = CollaborationIdentifier(utf8: name) else { return nil }
-            self.name = name.baseAddress
-            self.collaboration = collaboration
-            defaultPermission = try snapshot.record(Access.defaultPermissionKey(collaboration))
-            fingerprint = CollaborationLayer.fingerprint(SHA256.hash(collaboration.utf8))
-        }
-    }
-
     /// On a worker: gives the granted proofs their grants, under a snapshot that is no older than the verdicts.
     private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
         let grants: Grants
@@ -114,16 +96,22 @@ extension CollaborationLayer {
         grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
         let sequence = try snapshot.lastSequence()
         let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
-        var entrance: Entrance?
+        var lookup: AccessLookup?
+        // Proofs that name a collaboration together lie behind the same bytes of its name.
+        var name: UnsafeRawPointer?
         for index in verdicts.indices {
             if verdicts[index] == .granted {
                 let proof = issuing.proof(at: index)
-                if entrance == nil || entrance?.name != proof.collaboration.baseAddress {
-                    entrance = try Entrance(proof.collaboration, snapshot)
+                if name == nil || name != proof.collaboration.baseAddress {
+                    name = proof.collaboration.baseAddress
+                    lookup = nil
+                    if let collaboration = CollaborationIdentifier(utf8: proof.collaboration) {
+                        lookup = try AccessLookup(collaboration, snapshot)
+                    }
                 }
-                if let entrance {
+                if var known = lookup {
                     try grantOne(
-                        index, PersonIdentity(rootHash: roots[index]), proof, at: entrance, sequence, milliseconds,
+                        index, PersonIdentity(rootHash: roots[index]), proof, &known, sequence, milliseconds,
                         in: snapshot, &grants)
                 }
             }
@@ -134,34 +122,26 @@ extension CollaborationLayer {
     }
 
     private func grantOne(
-        _ index: Int, _ person: PersonIdentity, _ proof: BorrowedProof, at entrance: Entrance, _ sequence: UInt64,
-        _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
+        _ index: Int, _ person: PersonIdentity, _ proof: BorrowedProof, _ lookup: inout AccessLookup,
+        _ sequence: UInt64, _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
     ) throws(ServiceError) {
-        let collaboration = entrance.collaboration
-        guard
-            let access = Access(
-                defaultPermission: entrance.defaultPermission,
-                record: try snapshot.record(Access.key(collaboration, person)))
-        else {
-            // Removed since the proof was verified; or a root hash that was added past the layer, which is granted
+        let collaboration = lookup.collaboration
+        guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else {
+            // Removed since the proof was verified; or a root hash that was added without the layer, which is granted
             // without a grant as long as it is in the set.
-            let isMember = try snapshot.test([person.rootHash], in: collaboration)?.first ?? false
+            let isMember = try lookup.isMember(person, in: snapshot)
             if !isMember { grants.verdicts[index] = .notParticipant }
             return
         }
         let claim = GrantClaim(
             permission: access.permission, role: access.role, expiry: self.grants.now + self.grants.validMilliseconds,
-            sequence: sequence, collaboration: entrance.fingerprint,
-            deviceKey: CollaborationLayer.fingerprint(SHA256.hash(proof.publicKey)), rootHash: person.rootHash)
+            sequence: sequence, collaboration: lookup.fingerprint,
+            deviceKey: Fingerprint(SHA256.hash(proof.publicKey)), rootHash: person.rootHash)
         self.grants.issue(claim, to: &grants.bytes)
         let key = Joining.key(collaboration, person)
         if grants.joinings[key] == nil, try snapshot.record(key) == nil {
             grants.joinings[key] = Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds)
         }
-    }
-
-    static func fingerprint(_ digest: Digest) -> [UInt8] {
-        digest.withUnsafeBytes { Array($0.prefix(AccessGrant.fingerprintBytes)) }
     }
 
     /// Commits the edits; `completion` gets the worst of what was refused, once all are settled.
