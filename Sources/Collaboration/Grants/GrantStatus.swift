@@ -1,16 +1,18 @@
-/// What the service says of a grant. Like verdicts: zero is none, values below 16 let pass.
+/// The result of checking a grant. As with verdicts, values below 16 accept, values from 16 refuse, and 0 means
+/// nothing.
 public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
-    /// It holds now.
+    /// The grant is valid now.
     case valid = 1
 
-    /// No grant of this service, or of an earlier life of it.
+    /// The service did not issue the grant, or issued it before it was restarted.
     case forged = 16
     case expired = 17
-    /// For another collaboration than the one it was shown for.
+    /// The grant was issued for another collaboration.
     case otherCollaboration = 18
-    /// Of another device than the one that shows it.
+    /// The grant was issued to another device.
     case otherDevice = 19
-    /// The participant was removed or has another permission since, or the collaboration is no longer shared.
+    /// The participant was removed or got another permission after the grant was issued, or the collaboration is no
+    /// longer shared.
     case revoked = 20
 
     /// The stable name: lower-case words joined by hyphens.
@@ -25,6 +27,6 @@ public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// Whether the grant was turned away.
+    /// Whether the grant is refused.
     public var isRefusal: Bool { rawValue >= 16 }
 }

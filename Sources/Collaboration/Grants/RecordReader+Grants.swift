@@ -39,7 +39,7 @@ extension RecordReader where Self: ~Copyable {
         case .refused(let status):
             throw ServiceError(
                 .grantRefused, detail: UInt32(status.rawValue),
-                "the grant is refused (\(status.name)): have the device prove itself again for another")
+                "the grant is refused (\(status.name)): have the device prove itself again to get another one")
         }
     }
 }

@@ -14,7 +14,7 @@ package enum Base64URL {
             }, as: UTF8.self)
     }
 
-    /// `nil` for anything but what `text` makes.
+    /// `nil` unless `text` is exactly what `Base64URL.text` makes of some bytes.
     package static func bytes(_ text: String) -> [UInt8]? {
         let standard = text.utf8.map { byte in
             switch byte {

@@ -1,8 +1,8 @@
 public import Core
 public import Foundation
 
-/// What opens an invitation, once: 16 random bytes, chosen by who invites, in base64url without padding (22
-/// characters). The service keeps only its SHA-256.
+/// The secret with which an invitation is accepted, once: 16 random bytes, chosen by the inviting person, in base64url
+/// without padding (22 characters). The service keeps only its SHA-256.
 public struct InvitationToken: Hashable, Sendable, Codable {
     package let bytes: [UInt8]
 
@@ -39,7 +39,7 @@ public struct InvitationToken: Hashable, Sendable, Codable {
     }
 }
 
-/// Where an invitation stands.
+/// The state of an invitation.
 public enum InvitationState: String, Hashable, Sendable, Codable, CaseIterable {
     case pending, accepted, revoked, expired
 }
@@ -59,7 +59,7 @@ public struct Invitation: Hashable, Sendable, Codable {
     public let acceptedAt: Date?
 }
 
-/// What came of accepting one invitation.
+/// The result of accepting one invitation.
 public struct Acceptance: Hashable, Sendable, Codable {
     /// Why an invitation can't be accepted.
     public enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
@@ -76,7 +76,7 @@ public struct Acceptance: Hashable, Sendable, Codable {
     public let share: CollaborationHighlight?
 }
 
-/// Whose shares.
+/// Which shares of an account.
 public enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     /// Those that the person has started.
     case `private`

@@ -4,7 +4,7 @@ package struct CollaborationSettings: Hashable, Sendable {
     package var linkBase: String?
     /// How long notices are kept.
     package var noticeSeconds: Double = 30 * 24 * 3600
-    /// How many posts of a collaboration are kept at least; older ones go by and by.
+    /// How many posts of a collaboration are kept at least. Older ones are deleted at some later post.
     package var noticeCount = 1000
 
     package init() {}

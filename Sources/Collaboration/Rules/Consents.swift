@@ -1,14 +1,14 @@
 package import Core
 import Foundation
 
-/// Says whether what is shared shows by itself: in one conversation, in one app, or at all.
+/// Allows or refuses that shared items appear on the shelf automatically: from one conversation, in one app, or at all.
 public struct SetConsent: RuledRequest {
     public static let name = "setConsent"
     public typealias Answer = ChangeReceipt
 
     public var account: Account
     public var level: ConsentLevel
-    /// `nil` takes back what was said.
+    /// `nil` removes the earlier answer.
     public var isAllowed: Bool?
 
     public init(of account: Account, _ level: ConsentLevel, isAllowed: Bool?) {

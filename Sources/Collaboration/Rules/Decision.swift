@@ -3,9 +3,11 @@ package import Core
 /// What the rules decide about a request.
 package enum Decision<Answer: Sendable>: Sendable {
     case answer(Answer)
-    /// The edit is to be made, `topics` are news then, and the answer follows from its receipt.
+    /// The edit is to be applied. Then queries that wait for one of `topics` are decided again, and the answer is made
+    /// from the receipt.
     case edit(Edit, topics: [Topic], answer: @Sendable (MutationReceipt) -> Answer)
-    /// There is nothing new: decide again when one of `topics` is news, or answer after that many milliseconds.
+    /// Nothing has changed yet: decide again after a change of one of `topics`, or give the answer after that many
+    /// milliseconds.
     case wait(topics: [Topic], milliseconds: Int, answer: Answer)
 }
 

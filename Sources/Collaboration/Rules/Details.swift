@@ -8,7 +8,7 @@ public struct ReadDetails: RuledRequest {
     public typealias Answer = CollaborationDetails
 
     public var collaboration: CollaborationIdentifier
-    /// Who looks: sees mentions of itself, and what it may do.
+    /// The participant who looks: the answer has the mentions and the permitted operations of that person.
     public var viewer: PersonIdentity?
 
     public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil) {
@@ -42,7 +42,7 @@ public struct ReadDetails: RuledRequest {
                 manageOperations: operations))
     }
 
-    /// Everybody who may do something: whoever was removed may not.
+    /// Counts the access records; removed participants have none.
     private func count(_ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Int {
         var count = 0
         try records.visitRecords(in: .beginning(with: RecordKeys.accesses(collaboration))) { _, _ in
@@ -59,7 +59,7 @@ public struct CustomizeDetails: RuledRequest {
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// What is `nil` stays as it is.
+    /// `nil` does not change the value.
     public var title: String?
     public var customItems: [CustomItem]?
     /// An empty one brings the usual title back.

@@ -1,17 +1,17 @@
 public import Core
 public import Foundation
 
-/// Makes an invitation that opens once. Making it again with the same token changes nothing.
+/// Creates an invitation that can be accepted once. Repeating it with the same token changes nothing.
 public struct CreateInvitation: RuledRequest {
     public static let name = "createInvitation"
     public typealias Answer = Invitation
 
     public var collaboration: CollaborationIdentifier
-    /// Chosen by who invites, and given to nobody but the invited person.
+    /// Chosen by the inviting person, and given only to the invited one.
     public var token: InvitationToken
-    /// A member, unless it is said.
+    /// `nil`: member.
     public var role: ParticipantRole?
-    /// What the share options say, unless it is said.
+    /// `nil`: by the share options.
     public var permission: Permission?
     public var expiresAt: Date?
 
@@ -53,7 +53,7 @@ public struct CreateInvitation: RuledRequest {
 }
 
 extension RuleContext {
-    /// What stands for a token in the records: nobody can accept with it.
+    /// Names the token's invitation in the records. The token can't be computed from it.
     fileprivate func name(of token: InvitationToken) -> [UInt8] { Array(sha256(token.bytes).bytes.prefix(16)) }
 }
 
@@ -75,7 +75,8 @@ extension StoredInvitation {
 }
 
 /// Accepts an invitation for an account: the share is in the account's shared scope from then on, and the identity, if
-/// one is given, takes part. Accepting again is harmless; why an invitation can't be accepted is an answer, no error.
+/// one is given, takes part. Accepting again is harmless. The reason why an invitation can't be accepted is part of the
+/// answer, not an error.
 public struct AcceptInvitation: RuledRequest {
     public static let name = "acceptInvitation"
     public typealias Answer = Acceptance
@@ -112,7 +113,7 @@ public struct AcceptInvitation: RuledRequest {
         switch known.value.state(at: context.now) {
         case .accepted:
             guard known.value.acceptedBy == account else { return refused(.used) }
-            // Who was put out since is not let in by the same invitation.
+            // The invitation does not bring back a participant who was removed after accepting it.
             if let identity,
                 let participant = try records.load(
                     StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
@@ -139,7 +140,8 @@ public struct AcceptInvitation: RuledRequest {
                 RecordEdit(RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8)))
             let participant = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
-            // Whoever was put out comes back by the owner's hand only, and nobody comes in as somebody else.
+            // An invitation neither brings back a removed participant nor uses an identity that is linked to another
+            // account.
             guard participant?.value.removedAt == nil,
                 try records.account(of: identity, in: collaboration) ?? account == account
             else { return refused(.conflict) }

@@ -3,13 +3,13 @@ import Foundation
 
 /// JSON as the layer writes and reads it: dates in milliseconds since 1970.
 package enum JSON {
-    /// Beyond these numbers a double skips some.
+    /// A double represents every whole number up to this one.
     private static let millisecondsMax = 9e15
 
     /// Throws `internalFault` when the value can't be written.
     package static func encode(_ value: some Encodable) throws(ServiceError) -> [UInt8] {
         let encoder = JSONEncoder()
-        // Whole ones: far from now a date's own resolution is no millisecond.
+        // Whole milliseconds: a date far from now is stored less precisely than that.
         encoder.dateEncodingStrategy = .custom { date, encoder in
             var container = encoder.singleValueContainer()
             let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
@@ -47,8 +47,8 @@ extension DecodingError {
         case .valueNotFound(_, let context): return "\(path(context)) is null"
         case .typeMismatch(_, let context): return "\(path(context)) is of another kind than it should be"
         case .dataCorrupted(let context):
-            guard !context.codingPath.isEmpty else { return "it is no JSON" }
-            // Our own reasons begin so; others speak of types that nobody outside has heard of.
+            guard !context.codingPath.isEmpty else { return "it is not JSON" }
+            // The reasons of our own types begin with “not”. Others name Swift types, which mean nothing to a client.
             let own =
                 context.debugDescription.hasPrefix("not ") ? context.debugDescription : "not a value that is known"
             return "\(path(context)) is \(own)"

@@ -1,8 +1,8 @@
 public import Core
 import Foundation
 
-/// Lets people in by their identities: all of them or, when one can't be, none. Those who are there already stay as
-/// they are; those who were removed are invited anew.
+/// Adds participants by their identities: all of them, or none when one of them is refused. Present participants are
+/// not changed; removed ones are invited again.
 public struct AddParticipants: RuledRequest {
     public static let name = "addParticipants"
     public typealias Answer = ChangeReceipt
@@ -44,7 +44,7 @@ public struct AddParticipants: RuledRequest {
 }
 
 extension StoredParticipant {
-    /// The records that let somebody in. `version`: that of the record of a person who was removed.
+    /// The records of a new participant. `version`: of the record that a removed person left; `nil` for somebody new.
     static func records(
         of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
     ) throws(ServiceError) -> [RecordEdit] {
@@ -62,8 +62,8 @@ extension StoredParticipant {
     }
 }
 
-/// Puts people out: their root hashes leave the set, their accounts are no longer linked, and every grant that they
-/// hold is revoked with this change. The owner stays. Those who aren't there don't matter.
+/// Removes participants: their root hashes leave the set, their accounts are no longer linked, and all their grants are
+/// revoked. The owner can't be removed. Identities that take no part are ignored.
 public struct RemoveParticipants: RuledRequest {
     public static let name = "removeParticipants"
     public typealias Answer = ChangeReceipt
@@ -100,7 +100,7 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(RecordKeys.access(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
-                // An account that is linked at the same moment does not stay behind.
+                // Stale when an account is linked at the same moment: otherwise its link would be left behind.
                 RecordEdit(
                     RecordKeys.link(collaboration, person), value: nil,
                     expecting: try records.linkExpectation(of: person, in: collaboration)),
@@ -116,7 +116,7 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(
                     RecordKeys.acceptance(collaboration, person), value: nil,
                     expecting: acceptance.map { .version($0.version) } ?? .absent))
-            // The share leaves the scope of an account that takes part as nobody else.
+            // The share leaves the account's scope, unless the account takes part under another identity.
             for account in Set([linked, accepter].compactMap { $0 }) {
                 let key = RecordKeys.accepted(account, collaboration)
                 let acceptedAs = try records.record(key)?.value
@@ -134,7 +134,8 @@ public struct RemoveParticipants: RuledRequest {
     }
 }
 
-/// Changes what a participant is called or may do; grants of another permission or role are revoked with this change.
+/// Changes a participant's name, role or permission. A change of the role or the permission revokes the participant's
+/// grants.
 public struct UpdateParticipant: RuledRequest {
     public static let name = "updateParticipant"
     public typealias Answer = ChangeReceipt
@@ -252,7 +253,7 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// For an edit that counts on the account that a participant is linked to, or on there being none.
+    /// Makes an edit stale when the participant's link has changed since it was read.
     func linkExpectation(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> RecordEdit.Expectation {
@@ -264,7 +265,7 @@ extension RecordReader where Self: ~Copyable {
         of collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, after: PersonIdentity?, limit: Int,
         includesRemoved: Bool
     ) throws(ServiceError) -> (participants: [Participant], hasMore: Bool) {
-        // Those who were removed have no access: their records are passed over without being looked at.
+        // Removed participants have no access record: a list of access records leaves them out.
         let prefix = includesRemoved ? RecordKeys.participants(collaboration) : RecordKeys.accesses(collaboration)
         var range = RecordRange.beginning(with: prefix)
         if let after { range.start = prefix + after.rootHash.bytes + [0] }
@@ -347,7 +348,8 @@ public struct LinkAccount: RuledRequest {
         }
     }
 
-    /// Throws `limitExceeded` when the account takes part in as many collaborations as a feed is made of.
+    /// Throws `limitExceeded` when the account has as many links as one feed can join, or as many identities in this
+    /// collaboration as it may have.
     private func checkRoom(
         for account: Account, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {

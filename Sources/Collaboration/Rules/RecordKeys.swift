@@ -1,7 +1,8 @@
 import Core
 
-/// Where the layer's records stand. A key is a byte that says what it is, then identifiers, each but the last ended by
-/// a zero byte, which identifiers don't contain, then bytes of known length.
+/// The keys of the layer's records. A key is a byte for its kind, then identifiers, then bytes of known length. Every
+/// identifier but the last is ended by a zero byte, which identifiers don't contain: so no key is a prefix of a key of
+/// another kind.
 ///
 ///     c collaboration                     title, options, owner (JSON)
 ///     b collaboration                     what its share options permit (1)
@@ -23,8 +24,7 @@ import Core
 ///     v account                           written whenever the account's shelf changes
 ///     o account                           the account's consent (JSON)
 ///
-/// The versions of `a` and `b` are what grants are measured by: whoever writes one of them revokes the grants that
-/// were given before.
+/// Writing `a` or `b` revokes the grants that were issued before; `Access` has the rule.
 enum RecordKeys {
     static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("c", collaboration.utf8) }
 
@@ -110,8 +110,7 @@ enum RecordKeys {
 
     static func consent(_ account: Account) -> [UInt8] { key("o", account.name.utf8) }
 
-    /// Everything of a collaboration but the start, the links from accounts, accepted shares and places of
-    /// invitations.
+    /// All records of a collaboration except its start, links from accounts, accepted shares and places of invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
         ["p", "a", "j", "l", "i", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true))
         }

@@ -10,7 +10,8 @@ package protocol RecordReader: ~Copyable {
     func visitRecords(
         in range: RecordRange, _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(ServiceError)
-    /// Whether the gate knows the collaboration: who dropped it past the layer has left our records behind.
+    /// Whether the collaboration has a set. A client that drops a collaboration without the layer removes the set and
+    /// leaves the layer's records behind.
     func hasSet(of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool
     /// Whether the person's root hash is in the collaboration's set.
     func isInSet(_ person: PersonIdentity, of collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool

@@ -1,14 +1,15 @@
 package import Core
 package import Foundation
 
-/// What a request finds around it, apart from records. Time and randomness come from here, so that tests replay.
+/// What a decision depends on besides the records. Time and randomness are injected, so that a test can repeat a
+/// decision.
 package struct RuleContext: Sendable {
     /// In whole milliseconds.
     package let now: Date
     package let random: RandomSource
     package let sha256: @Sendable ([UInt8]) -> Digest
     package let settings: CollaborationSettings
-    /// The sequence with which the same request was carried out before, if it was.
+    /// The sequence at which the same request was applied before; `nil` when it was not.
     package let earlier: UInt64?
     /// Recognizes the service's grants.
     package let grants: any GrantAuthority

@@ -1,12 +1,12 @@
 package import Core
 
-/// A request that has rules.
+/// A request with the rule that decides it.
 package protocol RuledRequest: CollaborationRequest {
-    /// Whether it only reads: it is never decided with an edit, its identifier means nothing, and equal ones have one
-    /// answer. Only queries may wait for news.
+    /// Whether the request only reads. A query is never decided with an edit, its mutation identifier is ignored, and
+    /// equal queries get one answer. Only queries may wait for a change.
     static var isQuery: Bool { get }
 
-    /// Decides without changing anything: on what was read, a pure function.
+    /// Decides the request: a pure function of the context and the records.
     ///
     /// Throws the coded error that the peer gets.
     func decide(
@@ -18,8 +18,8 @@ package protocol RuledRequest: CollaborationRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision
 
-    /// What is answered when the request was carried out before, with that sequence; `nil` when it is to be decided
-    /// anew, because its answer says more.
+    /// The answer to a request that was already applied at `sequence`; `nil` when the answer says more than a receipt,
+    /// so that the request is decided again.
     func answer(toRepetitionOf sequence: UInt64) -> Answer?
 }
 
@@ -41,7 +41,7 @@ extension RuledRequest {
         switch try decide(context, records) {
         case .answer(let answer): return .answer(try JSON.encode(answer))
         case .edit(let edit, let topics, let answer):
-            // Values of the layer's own can always be written.
+            // The layer's own values can always be written as JSON.
             return .edit(edit, topics: topics) { (try? JSON.encode(answer($0))) ?? [] }
         case .wait(let topics, let milliseconds, let answer):
             return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.encode(answer))

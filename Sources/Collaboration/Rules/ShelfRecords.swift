@@ -10,8 +10,7 @@ import Foundation
 //                                    length (2) and those of the item, those of the attribution
 //
 // Item, conversation and app are the first bytes of the SHA-256 of the link, the conversation's identifier and the
-// app's. Numbers are little-endian. A shelf is ranked from these few bytes, and what is returned is put together from the
-// members as they stand.
+// app's. Numbers are little-endian. Ranking a shelf reads the packed bytes only; a page joins the stored JSON members.
 
 /// What a person did with an item.
 struct Signals {
@@ -40,7 +39,8 @@ struct Signals {
         return bytes
     }
 
-    /// How likely the person looks for the item. Interacting says most; being shown says a little, and nothing alone.
+    /// Estimates how likely the person looks for the item. Interactions weigh most. Being shown weighs little, and
+    /// nothing without a view or an interaction.
     func score(isPinned: Bool) -> UInt64 {
         guard views > 0 || interactions > 0 else { return 0 }
         return 4 * UInt64(interactions) + 2 * UInt64(views) + UInt64(min(shown, 4)) + (isPinned ? 3 : 0)
@@ -84,7 +84,7 @@ struct ShareHead {
         return bytes
     }
 
-    /// Group conversations count when the person knows somebody in them.
+    /// A share in a group conversation counts only when the person knows somebody there.
     var counts: Bool { !isGroup || knowsSomebody }
 }
 
@@ -159,7 +159,7 @@ struct ShelfKeys {
     }
 }
 
-/// The consent of an account as a ranking looks at it.
+/// What an account has refused, by fingerprint, for the ranking.
 struct Refusals {
     let everything: Bool
     let apps: Set<UInt64>
@@ -219,7 +219,7 @@ extension RecordReader where Self: ~Copyable {
             #"],"date":\#(newest.head.milliseconds),"isPinned":\#(isPinned),"isSuggested":\#(isSuggested)}"#.utf8)
     }
 
-    /// Where the shares of an item stand that count for the account, newest first.
+    /// The keys and heads of the item's shares that count for the account, newest first.
     private func countingHeads(
         of item: [UInt8], _ account: Account, _ refusals: Refusals
     ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
@@ -228,7 +228,8 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// Where the shares of an item stand that `isWanted` takes, newest first; so many as are looked at.
+    /// The keys and heads of the item's shares that `isWanted` accepts, newest first, at most
+    /// `conversationsPerItemMax`.
     func shareHeads(
         of item: [UInt8], _ account: Account, where isWanted: (_ head: ShareHead, _ conversation: UInt64) -> Bool
     ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
@@ -240,7 +241,7 @@ extension RecordReader where Self: ~Copyable {
             }
             return true
         }
-        // Of equal ones always the same is first.
+        // Equal times are ordered by the key, so that the order is always the same.
         found.sort { a, b in
             if a.head.milliseconds != b.head.milliseconds { return a.head.milliseconds > b.head.milliseconds }
             return b.key.lexicographicallyPrecedes(a.key)

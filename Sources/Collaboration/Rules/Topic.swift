@@ -1,6 +1,6 @@
 package import Core
 
-/// Something that people wait for news of.
+/// Something whose changes a query can wait for.
 package enum Topic: Hashable, Sendable {
     /// A collaboration's notices and participants.
     case collaboration(CollaborationIdentifier)

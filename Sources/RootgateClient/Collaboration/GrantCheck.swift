@@ -1,7 +1,7 @@
 public import Collaboration
 public import Core
 
-/// A grant, and where it is shown by whom.
+/// A grant to be checked, with the collaboration and the device that it is shown for.
 public struct GrantCheck: Hashable, Sendable {
     public var grant: AccessGrant
     public var collaboration: CollaborationIdentifier
@@ -16,10 +16,10 @@ public struct GrantCheck: Hashable, Sendable {
     }
 }
 
-/// What the service said of one grant.
+/// The result of checking one grant.
 public struct GrantDecision: Hashable, Sendable {
     public let status: GrantStatus
-    /// What the bearer may do; `nil` when the grant is refused, as everything that follows.
+    /// What the bearer may do. This and the following values are `nil` when the grant is refused.
     public let permission: Permission?
     public let role: ParticipantRole?
     public let timeLeft: Duration?

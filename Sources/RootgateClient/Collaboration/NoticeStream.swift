@@ -1,7 +1,7 @@
 public import Collaboration
 public import Core
 
-/// A feed, followed page by page for as long as somebody asks for the next one.
+/// Follows a feed page by page. The next page is requested when the caller asks for it.
 public struct NoticeStream: AsyncSequence, Sendable {
     public typealias Element = NoticePage
     public typealias Failure = ServiceError
@@ -16,7 +16,7 @@ public struct NoticeStream: AsyncSequence, Sendable {
         /// How long one query waits for its answer.
         private static let wait = Duration.seconds(20)
 
-        /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
+        /// Waits a moment after `busy`. Nothing is lost by asking again.
         ///
         /// Throws any other error, or `cancelled`.
         private static func pause(before error: ServiceError) async throws(ServiceError) {

@@ -1,10 +1,11 @@
 public import Collaboration
 public import Core
 
-/// What the gate said of one proof, and what the person may go on with.
+/// The verdict on one proof, with a grant for the participant's next requests.
 public struct OpenDecision: Hashable, Sendable {
     public let verdict: Verdict
-    /// Only with `granted`, and only for those who take part by `AddParticipants` or its like.
+    /// Only with `granted`, and only for a participant of the collaboration layer: `nil` for a root hash that was added
+    /// without it.
     public let grant: AccessGrant?
 
     public init(verdict: Verdict, grant: AccessGrant? = nil) {

@@ -1,4 +1,4 @@
-// The layer's words are the client's too: whoever imports the client has them.
+// The client's interface uses the layer's types: importing the client brings them along.
 @_exported public import Collaboration
 public import Core
 import Foundation
@@ -27,7 +27,7 @@ extension RootgateClient {
 
     /// Sends a request of the collaboration layer that is JSON already, and returns the JSON of its answer.
     ///
-    /// `waiting`: how long the service may wait for news.
+    /// `waiting`: how long the service may wait for a change.
     private func exchange(
         _ name: String, _ json: [UInt8], identifier: MutationIdentifier, waiting: Duration
     ) async throws(ServiceError) -> [UInt8] {
@@ -125,8 +125,8 @@ extension RootgateClient {
         return acceptances
     }
 
-    /// The pages of a feed as they come, from after a sequence on. Nothing is lost or doubled, also across lost
-    /// connections; a reader who takes long gets more at once, and holds up nobody.
+    /// The pages of a feed after a sequence, without gaps or duplicates even when a connection is lost. A slow reader
+    /// gets larger pages and delays no other reader.
     public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
         NoticeStream(client: self, feed: feed, after: after)
     }

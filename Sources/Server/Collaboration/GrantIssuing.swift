@@ -8,10 +8,10 @@ import Transport
 import Verification
 import Wire
 
-// Verify with grants. A proof that is granted gets a grant when its person takes part in the collaboration; the first
-// one of a person is noted as joining before anybody is told.
+// Verifying with grants. A granted proof gets a grant when its person is a participant of the layer. The first grant of
+// a person is committed as joining before it is answered.
 
-/// A verify request whose granted proofs get grants.
+/// One verify request whose granted proofs get grants.
 final class GrantIssuing: Sendable {
     let batch: ProofBatch
     let frame: FrameBytes
@@ -28,7 +28,7 @@ final class GrantIssuing: Sendable {
         batch.proof(at: index, in: body)
     }
 
-    /// The batch's.
+    /// The body of the verify request, which the batch's offsets refer to.
     var body: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: frame.bytes[(Limits.frameHeaderBytes + OpenRequest.headerBytes)...])
     }
@@ -52,16 +52,16 @@ extension CollaborationLayer {
         guard pool.submit(request, from: ticket.source) else { throw Admission.busy }
     }
 
-    /// What is given out for a request's proofs.
+    /// The answer to a request, as far as it is decided.
     private struct Grants {
         var verdicts: [Verdict]
         /// 112 bytes for each proof, zeros where there is no grant.
         var bytes: [UInt8] = []
-        /// Those whose first proof it was, by the records that will say so.
+        /// The edits that record the joining of participants, by the keys of their records.
         var joinings: [[UInt8]: Edit] = [:]
     }
 
-    /// On a worker: gives the granted proofs their grants, under a snapshot that is no older than the verdicts.
+    /// Runs on a worker. Issues grants for the granted proofs, by a snapshot that is no older than the verdicts.
     private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
         let grants: Grants
         do throws(ServiceError) {
@@ -75,10 +75,10 @@ extension CollaborationLayer {
         note(Array(grants.joinings.values)) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
-                // A full storage notes nothing, but keeps nobody out.
+                // When the storage is full, the joining is not recorded, but the device gets its grant.
                 answer(issuing, grants, roots)
             case .staleEdit where issuing.staleCount.add(1, ordering: .relaxed).newValue < Limits.decisionsPerRequestMax:
-                // Somebody joined or was removed at the same moment: look again.
+                // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
                 let isTaken = pool.submit(from: issuing.ticket.source) {
                     self.grant(issuing, grants.verdicts, roots)
                 }
@@ -97,7 +97,7 @@ extension CollaborationLayer {
         let sequence = try snapshot.lastSequence()
         let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
         var lookup: AccessLookup?
-        // Proofs that name a collaboration together lie behind the same bytes of its name.
+        // All proofs below one name in the request refer to the same bytes.
         var name: UnsafeRawPointer?
         for index in verdicts.indices {
             if verdicts[index] == .granted {
@@ -127,8 +127,8 @@ extension CollaborationLayer {
     ) throws(ServiceError) {
         let collaboration = lookup.collaboration
         guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else {
-            // Removed since the proof was verified; or a root hash that was added without the layer, which is granted
-            // without a grant as long as it is in the set.
+            // The person was removed after the proof was verified; or the root hash was added to the set without the
+            // layer, and is granted without a grant.
             let isMember = try lookup.isMember(person, in: snapshot)
             if !isMember { grants.verdicts[index] = .notParticipant }
             return
@@ -144,7 +144,7 @@ extension CollaborationLayer {
         }
     }
 
-    /// Commits the edits; `completion` gets the worst of what was refused, once all are settled.
+    /// Commits the edits. When all are settled, `completion` gets the failure, if there was one.
     private func note(_ edits: [Edit], completion: @escaping @Sendable (ServiceError?) -> Void) {
         let tally = Tally(left: edits.count)
         for edit in edits {
@@ -161,7 +161,7 @@ extension CollaborationLayer {
             state = Mutex((left, nil))
         }
 
-        /// Takes one result; whether it was the last one.
+        /// Records one result; true when it was the last one.
         func settle(_ result: Result<MutationReceipt, ServiceError>) -> Bool {
             state.withLock { state in
                 state.left -= 1
@@ -172,7 +172,7 @@ extension CollaborationLayer {
             }
         }
 
-        /// What was refused; looking again settles what is stale, so that goes before the rest.
+        /// The failure. A stale edit goes before other failures, because deciding again resolves it.
         var failure: ServiceError? { state.withLock { $0.failure } }
     }
 
