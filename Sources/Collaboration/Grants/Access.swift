@@ -24,6 +24,7 @@ package struct Access: Hashable, Sendable {
             permission = defaultPermission.permission
             since = max(own.version, defaultPermission.version)
         }
+        assert(since >= own.version, "access is older than the record that gives it")
     }
 
     /// The rule of revocation: what the person may do to whom a grant was issued at `sequence`, or `nil` when that

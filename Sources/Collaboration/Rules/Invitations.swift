@@ -54,7 +54,9 @@ public struct CreateInvitation: RuledRequest {
 
 extension RuleContext {
     /// Names the token's invitation in the records. The token can't be computed from it.
-    fileprivate func name(of token: InvitationToken) -> [UInt8] { Array(sha256(token.bytes).bytes.prefix(16)) }
+    fileprivate func name(of token: InvitationToken) -> [UInt8] {
+        Array(sha256(token.bytes).bytes.prefix(RecordKeys.invitationBytes))
+    }
 }
 
 extension StoredInvitation {
@@ -204,7 +206,7 @@ public struct ListInvitations: RuledRequest {
             let page = try records.records(in: range, limit: limit + 1, isDescending: false)
             for record in page.items {
                 let invitation = try record.decoded(StoredInvitation.self)
-                    .invitation(Array(record.key.suffix(16)), collaboration, context)
+                    .invitation(Array(record.key.suffix(RecordKeys.invitationBytes)), collaboration, context)
                 guard includesSettled || invitation.state == .pending else { continue }
                 guard invitations.count < limit else {
                     return .answer(Answer(invitations: invitations, hasMore: true))
@@ -221,7 +223,7 @@ public struct ListInvitations: RuledRequest {
 
 /// The bytes that name an invitation.
 private func invitationName(_ text: String) throws(ServiceError) -> [UInt8] {
-    guard let name = [UInt8](hexadecimal: text), name.count == 16 else {
+    guard let name = [UInt8](hexadecimal: text), name.count == RecordKeys.invitationBytes else {
         throw ServiceError(.malformedRequest, "“\(text.prefix(64))” is not an invitation's identifier")
     }
     return name

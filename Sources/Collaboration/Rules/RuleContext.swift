@@ -27,8 +27,9 @@ package struct RuleContext: Sendable {
         self.grants = grants
     }
 
-    /// The first bytes of the SHA-256 of a text.
-    func fingerprint(_ text: String, count: Int = 16) -> [UInt8] {
-        Array(sha256(Array(text.utf8)).bytes.prefix(count))
+    /// The first `count` bytes of the SHA-256 of a text.
+    func fingerprint(_ text: String, count: Int) -> [UInt8] {
+        precondition(count <= Digest.byteCount, "a SHA-256 has 32 bytes")
+        return Array(sha256(Array(text.utf8)).bytes.prefix(count))
     }
 }

@@ -14,6 +14,7 @@ import Foundation
 
 /// What a person did with an item.
 struct Signals {
+    static let byteCount = 24
     var isHidden = false
     var views: UInt32 = 0
     var interactions: UInt32 = 0
@@ -36,6 +37,7 @@ struct Signals {
         var bytes: [UInt8] = [isHidden ? 1 : 0, 0, 0, 0]
         for count in [views, interactions, shown] { bytes.appendInteger(count) }
         bytes.appendInteger(lastMilliseconds)
+        precondition(bytes.count == Signals.byteCount, "signals are not as long as their layout")
         return bytes
     }
 
@@ -81,6 +83,7 @@ struct ShareHead {
         bytes.append((isPinned ? 1 : 0) | (isGroup ? 2 : 0) | (knowsSomebody ? 4 : 0))
         bytes += [UInt8](repeating: 0, count: 7)
         bytes.appendInteger(app)
+        precondition(bytes.count == ShareHead.byteCount, "a share's head is not as long as its layout")
         return bytes
     }
 
@@ -140,22 +143,41 @@ struct ShareText {
 
 /// The keys and fingerprints of an account's shelf.
 struct ShelfKeys {
+    /// Bytes of an item's fingerprint, and of a conversation's or an app's.
+    static let itemBytes = 16
+    static let conversationBytes = 8
+
     let prefix: [UInt8]
 
     init(_ account: Account) {
         prefix = RecordKeys.items(account)
     }
 
-    static func item(_ url: URL, _ context: RuleContext) -> [UInt8] { context.fingerprint(url.absoluteString) }
+    static func item(_ url: URL, _ context: RuleContext) -> [UInt8] {
+        context.fingerprint(url.absoluteString, count: itemBytes)
+    }
 
-    static func short(_ text: String, _ context: RuleContext) -> [UInt8] { context.fingerprint(text, count: 8) }
+    static func short(_ text: String, _ context: RuleContext) -> [UInt8] {
+        context.fingerprint(text, count: conversationBytes)
+    }
 
-    func signals(_ item: [UInt8]) -> [UInt8] { prefix + item + [UInt8](repeating: 0, count: 8) }
+    /// The place of the signals: no conversation.
+    func signals(_ item: [UInt8]) -> [UInt8] {
+        share(item, [UInt8](repeating: 0, count: ShelfKeys.conversationBytes))
+    }
 
-    func share(_ item: [UInt8], _ conversation: [UInt8]) -> [UInt8] { prefix + item + conversation }
+    /// The place of the latest share in a conversation.
+    func share(_ item: [UInt8], _ conversation: [UInt8]) -> [UInt8] {
+        precondition(item.count == ShelfKeys.itemBytes, "an item is named by 16 bytes")
+        precondition(conversation.count == ShelfKeys.conversationBytes, "a conversation is named by 8 bytes")
+        return prefix + item + conversation
+    }
 
+    /// Signals and shares of an item.
     func all(_ item: [UInt8]) -> RecordRange {
-        RecordRange(prefix + item, prefix + item + [UInt8](repeating: 0xff, count: 9))
+        precondition(item.count == ShelfKeys.itemBytes, "an item is named by 16 bytes")
+        return RecordRange(
+            prefix + item, prefix + item + [UInt8](repeating: 0xff, count: ShelfKeys.conversationBytes + 1))
     }
 }
 
@@ -180,6 +202,7 @@ struct Refusals {
 }
 
 func shortNumber(_ bytes: some Collection<UInt8>) -> UInt64 {
+    assert(bytes.count == ShelfKeys.conversationBytes, "a conversation or an app is named by 8 bytes")
     var number: UInt64 = 0
     withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes.prefix(8)) }
     return number

@@ -189,12 +189,12 @@ private struct Ranking {
         }
         var isDamaged = false
         try records.visitRecords(in: .beginning(with: prefix)) { key, value in
-            guard key.count == prefix.count + 24 else {
+            guard key.count == prefix.count + ShelfKeys.itemBytes + ShelfKeys.conversationBytes else {
                 isDamaged = true
                 return false
             }
             let item = key.loadUnaligned(fromByteOffset: prefix.count, as: UInt128.self)
-            let conversation = key.loadUnaligned(fromByteOffset: prefix.count + 16, as: UInt64.self)
+            let conversation = key.loadUnaligned(fromByteOffset: prefix.count + ShelfKeys.itemBytes, as: UInt64.self)
             if current?.item != item {
                 settle()
                 current = Item(item: item)

@@ -251,10 +251,12 @@ extension Decision<ChangeReceipt> {
                 RecordEdit(RecordKeys.linked(account, identifier, PersonIdentity(rootHash: root)), value: nil))
             topics.append(.account(account))
         }
-        let invitations = try records.records(
-            in: .beginning(with: RecordKeys.invitations(identifier)), limit: 1000, isDescending: false)
+        let prefix = RecordKeys.invitations(identifier)
+        let invitations = try records.records(in: .beginning(with: prefix), limit: 1000, isDescending: false)
         for record in invitations.items {
-            edit.records.append(RecordEdit(RecordKeys.invitationPlace(Array(record.key.suffix(16))), value: nil))
+            let name = Array(record.key.dropFirst(prefix.count))
+            guard name.count == RecordKeys.invitationBytes else { continue }
+            edit.records.append(RecordEdit(RecordKeys.invitationPlace(name), value: nil))
             if let account = try record.decoded(StoredInvitation.self).acceptedBy {
                 edit.records.append(RecordEdit(RecordKeys.accepted(account, identifier), value: nil))
             }

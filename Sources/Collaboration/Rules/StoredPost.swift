@@ -72,6 +72,7 @@ struct StoredPost {
             bytes += json
             count += 1
         }
+        precondition(events.count <= Limits.noticesPerPostMax, "a place takes one byte, and texts are counted in two")
         for (place, event) in events.enumerated() {
             switch event {
             case .mention(let person): try append(event, place, try name(person), .only(person))
@@ -89,6 +90,7 @@ struct StoredPost {
                 .limitExceeded, detail: UInt32(Limits.recordValueBytesMax),
                 "so many notices, with names and title, don't fit into one post: post fewer at once")
         }
+        assert(StoredPost(reading: bytes)?.texts.count == Int(count), "a post is not read as it was written")
         return bytes
     }
 

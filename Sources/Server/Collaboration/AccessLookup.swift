@@ -25,6 +25,9 @@ struct AccessLookup {
         view = try collaboration.utf8.withRawBytes { name throws(ServiceError) in try snapshot.collaboration(name) }
         key = OwnAccess.key(collaboration, PersonIdentity(rootHash: .zero))
         rootHashOffset = key.count - Digest.byteCount
+        precondition(
+            rootHashOffset > collaboration.utf8.count && key[rootHashOffset...].allSatisfy { $0 == 0 },
+            "the key of a participant's record does not end with the root hash")
     }
 
     /// The participant's own record; `nil` when there is none, or when it is damaged.

@@ -25,7 +25,8 @@ extension CollaborationLayer {
     ///
     /// Throws `behindSequence`, or what the storage throws.
     func append(checksOf batch: GrantBatch, to bytes: inout [UInt8]) throws(ServiceError) {
-        bytes.reserveCapacity(8 + batch.count * GrantAnswer.byteCount)
+        let end = bytes.count + 8 + batch.count * GrantAnswer.byteCount
+        bytes.reserveCapacity(end)
         bytes.appendInteger(UInt32(batch.count))
         bytes.appendInteger(UInt32(0))
         try gate.rootSets.read { snapshot throws(ServiceError) in
@@ -40,10 +41,11 @@ extension CollaborationLayer {
                 }
             }
         }
+        precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
     }
 
-    /// Appends the answers to as many grants as `authenticator` takes at once. `lookups`: of the batch's collaborations,
-    /// in their order.
+    /// Appends the answers to as many grants as `authenticator` takes at once. `lookups`: for the batch's
+    /// collaborations, in their order.
     private func append(
         _ range: Range<Int>, of batch: GrantBatch, _ lookups: inout [AccessLookup], _ authenticator: BatchAuthenticator,
         in snapshot: borrowing Snapshot, to bytes: inout [UInt8]

@@ -16,13 +16,16 @@ final class GrantIssuing: Sendable {
     let batch: ProofBatch
     let frame: FrameBytes
     let ticket: Ticket
-    let staleCount = Atomic<Int>(0)
+    private let staleCount = Atomic<Int>(0)
 
     init(_ batch: ProofBatch, _ frame: FrameBytes, _ ticket: Ticket) {
         self.batch = batch
         self.frame = frame
         self.ticket = ticket
     }
+
+    /// Counts a decision whose edit was stale, and returns how many there were.
+    func countStaleDecision() -> Int { staleCount.add(1, ordering: .relaxed).newValue }
 
     func proof(at index: Int) -> BorrowedProof {
         batch.proof(at: index, in: body)
@@ -77,7 +80,7 @@ extension CollaborationLayer {
             case nil, .storageFull:
                 // When the storage is full, the joining is not recorded, but the device gets its grant.
                 answer(issuing, grants, roots)
-            case .staleEdit where issuing.staleCount.add(1, ordering: .relaxed).newValue < Limits.decisionsPerRequestMax:
+            case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
                 // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
                 let isTaken = pool.submit(from: issuing.ticket.source) {
                     self.grant(issuing, grants.verdicts, roots)
@@ -92,6 +95,7 @@ extension CollaborationLayer {
     private func grants(
         _ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
     ) throws(ServiceError) -> Grants {
+        precondition(roots.count == verdicts.count, "a proof has no root")
         var grants = Grants(verdicts: verdicts)
         grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
         let sequence = try snapshot.lastSequence()
@@ -116,7 +120,7 @@ extension CollaborationLayer {
                 }
             }
             let end = (index + 1) * AccessGrant.byteCount
-            grants.bytes += [UInt8](repeating: 0, count: end - grants.bytes.count)
+            grants.bytes += repeatElement(0, count: end - grants.bytes.count)
         }
         return grants
     }
@@ -133,6 +137,7 @@ extension CollaborationLayer {
             if !isMember { grants.verdicts[index] = .notParticipant }
             return
         }
+        assert(access.since <= sequence, "a record is newer than its snapshot")
         let claim = GrantClaim(
             permission: access.permission, role: access.role, expiry: self.grants.now + self.grants.validMilliseconds,
             sequence: sequence, collaboration: lookup.fingerprint,
