@@ -273,9 +273,7 @@ struct ParticipantsTests {
 
     @Test("Pages of any size have every participant once, in the order of the root hashes")
     func paging() throws {
-        for iteration in 0..<20 {
-            var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
-            let context: Comment = "seed \(runSeed), iteration \(iteration)"
+        try withSeeds(20) { generator, context in
             let world = World()
             let collaboration = try world.start()
             let people = (0..<Int.random(in: 0...40, using: &generator)).map { _ in

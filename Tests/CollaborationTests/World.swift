@@ -158,6 +158,14 @@ struct TestAuthority: GrantAuthority {
     }
 }
 
+/// Runs `body` so many times, each time with other random numbers and a comment that says how to repeat them.
+func withSeeds(_ count: Int, _ body: (_ generator: inout SeededGenerator, _ context: Comment) throws -> Void) rethrows {
+    for iteration in 0..<count {
+        var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
+        try body(&generator, "seed \(runSeed), iteration \(iteration)")
+    }
+}
+
 /// Stands for SHA-256: 32 bytes that differ where texts do.
 @Sendable func standIn(_ bytes: [UInt8]) -> Digest {
     var digest: [UInt8] = []

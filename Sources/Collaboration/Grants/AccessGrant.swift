@@ -23,16 +23,11 @@ public struct AccessGrant: Hashable, Sendable, Codable {
 
     /// Reads the text.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let grant = AccessGrant(text: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a grant")
-        }
-        self = grant
+        self = try decoder.value(orElse: "not a grant") { AccessGrant(text: $0) }
     }
 
     /// Writes the text.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
+        try encoder.write(text)
     }
 }

@@ -16,10 +16,9 @@ package struct DefaultPermission: Hashable, Sendable {
 
     /// `nil` when there is no record, or when it is damaged.
     package init?(_ record: StoredRecord?) {
-        guard let record else { return nil }
-        guard let read = record.value.withRawBytes({ DefaultPermission(version: record.version, value: $0) }) else {
-            return nil
-        }
+        guard let record,
+            let read = record.value.withRawBytes({ DefaultPermission(version: record.version, value: $0) })
+        else { return nil }
         self = read
     }
 

@@ -21,10 +21,8 @@ package struct OwnAccess: Hashable, Sendable {
 
     /// `nil` when there is no record, or when it is damaged.
     package init?(_ record: StoredRecord?) {
-        guard let record else { return nil }
-        guard let read = record.value.withRawBytes({ OwnAccess(version: record.version, value: $0) }) else {
-            return nil
-        }
+        guard let record, let read = record.value.withRawBytes({ OwnAccess(version: record.version, value: $0) })
+        else { return nil }
         self = read
     }
 

@@ -22,17 +22,12 @@ public struct Account: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// Reads the name as a string.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let account = Account(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not the name of an account")
-        }
-        self = account
+        self = try decoder.value(orElse: "not the name of an account") { Account($0) }
     }
 
     /// Writes the name as a string.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(name)
+        try encoder.write(name)
     }
 
     public var description: String { name }

@@ -5,33 +5,23 @@ public import Core
 extension Digest: Codable {
     /// Reads 64 hexadecimal characters.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let digest = Digest(hexadecimal: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not 64 hexadecimal characters")
-        }
-        self = digest
+        self = try decoder.value(orElse: "not 64 hexadecimal characters") { Digest(hexadecimal: $0) }
     }
 
     /// Writes 64 hexadecimal characters.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
+        try encoder.write(description)
     }
 }
 
 extension CollaborationIdentifier: Codable {
     /// Reads a string of 1 to 128 bytes of UTF-8 without control characters.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let identifier = CollaborationIdentifier(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a collaboration's identifier")
-        }
-        self = identifier
+        self = try decoder.value(orElse: "not a collaboration's identifier") { CollaborationIdentifier($0) }
     }
 
     /// Writes the identifier as a string.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
+        try encoder.write(description)
     }
 }

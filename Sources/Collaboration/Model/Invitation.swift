@@ -25,17 +25,12 @@ public struct InvitationToken: Hashable, Sendable, Codable {
 
     /// Reads the text.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let token = InvitationToken(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not an invitation's token")
-        }
-        self = token
+        self = try decoder.value(orElse: "not an invitation's token") { InvitationToken($0) }
     }
 
     /// Writes the text.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
+        try encoder.write(text)
     }
 }
 

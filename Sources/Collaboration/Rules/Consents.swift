@@ -32,14 +32,14 @@ public struct SetConsent: RuledRequest {
             try checkName(conversation, "a conversation's identifier")
             consent.conversations[conversation] = isAllowed
         }
-        guard consent != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard consent != before else { return .unchanged }
         var edit = Edit()
         edit.records = [
             try .json(
                 RecordKeys.consent(account), consent, expecting: known.map { .version($0.version) } ?? .absent),
             RecordEdit(RecordKeys.shelf(account), value: []),
         ]
-        return .edit(edit, topics: [.shelf(account)]) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [.shelf(account)], count: 1)
     }
 }
 

@@ -13,3 +13,13 @@ package enum Decision<Answer: Sendable>: Sendable {
 
 /// A decision about a request of any kind.
 package typealias EncodedDecision = Decision<[UInt8]>
+
+extension Decision<ChangeReceipt> {
+    /// There is nothing to change.
+    static var unchanged: Decision { .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+
+    /// The edit is to be applied; the answer says that it changed `count` things.
+    static func change(_ edit: Edit, topics: [Topic], count: Int) -> Decision {
+        .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+    }
+}

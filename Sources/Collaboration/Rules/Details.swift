@@ -96,8 +96,6 @@ public struct CustomizeDetails: RuledRequest {
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
         ]
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -253,12 +253,12 @@ public struct RevokeInvitation: RuledRequest {
         guard known.value.acceptedBy == nil else {
             throw ServiceError(.notPermitted, "the invitation was accepted: remove the participant instead")
         }
-        guard !known.value.isRevoked else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !known.value.isRevoked else { return .unchanged }
         var stored = known.value
         stored.isRevoked = true
         var edit = Edit(collaboration)
         edit.records = [try .json(key, stored, expecting: .version(known.version))]
-        return .edit(edit, topics: []) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [], count: 1)
     }
 }
 

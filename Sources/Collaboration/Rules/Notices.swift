@@ -22,7 +22,7 @@ public struct PostNotices: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(events.count, Limits.noticesPerPostMax, "notices")
         let (author, access) = try records.bearer(of: grant, in: collaboration, context)
-        guard !events.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !events.isEmpty else { return .unchanged }
         for event in events {
             guard access.permission == .readWrite || !event.changesContent else {
                 throw ServiceError(.notPermitted, "who may only read can't report changes of the content")
@@ -45,9 +45,7 @@ public struct PostNotices: RuledRequest {
         edit.records.append(RecordEdit(RecordKeys.notices(collaboration), isSequenced: true, value: post))
         if let forgotten = try forgotten(context, records) { edit.removedRanges = [forgotten] }
         let count = events.count
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: count)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: count)
     }
 
     /// In one of 32 posts: the range of posts to delete, because enough newer ones are kept.
@@ -402,6 +400,6 @@ public struct ClearNotices: RuledRequest {
             RecordEdit(
                 key, value: bigEndianBytes(try records.lastSequence()),
                 expecting: before.map { .version($0.version) } ?? .absent))
-        return .edit(edit, topics: []) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [], count: 1)
     }
 }

@@ -34,12 +34,10 @@ public struct AddParticipants: RuledRequest {
             edit.records += try StoredParticipant.records(
                 of: participant, in: collaboration, at: context.now, version: known?.version)
         }
-        guard !edit.addedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.addedRoots.isEmpty else { return .unchanged }
         edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
         let count = edit.addedRoots.count
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: count)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: count)
     }
 }
 
@@ -128,9 +126,9 @@ public struct RemoveParticipants: RuledRequest {
                 }
             }
         }
-        guard !edit.removedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.removedRoots.isEmpty else { return .unchanged }
         let count = edit.removedRoots.count
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+        return .change(edit, topics: topics, count: count)
     }
 }
 
@@ -175,9 +173,7 @@ public struct UpdateParticipant: RuledRequest {
                     RecordKeys.access(collaboration, participant.identity),
                     value: OwnAccess.value(role: stored.role, permission: stored.permission), expecting: .present))
         }
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }
 
@@ -327,7 +323,7 @@ public struct LinkAccount: RuledRequest {
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
-        guard former != account else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard former != account else { return .unchanged }
         if let account { try checkRoom(for: account, records) }
         var edit = Edit(collaboration)
         edit.records = [
@@ -343,9 +339,7 @@ public struct LinkAccount: RuledRequest {
             edit.records.append(RecordEdit(RecordKeys.linked(account, collaboration, identity), value: []))
         }
         let topics = [former, account].compactMap { $0 }.map { Topic.account($0) }
-        return .edit(edit, topics: topics + [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: topics + [.collaboration(collaboration)], count: 1)
     }
 
     /// Throws `limitExceeded` when the account has as many links as one feed can join, or as many identities in this

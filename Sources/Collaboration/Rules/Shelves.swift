@@ -72,9 +72,9 @@ public struct RecordShare: RuledRequest {
             ]
             topics.append(.shelf(recipient.account))
         }
-        guard !edit.records.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.records.isEmpty else { return .unchanged }
         let count = topics.count
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+        return .change(edit, topics: topics, count: count)
     }
 }
 
@@ -310,7 +310,7 @@ public struct RemoveHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         guard try !records.isHidden(ShelfKeys.item(url, context), from: account) else {
-            return .answer(ChangeReceipt(sequence: nil, changed: 0))
+            return .unchanged
         }
         return try .noting(url, account, context, records) { $0.isHidden = true }
     }
@@ -364,6 +364,6 @@ extension Decision<ChangeReceipt> {
             RecordEdit(key, value: signals.bytes, expecting: known.map { .version($0.version) } ?? .absent),
             RecordEdit(RecordKeys.shelf(account), value: []),
         ]
-        return .edit(edit, topics: [.shelf(account)]) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [.shelf(account)], count: 1)
     }
 }

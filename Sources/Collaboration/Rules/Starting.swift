@@ -190,7 +190,7 @@ public struct AbandonCollaboration: RuledRequest {
         try checkName(localIdentifier.rawValue, "a local identifier")
         guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
             let identifier = CollaborationIdentifier(utf8: start.value)
-        else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        else { return .unchanged }
         // Removed participants have no access record.
         let accesses = try records.records(
             in: .beginning(with: RecordKeys.accesses(identifier)), limit: 2, isDescending: false)
@@ -261,7 +261,7 @@ extension Decision<ChangeReceipt> {
                 edit.records.append(RecordEdit(RecordKeys.accepted(account, identifier), value: nil))
             }
         }
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: topics, count: 1)
     }
 }
 
@@ -317,7 +317,7 @@ public struct UpdateShareOptions: RuledRequest {
         let before = stored.shareOptions
         stored.shareOptions = try before.selecting(selectedOptions)
         try check(stored.shareOptions.summary, "a permission summary")
-        guard stored.shareOptions != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard stored.shareOptions != before else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
@@ -329,8 +329,6 @@ public struct UpdateShareOptions: RuledRequest {
                     value: DefaultPermission.value(stored.shareOptions.permission),
                     expecting: .present))
         }
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }
