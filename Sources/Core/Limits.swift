@@ -154,8 +154,8 @@ public enum Limits {
     public static let requestHeadBytesMax = 8 << 10
     /// How often a request is decided again because what it was decided on has changed.
     public static let decisionsPerRequestMax = 16
-    /// Equal questions that waited for the same news and are decided, and answered, in one go.
-    public static let questionsPerDecisionMax = 64
+    /// Equal queries of which a topic changed, decided together and answered together.
+    public static let queriesPerDecisionMax = 64
     /// Suspended queries that had a change and are resumed before other work gets its turn.
     public static let queriesPerTurn = 256
 }

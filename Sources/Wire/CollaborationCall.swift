@@ -95,17 +95,19 @@ package struct GrantBatch: Sendable {
 
     /// Lends a grant's parts: what it is shown for, whose device shows it (`nil`: not said), and its bytes.
     @inline(__always)
-    package func withEntry<R>(
+    package func withEntry<R, E>(
         _ index: Int,
-        _ body: (_ collaboration: Int, _ deviceKey: UnsafeRawBufferPointer?, _ grant: UnsafeRawBufferPointer) -> R
-    ) -> R {
-        entries.withUnsafeBytes { bytes in
+        _ body: (
+            _ collaboration: Int, _ deviceKey: UnsafeRawBufferPointer?, _ grant: UnsafeRawBufferPointer
+        ) throws(E) -> R
+    ) throws(E) -> R {
+        try entries.withRawBytes { bytes throws(E) in
             let start = index * GrantBatch.entryBytes
             let position = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
             let key = UnsafeRawBufferPointer(rebasing: bytes[start + 4..<start + 4 + GrantBatch.deviceKeyBytes])
             let grant = UnsafeRawBufferPointer(
                 rebasing: bytes[start + 4 + GrantBatch.deviceKeyBytes..<start + GrantBatch.entryBytes])
-            return body(position, bytes[start + 2] & 1 == 1 ? key : nil, grant)
+            return try body(position, bytes[start + 2] & 1 == 1 ? key : nil, grant)
         }
     }
 

@@ -225,9 +225,7 @@ struct InvitationsTests {
 
     @Test("Pages of any size list every invitation once: those that are pending, or all")
     func listing() throws {
-        for iteration in 0..<10 {
-            var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
-            let context: Comment = "seed \(runSeed), iteration \(iteration)"
+        try withSeeds(10) { generator, context in
             let world = World()
             let collaboration = try world.start()
             var expected: [String: InvitationState] = [:]

@@ -396,9 +396,7 @@ struct ReadNoticesTests {
 
     @Test("Whoever asks again with the page's next loses nothing and reads nothing twice")
     func paging() throws {
-        for iteration in 0..<25 {
-            try follow(SeededGenerator(seed: runSeed &+ UInt64(iteration)), "seed \(runSeed), iteration \(iteration)")
-        }
+        try withSeeds(25) { generator, context in try follow(generator, context) }
     }
 
     /// One notice as its identifier and its collaboration tell it.

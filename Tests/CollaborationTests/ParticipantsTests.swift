@@ -253,26 +253,27 @@ struct ParticipantsTests {
 
     @Test("Access is nothing when one of its records is missing or damaged")
     func damagedAccess() throws {
-        let standing = StoredRecord(key: [1], version: 5, value: [1])
-        func access(_ standing: StoredRecord?, _ value: [UInt8]) -> Access? {
-            Access(standing: standing, record: StoredRecord(key: [2], version: 3, value: value))
+        let permissions = StoredRecord(key: [1], version: 5, value: [1])
+        func access(_ permissions: StoredRecord?, _ value: [UInt8]) -> Access? {
+            Access(
+                OwnAccess(StoredRecord(key: [2], version: 3, value: value)), DefaultPermission(permissions))
         }
-        let follower = try #require(access(standing, [0, 3]))
+        let follower = try #require(access(permissions, [0, 3]))
         #expect(follower.permission == .readOnly && follower.role == .member && follower.since == 5)
-        let other = try #require(access(standing, [2, 2]))
+        let other = try #require(access(permissions, [2, 2]))
         #expect(other.permission == .readWrite && other.role == .administrator && other.since == 3)
-        for value: [UInt8] in [[], [0], [0, 3, 0], [3, 3], [0, 0], [1, 4]] { #expect(access(standing, value) == nil) }
+        for value: [UInt8] in [[], [0], [0, 3, 0], [3, 3], [0, 0], [1, 4]] {
+            #expect(access(permissions, value) == nil)
+        }
         #expect(access(nil, [2, 3]) == nil)
-        #expect(Access(standing: standing, record: nil) == nil)
+        #expect(Access(nil, DefaultPermission(permissions)) == nil)
         #expect(access(StoredRecord(key: [1], version: 5, value: []), [2, 3]) == nil)
         #expect(access(StoredRecord(key: [1], version: 5, value: [7]), [0, 3]) == nil)
     }
 
     @Test("Pages of any size have every participant once, in the order of the root hashes")
     func paging() throws {
-        for iteration in 0..<20 {
-            var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
-            let context: Comment = "seed \(runSeed), iteration \(iteration)"
+        try withSeeds(20) { generator, context in
             let world = World()
             let collaboration = try world.start()
             let people = (0..<Int.random(in: 0...40, using: &generator)).map { _ in

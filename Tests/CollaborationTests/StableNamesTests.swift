@@ -11,9 +11,9 @@ struct StableNamesTests {
         #expect(Set(documented) == Set(Requests.all.map { $0.name }))
     }
 
-    @Test("Questions are those requests that only read, and no others")
-    func questions() {
-        let names = Requests.all.filter { $0.isQuestion }.map { $0.name }
+    @Test("Queries are those requests that only read, and no others")
+    func queries() {
+        let names = Requests.all.filter { $0.isQuery }.map { $0.name }
         let reading = [
             "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution", "readConsent",
             "readDetails", "readNotices", "readShelf",

@@ -89,14 +89,20 @@ struct ValuesTests {
         }
     }
 
+    /// 16 bytes that ascend from `first`.
+    private func fingerprint(_ first: UInt8) -> Fingerprint? {
+        (first..<first + 16).map { $0 }.withRawBytes { $0.baseAddress.map { Fingerprint(at: $0) } }
+    }
+
     @Test("What a grant says stands where it is documented, and is read as it was written")
     func claims() throws {
         let claim = GrantClaim(
             permission: .readOnly, role: .administrator, expiry: 0x0102_0304_0506_0708, sequence: 0x1112_1314_1516_1718,
-            collaboration: [UInt8](0x20..<0x30), deviceKey: [UInt8](0x30..<0x40), rootHash: person(5).rootHash)
+            collaboration: try #require(fingerprint(0x20)), deviceKey: try #require(fingerprint(0x30)),
+            rootHash: person(5).rootHash)
         var bytes: [UInt8] = []
         claim.append(to: &bytes)
-        #expect(bytes.count == AccessGrant.signedBytes)
+        #expect(bytes.count == GrantLayout.tag && GrantLayout.tag == 88 && GrantLayout.byteCount == 112)
         #expect(bytes[..<8] == [1, 1, 2, 0, 0, 0, 0, 0])
         #expect(bytes[8..<16] == [8, 7, 6, 5, 4, 3, 2, 1])
         #expect(bytes[16..<24] == [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11])

@@ -17,14 +17,8 @@ final class World {
     }
 
     var context: RuleContext {
-        let milliseconds = milliseconds
-        return RuleContext(now: now, random: random, sha256: standIn, settings: settings) { grant in
-            let signed = grant.bytes.prefix(AccessGrant.signedBytes)
-            guard grant.bytes.suffix(AccessGrant.tagBytes).contains(where: { $0 != 0xff }),
-                let claim = Array(signed).withRawBytes({ GrantClaim($0) })
-            else { return .failure(GrantRefusal(.forged)) }
-            return milliseconds <= claim.expiry ? .success(claim) : .failure(GrantRefusal(.expired))
-        }
+        RuleContext(
+            now: now, random: random, sha256: standIn, settings: settings, grants: TestAuthority(now: milliseconds))
     }
 
     var milliseconds: UInt64 { UInt64(now.timeIntervalSince1970 * 1000) }
@@ -37,12 +31,12 @@ final class World {
         return decision
     }
 
-    /// Questions are never decided with an edit, and only questions may wait.
+    /// Queries are never decided with an edit, and only queries may wait.
     private func check<Answer>(_ decision: Decision<Answer>, about request: (some RuledRequest).Type) {
         switch decision {
         case .answer: return
-        case .edit: #expect(!request.isQuestion, "\(request.name)")
-        case .wait: #expect(request.isQuestion, "\(request.name)")
+        case .edit: #expect(!request.isQuery, "\(request.name)")
+        case .wait: #expect(request.isQuery, "\(request.name)")
         }
     }
 
@@ -129,11 +123,11 @@ final class World {
         let access = try #require(try storage.access(of: person, in: collaboration))
         let claim = GrantClaim(
             permission: access.permission, role: access.role, expiry: milliseconds + 300_000,
-            sequence: storage.sequence, collaboration: Array(standIn(collaboration.utf8).bytes.prefix(16)),
-            deviceKey: [UInt8](repeating: 9, count: 16), rootHash: person.rootHash)
+            sequence: storage.sequence, collaboration: Fingerprint(standIn(collaboration.utf8)),
+            deviceKey: Fingerprint(standIn([9])), rootHash: person.rootHash)
         var bytes: [UInt8] = []
         claim.append(to: &bytes)
-        bytes += [UInt8](repeating: isForged ? 0xff : 0x11, count: AccessGrant.tagBytes)
+        bytes += [UInt8](repeating: isForged ? 0xff : 0x11, count: GrantLayout.tagBytes)
         return try #require(AccessGrant(bytes: bytes))
     }
 
@@ -152,6 +146,23 @@ final class World {
         let answer = try send(ListParticipants(of: collaboration, includesRemoved: includesRemoved))
         #expect(!answer.hasMore)
         return Dictionary(uniqueKeysWithValues: answer.participants.map { ($0.identity, $0) })
+    }
+}
+
+/// Recognizes a grant by the last bytes: a tag of 0xff is forged, every other one is genuine.
+struct TestAuthority: GrantAuthority {
+    let now: UInt64
+
+    func isGenuine(_ grant: AccessGrant) -> Bool {
+        grant.bytes.suffix(GrantLayout.tagBytes).contains { $0 != 0xff }
+    }
+}
+
+/// Runs `body` so many times, each time with other random numbers and a comment that says how to repeat them.
+func withSeeds(_ count: Int, _ body: (_ generator: inout SeededGenerator, _ context: Comment) throws -> Void) rethrows {
+    for iteration in 0..<count {
+        var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))
+        try body(&generator, "seed \(runSeed), iteration \(iteration)")
     }
 }
 

@@ -30,7 +30,7 @@ public struct CollaborationMetadata: Hashable, Sendable, Codable {
         self.localIdentifier = localIdentifier
     }
 
-    /// The options that count: the chosen ones, or else the default ones.
+    /// The chosen options, or the default ones when none were chosen.
     public var shareOptions: ShareOptions? { userSelectedShareOptions ?? defaultShareOptions }
 }
 

@@ -15,7 +15,7 @@ public struct Conversation: Hashable, Sendable, Codable {
     }
 }
 
-/// Who shared something.
+/// The person who shared an item.
 public struct Sharer: Hashable, Sendable, Codable {
     public var account: Account?
     public var name: String
@@ -29,7 +29,7 @@ public struct Sharer: Hashable, Sendable, Codable {
     }
 }
 
-/// Somebody on whose shelf something that was shared may appear.
+/// A person on whose shelf a shared item may appear.
 public struct ShareRecipient: Hashable, Sendable, Codable {
     public var account: Account
     /// Whether at least one other participant of the conversation is a contact of this person's.
@@ -83,7 +83,7 @@ public enum HighlightSignal: String, Hashable, Sendable, Codable, CaseIterable {
     case shown
 }
 
-/// What a person lets onto the shelf.
+/// The scope of one answer about automatic sharing.
 public enum ConsentLevel: Hashable, Sendable, Codable {
     /// Everything, from all conversations, in all apps.
     case everything

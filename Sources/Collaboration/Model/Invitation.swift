@@ -1,8 +1,8 @@
 public import Core
 public import Foundation
 
-/// What opens an invitation, once: 16 random bytes, chosen by who invites, in base64url without padding (22
-/// characters). The service keeps only its SHA-256.
+/// The secret with which an invitation is accepted, once: 16 random bytes, chosen by the inviting person, in base64url
+/// without padding (22 characters). The service keeps only its SHA-256.
 public struct InvitationToken: Hashable, Sendable, Codable {
     package let bytes: [UInt8]
 
@@ -25,21 +25,16 @@ public struct InvitationToken: Hashable, Sendable, Codable {
 
     /// Reads the text.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let token = InvitationToken(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not an invitation's token")
-        }
-        self = token
+        self = try decoder.value(orElse: "not an invitation's token") { InvitationToken($0) }
     }
 
     /// Writes the text.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
+        try encoder.write(text)
     }
 }
 
-/// Where an invitation stands.
+/// The state of an invitation.
 public enum InvitationState: String, Hashable, Sendable, Codable, CaseIterable {
     case pending, accepted, revoked, expired
 }
@@ -59,7 +54,7 @@ public struct Invitation: Hashable, Sendable, Codable {
     public let acceptedAt: Date?
 }
 
-/// What came of accepting one invitation.
+/// The result of accepting one invitation.
 public struct Acceptance: Hashable, Sendable, Codable {
     /// Why an invitation can't be accepted.
     public enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
@@ -76,7 +71,7 @@ public struct Acceptance: Hashable, Sendable, Codable {
     public let share: CollaborationHighlight?
 }
 
-/// Whose shares.
+/// Which shares of an account.
 public enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     /// Those that the person has started.
     case `private`

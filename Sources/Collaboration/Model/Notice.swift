@@ -14,14 +14,15 @@ public enum HighlightEvent: Hashable, Sendable, Codable {
 
     /// Apple: `SWHighlightChangeEvent`.
     case change(trigger: Change)
-    /// Apple: `SWHighlightMembershipEvent`. `person`: who came or went, if that is to be said.
+    /// Apple: `SWHighlightMembershipEvent`. `person`: the one who was added or removed; `nil` when the event does not
+    /// name the person.
     case membership(trigger: Membership, person: PersonIdentity?)
-    /// Apple: `SWHighlightMentionEvent`. Nobody sees it but the mentioned person.
+    /// Apple: `SWHighlightMentionEvent`. Only the mentioned person sees it.
     case mention(person: PersonIdentity)
     /// Apple: `SWHighlightPersistenceEvent`.
     case persistence(trigger: Persistence)
 
-    /// Who sees it, when not all participants do.
+    /// The only participant who sees the event; `nil` when all do.
     public var onlyReader: PersonIdentity? {
         if case .mention(let person) = self { person } else { nil }
     }
@@ -98,7 +99,7 @@ public struct Notice: Hashable, Sendable, Codable {
     public var identifier: String { "\(sequence).\(place)" }
 }
 
-/// Whose notices, and which.
+/// The reader of a feed and the collaborations in it.
 public enum Feed: Hashable, Sendable, Codable {
     /// What every participant of the collaboration sees.
     case collaboration(CollaborationIdentifier)
@@ -139,7 +140,7 @@ public enum Feed: Hashable, Sendable, Codable {
 /// One page of a feed, oldest notice first.
 public struct NoticePage: Hashable, Sendable, Codable {
     public let notices: [Notice]
-    /// Where the next page begins: to be given as `after`. Nothing is lost or doubled between the two.
+    /// The value of `after` for the next page. The next page begins exactly where this one ends.
     public let next: UInt64
     /// Whether there is more by now.
     public let hasMore: Bool

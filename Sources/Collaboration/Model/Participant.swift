@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Where a participant stands.
+/// The state of a participant.
 public enum ParticipantState: String, Hashable, Sendable, Codable, CaseIterable {
     case invited
     /// A proof of one of the person's devices was granted.
@@ -15,7 +15,7 @@ public struct Participant: Hashable, Sendable, Codable {
     public let role: ParticipantRole
     /// What the person may do now.
     public let permission: Permission
-    /// Whether that follows the collaboration's share options, rather than having been said for this person.
+    /// Whether the permission is inherited from the collaboration's share options.
     public let followsShareOptions: Bool
     public let state: ParticipantState
     public let invitedAt: Date
@@ -25,13 +25,13 @@ public struct Participant: Hashable, Sendable, Codable {
     public let account: Account?
 }
 
-/// Somebody to be let in.
+/// A participant to be added.
 public struct NewParticipant: Hashable, Sendable, Codable {
     public var identity: PersonIdentity
     public var displayName: String?
-    /// A member, unless it is said.
+    /// `nil`: member.
     public var role: ParticipantRole?
-    /// What the share options say, unless it is said.
+    /// `nil`: by the share options.
     public var permission: Permission?
 
     public init(

@@ -211,7 +211,7 @@ public struct ShareOptions: Hashable, Sendable, Codable {
                     .optionConflict,
                     picks.isEmpty
                         ? "no option of the group “\(picker.identifier)” is selected: it takes one"
-                        : "“\(picks[0].identifier)” and “\(picks[1].identifier)” are both selected: their group takes one"
+                        : "“\(picks[0].identifier)” and “\(picks[1].identifier)” are both selected: the group takes one"
                 )
             }
         }

@@ -4,7 +4,7 @@ public import Foundation
 /// What an attribution view shows of an item, and its menu.
 public struct ReadAttribution: RuledRequest {
     public static let name = "readAttribution"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = AttributionDetails
 
     /// What the title of the entry that removes an item must contain.

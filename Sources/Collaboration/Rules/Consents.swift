@@ -1,14 +1,14 @@
 package import Core
 import Foundation
 
-/// Says whether what is shared shows by itself: in one conversation, in one app, or at all.
+/// Allows or refuses that shared items appear on the shelf automatically: from one conversation, in one app, or at all.
 public struct SetConsent: RuledRequest {
     public static let name = "setConsent"
     public typealias Answer = ChangeReceipt
 
     public var account: Account
     public var level: ConsentLevel
-    /// `nil` takes back what was said.
+    /// `nil` removes the earlier answer.
     public var isAllowed: Bool?
 
     public init(of account: Account, _ level: ConsentLevel, isAllowed: Bool?) {
@@ -32,21 +32,21 @@ public struct SetConsent: RuledRequest {
             try checkName(conversation, "a conversation's identifier")
             consent.conversations[conversation] = isAllowed
         }
-        guard consent != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard consent != before else { return .unchanged }
         var edit = Edit()
         edit.records = [
             try .json(
                 RecordKeys.consent(account), consent, expecting: known.map { .version($0.version) } ?? .absent),
             RecordEdit(RecordKeys.shelf(account), value: []),
         ]
-        return .edit(edit, topics: [.shelf(account)]) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [.shelf(account)], count: 1)
     }
 }
 
 /// What a person has said about automatic sharing.
 public struct ReadConsent: RuledRequest {
     public static let name = "readConsent"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = Consent
 
     public var account: Account

@@ -4,11 +4,11 @@ import Foundation
 /// What the collaboration button's popover shows.
 public struct ReadDetails: RuledRequest {
     public static let name = "readDetails"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = CollaborationDetails
 
     public var collaboration: CollaborationIdentifier
-    /// Who looks: sees mentions of itself, and what it may do.
+    /// The participant who looks: the answer has the mentions and the permitted operations of that person.
     public var viewer: PersonIdentity?
 
     public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil) {
@@ -42,7 +42,7 @@ public struct ReadDetails: RuledRequest {
                 manageOperations: operations))
     }
 
-    /// Everybody who may do something: whoever was removed may not.
+    /// Counts the access records; removed participants have none.
     private func count(_ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Int {
         var count = 0
         try records.visitRecords(in: .beginning(with: RecordKeys.accesses(collaboration))) { _, _ in
@@ -59,7 +59,7 @@ public struct CustomizeDetails: RuledRequest {
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// What is `nil` stays as it is.
+    /// `nil` does not change the value.
     public var title: String?
     public var customItems: [CustomItem]?
     /// An empty one brings the usual title back.
@@ -96,8 +96,6 @@ public struct CustomizeDetails: RuledRequest {
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
         ]
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

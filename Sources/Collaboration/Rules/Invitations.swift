@@ -1,17 +1,17 @@
 public import Core
 public import Foundation
 
-/// Makes an invitation that opens once. Making it again with the same token changes nothing.
+/// Creates an invitation that can be accepted once. Repeating it with the same token changes nothing.
 public struct CreateInvitation: RuledRequest {
     public static let name = "createInvitation"
     public typealias Answer = Invitation
 
     public var collaboration: CollaborationIdentifier
-    /// Chosen by who invites, and given to nobody but the invited person.
+    /// Chosen by the inviting person, and given only to the invited one.
     public var token: InvitationToken
-    /// A member, unless it is said.
+    /// `nil`: member.
     public var role: ParticipantRole?
-    /// What the share options say, unless it is said.
+    /// `nil`: by the share options.
     public var permission: Permission?
     public var expiresAt: Date?
 
@@ -53,8 +53,10 @@ public struct CreateInvitation: RuledRequest {
 }
 
 extension RuleContext {
-    /// What stands for a token in the records: nobody can accept with it.
-    fileprivate func name(of token: InvitationToken) -> [UInt8] { Array(sha256(token.bytes).bytes.prefix(16)) }
+    /// Names the token's invitation in the records. The token can't be computed from it.
+    fileprivate func name(of token: InvitationToken) -> [UInt8] {
+        Array(sha256(token.bytes).bytes.prefix(RecordKeys.invitationBytes))
+    }
 }
 
 extension StoredInvitation {
@@ -75,7 +77,8 @@ extension StoredInvitation {
 }
 
 /// Accepts an invitation for an account: the share is in the account's shared scope from then on, and the identity, if
-/// one is given, takes part. Accepting again is harmless; why an invitation can't be accepted is an answer, no error.
+/// one is given, takes part. Accepting again is harmless. The reason why an invitation can't be accepted is part of the
+/// answer, not an error.
 public struct AcceptInvitation: RuledRequest {
     public static let name = "acceptInvitation"
     public typealias Answer = Acceptance
@@ -112,7 +115,7 @@ public struct AcceptInvitation: RuledRequest {
         switch known.value.state(at: context.now) {
         case .accepted:
             guard known.value.acceptedBy == account else { return refused(.used) }
-            // Who was put out since is not let in by the same invitation.
+            // The invitation does not bring back a participant who was removed after accepting it.
             if let identity,
                 let participant = try records.load(
                     StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
@@ -139,7 +142,8 @@ public struct AcceptInvitation: RuledRequest {
                 RecordEdit(RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8)))
             let participant = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
-            // Whoever was put out comes back by the owner's hand only, and nobody comes in as somebody else.
+            // An invitation neither brings back a removed participant nor uses an identity that is linked to another
+            // account.
             guard participant?.value.removedAt == nil,
                 try records.account(of: identity, in: collaboration) ?? account == account
             else { return refused(.conflict) }
@@ -167,7 +171,7 @@ public struct AcceptInvitation: RuledRequest {
 /// A page of a collaboration's invitations: those that are pending, or all.
 public struct ListInvitations: RuledRequest {
     public static let name = "listInvitations"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let invitations: [Invitation]
@@ -202,7 +206,7 @@ public struct ListInvitations: RuledRequest {
             let page = try records.records(in: range, limit: limit + 1, isDescending: false)
             for record in page.items {
                 let invitation = try record.decoded(StoredInvitation.self)
-                    .invitation(Array(record.key.suffix(16)), collaboration, context)
+                    .invitation(Array(record.key.suffix(RecordKeys.invitationBytes)), collaboration, context)
                 guard includesSettled || invitation.state == .pending else { continue }
                 guard invitations.count < limit else {
                     return .answer(Answer(invitations: invitations, hasMore: true))
@@ -219,7 +223,7 @@ public struct ListInvitations: RuledRequest {
 
 /// The bytes that name an invitation.
 private func invitationName(_ text: String) throws(ServiceError) -> [UInt8] {
-    guard let name = [UInt8](hexadecimal: text), name.count == 16 else {
+    guard let name = [UInt8](hexadecimal: text), name.count == RecordKeys.invitationBytes else {
         throw ServiceError(.malformedRequest, "“\(text.prefix(64))” is not an invitation's identifier")
     }
     return name
@@ -249,19 +253,19 @@ public struct RevokeInvitation: RuledRequest {
         guard known.value.acceptedBy == nil else {
             throw ServiceError(.notPermitted, "the invitation was accepted: remove the participant instead")
         }
-        guard !known.value.isRevoked else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !known.value.isRevoked else { return .unchanged }
         var stored = known.value
         stored.isRevoked = true
         var edit = Edit(collaboration)
         edit.records = [try .json(key, stored, expecting: .version(known.version))]
-        return .edit(edit, topics: []) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [], count: 1)
     }
 }
 
 /// An account's shares: those that it has started, or those that it was invited to and has accepted.
 public struct ListShares: RuledRequest {
     public static let name = "listShares"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let shares: [CollaborationHighlight]

@@ -22,10 +22,10 @@ public struct PostNotices: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(events.count, Limits.noticesPerPostMax, "notices")
         let (author, access) = try records.bearer(of: grant, in: collaboration, context)
-        guard !events.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !events.isEmpty else { return .unchanged }
         for event in events {
             guard access.permission == .readWrite || !event.changesContent else {
-                throw ServiceError(.notPermitted, "who may only read can't have changed the content")
+                throw ServiceError(.notPermitted, "who may only read can't report changes of the content")
             }
             if let reader = event.onlyReader { _ = try records.participant(reader, in: collaboration) }
         }
@@ -45,12 +45,10 @@ public struct PostNotices: RuledRequest {
         edit.records.append(RecordEdit(RecordKeys.notices(collaboration), isSequenced: true, value: post))
         if let forgotten = try forgotten(context, records) { edit.removedRanges = [forgotten] }
         let count = events.count
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: count)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: count)
     }
 
-    /// Now and then, the posts that need not be kept: so many are behind them.
+    /// In one of 32 posts: the range of posts to delete, because enough newer ones are kept.
     private func forgotten(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> RecordRange? {
@@ -73,7 +71,7 @@ public struct PostNotices: RuledRequest {
 }
 
 extension HighlightEvent {
-    /// Whether it tells of something that needs the permission to write.
+    /// Whether the event reports something that needs the permission to write.
     fileprivate var changesContent: Bool {
         switch self {
         case .change(.edit), .persistence: true
@@ -82,11 +80,11 @@ extension HighlightEvent {
     }
 }
 
-/// A page of a feed, from after a sequence on. With a time to wait, an empty page comes only when that has passed:
-/// asking again and again with the page's `next` is a live stream, which loses and doubles nothing.
+/// A page of a feed: the posts after a sequence. With `waitMilliseconds` the answer waits for a post for that long
+/// before it is an empty page. Repeating the query with each page's `next` follows the feed without gaps or duplicates.
 public struct ReadNotices: RuledRequest {
     public static let name = "readNotices"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = NoticePage
 
     public var feed: Feed
@@ -94,7 +92,7 @@ public struct ReadNotices: RuledRequest {
     public var after: UInt64
     /// After so many notices the page ends, with the last post whole.
     public var limit: Int
-    /// How long the answer may wait for news.
+    /// How long the answer may wait for a post.
     public var waitMilliseconds: Int?
     /// A sequence that must have been applied to what is read.
     public var atLeast: UInt64?
@@ -137,7 +135,7 @@ public struct ReadNotices: RuledRequest {
             }
             topics = [.collaboration(collaboration)]
         case .participant(let person, let collaboration):
-            guard try records.record(RecordKeys.standing(collaboration)) != nil else {
+            guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else {
                 throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
             }
             _ = try records.participant(person, in: collaboration)
@@ -146,7 +144,7 @@ public struct ReadNotices: RuledRequest {
         case .account(let account):
             topics = [.account(account)]
             for (collaboration, person) in try records.links(of: account) {
-                // A link can outlast its collaboration.
+                // A link can be left over from a collaboration that has ended.
                 try reading.add(collaboration, for: person, after: after, records)
                 topics.append(.collaboration(collaboration))
             }
@@ -233,14 +231,14 @@ private struct FeedReading {
         oldest = UInt64(max(0, (seconds * 1000).rounded()))
     }
 
-    /// Adds the posts of a collaboration as `reader` sees them; false when there is no such collaboration. A page's
-    /// worth from each is enough: the page has the first ones of all.
+    /// Adds the posts of a collaboration as `reader` sees them; false when there is no such collaboration. It reads at
+    /// most one page's worth, because a page holds the oldest posts of all collaborations.
     @discardableResult
     mutating func add(
         _ collaboration: CollaborationIdentifier, for reader: PersonIdentity?, after: UInt64,
         _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Bool {
-        guard try records.record(RecordKeys.standing(collaboration)) != nil else { return false }
+        guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else { return false }
         var start = after
         if let reader, let cleared = try records.record(RecordKeys.cleared(collaboration, reader)) {
             start = max(start, try cleared.number())
@@ -257,12 +255,13 @@ private struct FeedReading {
             return found.count <= limit
         }
         candidates += found
-        // Few collaborations have news, but an account may take part in thousands.
+        // An account may take part in thousands of collaborations, of which few have new posts.
         if candidates.count > 8 * (limit + 1) { sortAndCut() }
         return true
     }
 
-    /// Keeps a page's worth and one more, for each identity that an account may have in a collaboration.
+    /// Sorts the candidates and drops those that can't be on the page. It keeps `limit` + 1 posts, each for every
+    /// identity that an account has in the collaboration.
     private mutating func sortAndCut() {
         candidates.sort { ($0.sequence, $0.place) < ($1.sequence, $1.place) }
         var sequences = 0
@@ -296,7 +295,7 @@ private struct FeedReading {
             }
             guard let (post, byteCount) = try post(candidate, records) else { continue }
             bytes += byteCount
-            // A post that several of an account's identities see is one, with what any of them sees of it.
+            // A post that several identities of an account see stands once on the page, with the texts of all of them.
             if isAgain {
                 page.merge(post)
             } else if !post.texts.isEmpty {
@@ -334,8 +333,8 @@ private struct FeedReading {
 }
 
 extension FeedReading.Page {
-    /// Adds what another identity of the same reader sees of a post: what is said to a person itself goes before what
-    /// is said of that person to others.
+    /// Merges what another identity of the same account sees of a post. A text that addresses the reader replaces one
+    /// that is about the reader.
     fileprivate mutating func merge(_ other: FeedReading.Post) {
         guard var post = posts.last, post.sequence == other.sequence else {
             guard !other.texts.isEmpty else { return }
@@ -363,7 +362,7 @@ extension RecordReader where Self: ~Copyable {
         of collaboration: CollaborationIdentifier, for reader: PersonIdentity?, count: Int, _ context: RuleContext
     ) throws(ServiceError) -> [Notice] {
         let range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
-        // Mentions of others are passed over: the last posts may hold less than is wanted.
+        // Mentions of others are left out, so more posts than `count` are read.
         let newest = try records(in: range, limit: 4 * count, isDescending: true)
         guard let oldest = newest.items.last else { return [] }
         var reading = FeedReading(context, limit: 4 * count)
@@ -376,7 +375,7 @@ extension RecordReader where Self: ~Copyable {
     }
 }
 
-/// Takes what was posted until now out of the feed of the participant who asks for it.
+/// Clears the feed of the participant who shows the grant: posts until now are no longer listed there.
 public struct ClearNotices: RuledRequest {
     public static let name = "clearNotices"
     public typealias Answer = ChangeReceipt
@@ -401,6 +400,6 @@ public struct ClearNotices: RuledRequest {
             RecordEdit(
                 key, value: bigEndianBytes(try records.lastSequence()),
                 expecting: before.map { .version($0.version) } ?? .absent))
-        return .edit(edit, topics: []) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [], count: 1)
     }
 }

@@ -1,8 +1,8 @@
 public import Core
 import Foundation
 
-/// Lets people in by their identities: all of them or, when one can't be, none. Those who are there already stay as
-/// they are; those who were removed are invited anew.
+/// Adds participants by their identities: all of them, or none when one of them is refused. Present participants are
+/// not changed; removed ones are invited again.
 public struct AddParticipants: RuledRequest {
     public static let name = "addParticipants"
     public typealias Answer = ChangeReceipt
@@ -34,17 +34,15 @@ public struct AddParticipants: RuledRequest {
             edit.records += try StoredParticipant.records(
                 of: participant, in: collaboration, at: context.now, version: known?.version)
         }
-        guard !edit.addedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.addedRoots.isEmpty else { return .unchanged }
         edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
         let count = edit.addedRoots.count
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: count)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: count)
     }
 }
 
 extension StoredParticipant {
-    /// The records that let somebody in. `version`: that of the record of a person who was removed.
+    /// The records of a new participant. `version`: of the record that a removed person left; `nil` for somebody new.
     static func records(
         of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
     ) throws(ServiceError) -> [RecordEdit] {
@@ -57,13 +55,13 @@ extension StoredParticipant {
                 expecting: version.map { .version($0) } ?? .absent),
             RecordEdit(
                 RecordKeys.access(collaboration, participant.identity),
-                value: Access.bytes(role: role, permission: participant.permission)),
+                value: OwnAccess.value(role: role, permission: participant.permission)),
         ]
     }
 }
 
-/// Puts people out: their root hashes leave the set, their accounts are no longer linked, and every grant that they
-/// hold is revoked with this change. The owner stays. Those who aren't there don't matter.
+/// Removes participants: their root hashes leave the set, their accounts are no longer linked, and all their grants are
+/// revoked. The owner can't be removed. Identities that take no part are ignored.
 public struct RemoveParticipants: RuledRequest {
     public static let name = "removeParticipants"
     public typealias Answer = ChangeReceipt
@@ -100,7 +98,7 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(RecordKeys.access(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
-                // An account that is linked at the same moment does not stay behind.
+                // Stale when an account is linked at the same moment: otherwise its link would be left behind.
                 RecordEdit(
                     RecordKeys.link(collaboration, person), value: nil,
                     expecting: try records.linkExpectation(of: person, in: collaboration)),
@@ -116,7 +114,7 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(
                     RecordKeys.acceptance(collaboration, person), value: nil,
                     expecting: acceptance.map { .version($0.version) } ?? .absent))
-            // The share leaves the scope of an account that takes part as nobody else.
+            // The share leaves the account's scope, unless the account takes part under another identity.
             for account in Set([linked, accepter].compactMap { $0 }) {
                 let key = RecordKeys.accepted(account, collaboration)
                 let acceptedAs = try records.record(key)?.value
@@ -128,13 +126,14 @@ public struct RemoveParticipants: RuledRequest {
                 }
             }
         }
-        guard !edit.removedRoots.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.removedRoots.isEmpty else { return .unchanged }
         let count = edit.removedRoots.count
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+        return .change(edit, topics: topics, count: count)
     }
 }
 
-/// Changes what a participant is called or may do; grants of another permission or role are revoked with this change.
+/// Changes a participant's name, role or permission. A change of the role or the permission revokes the participant's
+/// grants.
 public struct UpdateParticipant: RuledRequest {
     public static let name = "updateParticipant"
     public typealias Answer = ChangeReceipt
@@ -172,18 +171,16 @@ public struct UpdateParticipant: RuledRequest {
             edit.records.append(
                 RecordEdit(
                     RecordKeys.access(collaboration, participant.identity),
-                    value: Access.bytes(role: stored.role, permission: stored.permission), expecting: .present))
+                    value: OwnAccess.value(role: stored.role, permission: stored.permission), expecting: .present))
         }
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }
 
 /// A page of a collaboration's participants, in the order of their root hashes.
 public struct ListParticipants: RuledRequest {
     public static let name = "listParticipants"
-    package static let isQuestion = true
+    package static let isQuery = true
 
     public struct Answer: Hashable, Codable, Sendable {
         public let participants: [Participant]
@@ -252,7 +249,7 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// For an edit that counts on the account that a participant is linked to, or on there being none.
+    /// Makes an edit stale when the participant's link has changed since it was read.
     func linkExpectation(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> RecordEdit.Expectation {
@@ -264,7 +261,7 @@ extension RecordReader where Self: ~Copyable {
         of collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, after: PersonIdentity?, limit: Int,
         includesRemoved: Bool
     ) throws(ServiceError) -> (participants: [Participant], hasMore: Bool) {
-        // Those who were removed have no access: their records are passed over without being looked at.
+        // Removed participants have no access record: a list of access records leaves them out.
         let prefix = includesRemoved ? RecordKeys.participants(collaboration) : RecordKeys.accesses(collaboration)
         var range = RecordRange.beginning(with: prefix)
         if let after { range.start = prefix + after.rootHash.bytes + [0] }
@@ -321,12 +318,12 @@ public struct LinkAccount: RuledRequest {
         guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
             throw ServiceError(
                 .notPermitted,
-                "no proof of \(identity.rootHash) has been granted yet: have a device of it open the collaboration first"
+                "no proof of \(identity.rootHash) was granted yet: one of its devices has to open the collaboration first"
             )
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
-        guard former != account else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard former != account else { return .unchanged }
         if let account { try checkRoom(for: account, records) }
         var edit = Edit(collaboration)
         edit.records = [
@@ -342,12 +339,11 @@ public struct LinkAccount: RuledRequest {
             edit.records.append(RecordEdit(RecordKeys.linked(account, collaboration, identity), value: []))
         }
         let topics = [former, account].compactMap { $0 }.map { Topic.account($0) }
-        return .edit(edit, topics: topics + [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: topics + [.collaboration(collaboration)], count: 1)
     }
 
-    /// Throws `limitExceeded` when the account takes part in as many collaborations as a feed is made of.
+    /// Throws `limitExceeded` when the account has as many links as one feed can join, or as many identities in this
+    /// collaboration as it may have.
     private func checkRoom(
         for account: Account, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {

@@ -1,7 +1,8 @@
 import Core
 
-/// Where the layer's records stand. A key is a byte that says what it is, then identifiers, each but the last ended by
-/// a zero byte, which identifiers don't contain, then bytes of known length.
+/// The keys of the layer's records. A key is a byte for its kind, then identifiers, then bytes of known length. Every
+/// identifier but the last is ended by a zero byte, which identifiers don't contain: so no key is a prefix of a key of
+/// another kind.
 ///
 ///     c collaboration                     title, options, owner (JSON)
 ///     b collaboration                     what its share options permit (1)
@@ -23,46 +24,76 @@ import Core
 ///     v account                           written whenever the account's shelf changes
 ///     o account                           the account's consent (JSON)
 ///
-/// The versions of `a` and `b` are what grants are measured by: whoever writes one of them revokes the grants that
-/// were given before.
+/// Writing `a` or `b` revokes the grants that were issued before; `Access` has the rule.
 enum RecordKeys {
-    static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("c", collaboration.utf8) }
+    /// The first byte of a key. The compiler refuses two kinds of one byte.
+    private enum Kind: String {
+        case collaboration = "c"
+        case defaultPermission = "b"
+        case arrivals = "m"
+        case start = "s"
+        case participant = "p"
+        case access = "a"
+        case joining = "j"
+        case link = "l"
+        case linked = "k"
+        case notices = "n"
+        case cleared = "x"
+        case invitation = "t"
+        case acceptance = "i"
+        case invitationPlace = "u"
+        case accepted = "y"
+        case item = "h"
+        case shelf = "v"
+        case consent = "o"
+    }
 
-    static func standing(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("b", collaboration.utf8) }
+    /// Bytes that name an invitation.
+    static let invitationBytes = 16
 
-    static func arrivals(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("m", collaboration.utf8) }
+    static func collaboration(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key(.collaboration, collaboration.utf8)
+    }
+
+    static func defaultPermission(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key(.defaultPermission, collaboration.utf8)
+    }
+
+    static func arrivals(_ collaboration: CollaborationIdentifier) -> [UInt8] { key(.arrivals, collaboration.utf8) }
 
     static func start(_ owner: Account, _ local: LocalCollaborationIdentifier) -> [UInt8] {
         starts(owner) + Array(local.rawValue.utf8)
     }
 
-    static func starts(_ owner: Account) -> [UInt8] { key("s", owner.name.utf8, ends: true) }
+    static func starts(_ owner: Account) -> [UInt8] { key(.start, Array(owner.name.utf8), ends: true) }
 
     static func participant(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
         participants(collaboration) + person.rootHash.bytes
     }
 
     static func participants(_ collaboration: CollaborationIdentifier) -> [UInt8] {
-        key("p", collaboration.utf8, ends: true)
+        key(.participant, collaboration.utf8, ends: true)
     }
 
     static func access(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
-        key("a", collaboration.utf8, ends: true) + person.rootHash.bytes
+        key(.access, collaboration.utf8, ends: true) + person.rootHash.bytes
     }
 
     static func accesses(_ collaboration: CollaborationIdentifier) -> [UInt8] {
-        key("a", collaboration.utf8, ends: true)
+        key(.access, collaboration.utf8, ends: true)
     }
 
     static func joining(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
-        key("j", collaboration.utf8, ends: true) + person.rootHash.bytes
+        key(.joining, collaboration.utf8, ends: true) + person.rootHash.bytes
     }
 
     static func link(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
-        key("l", collaboration.utf8, ends: true) + person.rootHash.bytes
+        key(.link, collaboration.utf8, ends: true) + person.rootHash.bytes
     }
 
-    static func links(_ collaboration: CollaborationIdentifier) -> [UInt8] { key("l", collaboration.utf8, ends: true) }
+    static func links(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key(.link, collaboration.utf8, ends: true)
+    }
 
     static func linked(
         _ account: Account, _ collaboration: CollaborationIdentifier, _ person: PersonIdentity
@@ -74,59 +105,69 @@ enum RecordKeys {
         linked(account) + collaboration.utf8 + [0]
     }
 
-    static func linked(_ account: Account) -> [UInt8] { key("k", account.name.utf8, ends: true) }
+    static func linked(_ account: Account) -> [UInt8] { key(.linked, Array(account.name.utf8), ends: true) }
 
     static func notices(_ collaboration: CollaborationIdentifier) -> [UInt8] {
-        key("n", collaboration.utf8, ends: true)
+        key(.notices, collaboration.utf8, ends: true)
     }
 
     static func cleared(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
-        key("x", collaboration.utf8, ends: true) + person.rootHash.bytes
+        key(.cleared, collaboration.utf8, ends: true) + person.rootHash.bytes
     }
 
     static func invitation(_ collaboration: CollaborationIdentifier, _ invitation: [UInt8]) -> [UInt8] {
-        invitations(collaboration) + invitation
+        precondition(invitation.count == invitationBytes, "an invitation is named by 16 bytes")
+        return invitations(collaboration) + invitation
     }
 
     static func acceptance(_ collaboration: CollaborationIdentifier, _ person: PersonIdentity) -> [UInt8] {
-        key("i", collaboration.utf8, ends: true) + person.rootHash.bytes
+        key(.acceptance, collaboration.utf8, ends: true) + person.rootHash.bytes
     }
 
     static func invitations(_ collaboration: CollaborationIdentifier) -> [UInt8] {
-        key("t", collaboration.utf8, ends: true)
+        key(.invitation, collaboration.utf8, ends: true)
     }
 
-    static func invitationPlace(_ invitation: [UInt8]) -> [UInt8] { key("u", invitation) }
+    static func invitationPlace(_ invitation: [UInt8]) -> [UInt8] {
+        precondition(invitation.count == invitationBytes, "an invitation is named by 16 bytes")
+        return key(.invitationPlace, invitation)
+    }
 
     static func accepted(_ account: Account, _ collaboration: CollaborationIdentifier) -> [UInt8] {
         accepted(account) + collaboration.utf8
     }
 
-    static func accepted(_ account: Account) -> [UInt8] { key("y", account.name.utf8, ends: true) }
+    static func accepted(_ account: Account) -> [UInt8] { key(.accepted, Array(account.name.utf8), ends: true) }
 
-    static func items(_ account: Account) -> [UInt8] { key("h", account.name.utf8, ends: true) }
+    static func items(_ account: Account) -> [UInt8] { key(.item, Array(account.name.utf8), ends: true) }
 
-    static func shelf(_ account: Account) -> [UInt8] { key("v", account.name.utf8) }
+    static func shelf(_ account: Account) -> [UInt8] { key(.shelf, Array(account.name.utf8)) }
 
-    static func consent(_ account: Account) -> [UInt8] { key("o", account.name.utf8) }
+    static func consent(_ account: Account) -> [UInt8] { key(.consent, Array(account.name.utf8)) }
 
-    /// Everything of a collaboration but the start, the links from accounts, accepted shares and places of
-    /// invitations.
+    /// All records of a collaboration except its start, links from accounts, accepted shares and places of invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
-        ["p", "a", "j", "l", "i", "n", "x", "t"].map { tag in .beginning(with: key(tag, collaboration.utf8, ends: true))
+        [Kind.participant, .access, .joining, .link, .acceptance, .notices, .cleared, .invitation].map { kind in
+            .beginning(with: key(kind, collaboration.utf8, ends: true))
         }
     }
 
-    private static func key(
-        _ tag: StaticString, _ name: some Collection<UInt8>, ends: Bool = false
-    ) -> [UInt8] {
-        [tag.utf8Start.pointee] + Array(name) + (ends ? [0] : [])
+    /// `ends`: whether something follows the name, which is then ended by a zero byte.
+    private static func key(_ kind: Kind, _ name: [UInt8], ends: Bool = false) -> [UInt8] {
+        assert(!ends || !name.contains(0), "a name with a zero byte ends in the middle")
+        var key = Array(kind.rawValue.utf8)
+        precondition(key.count == 1, "a kind of keys is one byte")
+        key.reserveCapacity(1 + name.count + 1 + Digest.byteCount)
+        key += name
+        if ends { key.append(0) }
+        return key
     }
 }
 
 extension RecordRange {
     /// All keys that begin with `prefix`, which does not end in 0xff.
     static func beginning(with prefix: [UInt8]) -> RecordRange {
+        precondition(prefix.last.map { $0 != 0xff } ?? false, "a prefix is empty, or ends in 0xff")
         var end = prefix
         end[end.count - 1] += 1
         return RecordRange(prefix, end)

@@ -10,11 +10,11 @@ import Foundation
 //                                    length (2) and those of the item, those of the attribution
 //
 // Item, conversation and app are the first bytes of the SHA-256 of the link, the conversation's identifier and the
-// app's. Numbers are little-endian. A shelf is ranked from these few bytes, and what is returned is put together from the
-// members as they stand.
+// app's. Numbers are little-endian. Ranking a shelf reads the packed bytes only; a page joins the stored JSON members.
 
 /// What a person did with an item.
 struct Signals {
+    static let byteCount = 24
     var isHidden = false
     var views: UInt32 = 0
     var interactions: UInt32 = 0
@@ -37,10 +37,12 @@ struct Signals {
         var bytes: [UInt8] = [isHidden ? 1 : 0, 0, 0, 0]
         for count in [views, interactions, shown] { bytes.appendInteger(count) }
         bytes.appendInteger(lastMilliseconds)
+        precondition(bytes.count == Signals.byteCount, "signals are not as long as their layout")
         return bytes
     }
 
-    /// How likely the person looks for the item. Interacting says most; being shown says a little, and nothing alone.
+    /// Estimates how likely the person looks for the item. Interactions weigh most. Being shown weighs little, and
+    /// nothing without a view or an interaction.
     func score(isPinned: Bool) -> UInt64 {
         guard views > 0 || interactions > 0 else { return 0 }
         return 4 * UInt64(interactions) + 2 * UInt64(views) + UInt64(min(shown, 4)) + (isPinned ? 3 : 0)
@@ -81,10 +83,11 @@ struct ShareHead {
         bytes.append((isPinned ? 1 : 0) | (isGroup ? 2 : 0) | (knowsSomebody ? 4 : 0))
         bytes += [UInt8](repeating: 0, count: 7)
         bytes.appendInteger(app)
+        precondition(bytes.count == ShareHead.byteCount, "a share's head is not as long as its layout")
         return bytes
     }
 
-    /// Group conversations count when the person knows somebody in them.
+    /// A share in a group conversation counts only when the person knows somebody there.
     var counts: Bool { !isGroup || knowsSomebody }
 }
 
@@ -140,26 +143,45 @@ struct ShareText {
 
 /// The keys and fingerprints of an account's shelf.
 struct ShelfKeys {
+    /// Bytes of an item's fingerprint, and of a conversation's or an app's.
+    static let itemBytes = 16
+    static let conversationBytes = 8
+
     let prefix: [UInt8]
 
     init(_ account: Account) {
         prefix = RecordKeys.items(account)
     }
 
-    static func item(_ url: URL, _ context: RuleContext) -> [UInt8] { context.fingerprint(url.absoluteString) }
+    static func item(_ url: URL, _ context: RuleContext) -> [UInt8] {
+        context.fingerprint(url.absoluteString, count: itemBytes)
+    }
 
-    static func short(_ text: String, _ context: RuleContext) -> [UInt8] { context.fingerprint(text, count: 8) }
+    static func short(_ text: String, _ context: RuleContext) -> [UInt8] {
+        context.fingerprint(text, count: conversationBytes)
+    }
 
-    func signals(_ item: [UInt8]) -> [UInt8] { prefix + item + [UInt8](repeating: 0, count: 8) }
+    /// The place of the signals: no conversation.
+    func signals(_ item: [UInt8]) -> [UInt8] {
+        share(item, [UInt8](repeating: 0, count: ShelfKeys.conversationBytes))
+    }
 
-    func share(_ item: [UInt8], _ conversation: [UInt8]) -> [UInt8] { prefix + item + conversation }
+    /// The place of the latest share in a conversation.
+    func share(_ item: [UInt8], _ conversation: [UInt8]) -> [UInt8] {
+        precondition(item.count == ShelfKeys.itemBytes, "an item is named by 16 bytes")
+        precondition(conversation.count == ShelfKeys.conversationBytes, "a conversation is named by 8 bytes")
+        return prefix + item + conversation
+    }
 
+    /// Signals and shares of an item.
     func all(_ item: [UInt8]) -> RecordRange {
-        RecordRange(prefix + item, prefix + item + [UInt8](repeating: 0xff, count: 9))
+        precondition(item.count == ShelfKeys.itemBytes, "an item is named by 16 bytes")
+        return RecordRange(
+            prefix + item, prefix + item + [UInt8](repeating: 0xff, count: ShelfKeys.conversationBytes + 1))
     }
 }
 
-/// The consent of an account as a ranking looks at it.
+/// What an account has refused, by fingerprint, for the ranking.
 struct Refusals {
     let everything: Bool
     let apps: Set<UInt64>
@@ -180,6 +202,7 @@ struct Refusals {
 }
 
 func shortNumber(_ bytes: some Collection<UInt8>) -> UInt64 {
+    assert(bytes.count == ShelfKeys.conversationBytes, "a conversation or an app is named by 8 bytes")
     var number: UInt64 = 0
     withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes.prefix(8)) }
     return number
@@ -219,7 +242,7 @@ extension RecordReader where Self: ~Copyable {
             #"],"date":\#(newest.head.milliseconds),"isPinned":\#(isPinned),"isSuggested":\#(isSuggested)}"#.utf8)
     }
 
-    /// Where the shares of an item stand that count for the account, newest first.
+    /// The keys and heads of the item's shares that count for the account, newest first.
     private func countingHeads(
         of item: [UInt8], _ account: Account, _ refusals: Refusals
     ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
@@ -228,7 +251,8 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// Where the shares of an item stand that `isWanted` takes, newest first; so many as are looked at.
+    /// The keys and heads of the item's shares that `isWanted` accepts, newest first, at most
+    /// `conversationsPerItemMax`.
     func shareHeads(
         of item: [UInt8], _ account: Account, where isWanted: (_ head: ShareHead, _ conversation: UInt64) -> Bool
     ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
@@ -240,7 +264,7 @@ extension RecordReader where Self: ~Copyable {
             }
             return true
         }
-        // Of equal ones always the same is first.
+        // Equal times are ordered by the key, so that the order is always the same.
         found.sort { a, b in
             if a.head.milliseconds != b.head.milliseconds { return a.head.milliseconds > b.head.milliseconds }
             return b.key.lexicographicallyPrecedes(a.key)

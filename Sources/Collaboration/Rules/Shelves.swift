@@ -12,7 +12,7 @@ public struct RecordShare: RuledRequest {
     public var app: String
     public var sharer: Sharer
     public var conversation: Conversation
-    /// Now, unless it is said.
+    /// `nil`: now.
     public var date: Date?
     /// Whether it was pinned as it was shared.
     public var isPinned: Bool?
@@ -47,7 +47,7 @@ public struct RecordShare: RuledRequest {
         try checkName(app, "an app's identifier")
         let item = ShelfKeys.item(url, context)
         let place = ShelfKeys.short(conversation.identifier, context)
-        // Nothing was shared much later than now, or it would stay the latest for good.
+        // A later date is moved to tomorrow: otherwise that share would stay the latest one.
         let milliseconds = context.milliseconds(of: min(date ?? context.now, context.now.addingTimeInterval(86_400)))
         let text = try ShareText.bytes(
             url: url, title: title, app: app, sharer: sharer, conversation: conversation,
@@ -59,7 +59,7 @@ public struct RecordShare: RuledRequest {
             let key = ShelfKeys(recipient.account).share(item, place)
             let known = try records.record(key)
             let before = known?.value.withRawBytes { ShareHead($0) }
-            // One that arrives late changes nothing: the latest share counts.
+            // Only the latest share of a conversation counts: an older one changes nothing.
             if let before, before.milliseconds > milliseconds { continue }
             let head = ShareHead(
                 milliseconds: milliseconds, isPinned: isPinned ?? before?.isPinned ?? false,
@@ -72,9 +72,9 @@ public struct RecordShare: RuledRequest {
             ]
             topics.append(.shelf(recipient.account))
         }
-        guard !edit.records.isEmpty else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard !edit.records.isEmpty else { return .unchanged }
         let count = topics.count
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+        return .change(edit, topics: topics, count: count)
     }
 }
 
@@ -82,7 +82,7 @@ public struct RecordShare: RuledRequest {
 /// first each. With a time to wait, the answer waits for a shelf that is newer than `after`.
 public struct ReadShelf: RuledRequest {
     public static let name = "readShelf"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = Shelf
 
     public var account: Account
@@ -115,7 +115,7 @@ public struct ReadShelf: RuledRequest {
         }
     }
 
-    /// Puts the page together from the shares' own bytes.
+    /// Builds the page from the stored JSON of the shares.
     package func decideEncoded(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision {
@@ -152,7 +152,7 @@ private struct Ranking {
         var score: UInt64 = 0
         var lastSignal: UInt64 = 0
 
-        /// Pinned ones first, then the newest; never a tie, so that a shelf is always the same.
+        /// Pinned items first, then newer ones, then by fingerprint, so that the order is always the same.
         func stands(before other: Item) -> Bool {
             if isPinned != other.isPinned { return isPinned }
             if newest != other.newest { return newest > other.newest }
@@ -189,12 +189,12 @@ private struct Ranking {
         }
         var isDamaged = false
         try records.visitRecords(in: .beginning(with: prefix)) { key, value in
-            guard key.count == prefix.count + 24 else {
+            guard key.count == prefix.count + ShelfKeys.itemBytes + ShelfKeys.conversationBytes else {
                 isDamaged = true
                 return false
             }
             let item = key.loadUnaligned(fromByteOffset: prefix.count, as: UInt128.self)
-            let conversation = key.loadUnaligned(fromByteOffset: prefix.count + 16, as: UInt64.self)
+            let conversation = key.loadUnaligned(fromByteOffset: prefix.count + ShelfKeys.itemBytes, as: UInt64.self)
             if current?.item != item {
                 settle()
                 current = Item(item: item)
@@ -223,8 +223,8 @@ private struct Ranking {
     }
 }
 
-/// Pins an item, or a share of it in one conversation, or takes the pin off. A pin is consent: a pinned item shows
-/// whatever was said of its conversation, its app or everything.
+/// Pins an item, or a share of it in one conversation, or takes the pin off. A pin is consent: a pinned item is shown
+/// even when its conversation, its app or everything was refused.
 public struct PinHighlight: RuledRequest {
     public static let name = "pinHighlight"
 
@@ -237,7 +237,7 @@ public struct PinHighlight: RuledRequest {
 
     public var account: Account
     public var url: URL
-    /// All conversations, unless one is named.
+    /// `nil`: all conversations.
     public var conversation: String?
     public var isPinned: Bool
 
@@ -293,7 +293,7 @@ public struct PinHighlight: RuledRequest {
     }
 }
 
-/// Hides an item from a person from now on, whoever shares it again. Doing it again is harmless.
+/// Hides an item from a person for good, also when it is shared again. Repeating it is harmless.
 public struct RemoveHighlight: RuledRequest {
     public static let name = "removeHighlight"
     public typealias Answer = ChangeReceipt
@@ -310,13 +310,13 @@ public struct RemoveHighlight: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         guard try !records.isHidden(ShelfKeys.item(url, context), from: account) else {
-            return .answer(ChangeReceipt(sequence: nil, changed: 0))
+            return .unchanged
         }
         return try .noting(url, account, context, records) { $0.isHidden = true }
     }
 }
 
-/// Notes that a person viewed or used an item, or where it was shown: what the suggestion is made from.
+/// Records that a person viewed or used an item, or how it was shown. The suggestion is computed from these signals.
 public struct SignalHighlight: RuledRequest {
     public static let name = "signalHighlight"
     public typealias Answer = ChangeReceipt
@@ -348,7 +348,7 @@ public struct SignalHighlight: RuledRequest {
 }
 
 extension Decision<ChangeReceipt> {
-    /// Changes what is known of a person and an item.
+    /// Changes the signals of a person about an item.
     fileprivate static func noting(
         _ url: URL, _ account: Account, _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable,
         _ change: (inout Signals) -> Void
@@ -364,6 +364,6 @@ extension Decision<ChangeReceipt> {
             RecordEdit(key, value: signals.bytes, expecting: known.map { .version($0.version) } ?? .absent),
             RecordEdit(RecordKeys.shelf(account), value: []),
         ]
-        return .edit(edit, topics: [.shelf(account)]) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: [.shelf(account)], count: 1)
     }
 }

@@ -11,16 +11,16 @@ public struct PrepareCollaboration: RuledRequest {
         public let url: URL
         public let isNew: Bool
         public let highlight: CollaborationHighlight
-        /// Of the change that started it; `nil` when it was there.
+        /// Of the change that started the collaboration; `nil` when it existed before.
         public let sequence: UInt64?
     }
 
     public var owner: Account
     /// The local identifier names the content; title, initiator and share options come from here too.
     public var metadata: CollaborationMetadata
-    /// Identifiers of the selected options, when the metadata does not say it.
+    /// Identifiers of the selected options; `nil`: as in the metadata.
     public var selectedOptions: [String]?
-    /// Lets the owner's own devices in at once.
+    /// Adds the owner as a participant at once.
     public var ownerIdentity: PersonIdentity?
     /// The name that the owner's notices bear.
     public var ownerName: String?
@@ -44,7 +44,7 @@ public struct PrepareCollaboration: RuledRequest {
         let start = RecordKeys.start(owner, local)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
             let found = try records.collaboration(identifier)
-            // The same request once more, whose answer was lost, is told what it did.
+            // A repetition of the request that started the collaboration gets that request's answer.
             let isNew = known.version == context.earlier
             return .answer(
                 try answer(identifier, found.value, context, isNew: isNew, sequence: isNew ? known.version : nil))
@@ -57,7 +57,9 @@ public struct PrepareCollaboration: RuledRequest {
         edit.records = [
             RecordEdit(start, value: identifier.utf8, expecting: .absent),
             try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent),
-            RecordEdit(RecordKeys.standing(identifier), value: [stored.shareOptions.permission.code]),
+            RecordEdit(
+                RecordKeys.defaultPermission(identifier), value: DefaultPermission.value(stored.shareOptions.permission)
+            ),
         ]
         if let ownerIdentity {
             edit.addedRoots = [ownerIdentity.rootHash]
@@ -135,7 +137,7 @@ extension RuleContext {
     /// 127 random bits in base64url: nobody guesses it, and no link needs it escaped.
     fileprivate func freshIdentifier() throws(ServiceError) -> CollaborationIdentifier {
         guard let identifier = CollaborationIdentifier(Base64URL.text(random.nameBytes())) else {
-            throw ServiceError(.internalFault, "a fresh identifier is none")
+            throw ServiceError(.internalFault, "a random identifier is not valid")
         }
         return identifier
     }
@@ -168,8 +170,8 @@ extension CollaborationSettings {
     }
 }
 
-/// Undoes a start that failed: the collaboration and its start are gone when nobody but the owner is in it. Harmless
-/// when there is nothing to undo.
+/// Undoes a start that failed: removes the collaboration and its start, provided that nobody but the owner takes part.
+/// Harmless when there is nothing to undo.
 public struct AbandonCollaboration: RuledRequest {
     public static let name = "abandon"
     public typealias Answer = ChangeReceipt
@@ -188,14 +190,14 @@ public struct AbandonCollaboration: RuledRequest {
         try checkName(localIdentifier.rawValue, "a local identifier")
         guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
             let identifier = CollaborationIdentifier(utf8: start.value)
-        else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
-        // Those who were removed have no access.
+        else { return .unchanged }
+        // Removed participants have no access record.
         let accesses = try records.records(
             in: .beginning(with: RecordKeys.accesses(identifier)), limit: 2, isDescending: false)
         guard accesses.items.allSatisfy({ $0.value.last == ParticipantRole.owner.code }) else {
             throw ServiceError(.notPermitted, "others take part in \(identifier): stop sharing it instead")
         }
-        // Somebody who is let in at the same moment stays.
+        // Stale when somebody is added at the same moment.
         let arrivals = try records.record(RecordKeys.arrivals(identifier))
         return try .ending(
             identifier, try records.collaboration(identifier), records,
@@ -222,8 +224,8 @@ public struct StopSharing: RuledRequest {
 }
 
 extension Decision<ChangeReceipt> {
-    /// Ends a collaboration. What stands elsewhere and names it goes as far as one edit reaches; what is left leads
-    /// nowhere and is passed over by everybody who meets it.
+    /// Ends a collaboration. Records of accounts and invitations that name it are removed as far as one edit allows.
+    /// Readers ignore those that are left.
     fileprivate static func ending(
         _ identifier: CollaborationIdentifier, _ found: Loaded<StoredCollaboration>,
         _ records: borrowing some RecordReader & ~Copyable, expectingArrivals: RecordEdit.Expectation = .anything
@@ -234,7 +236,7 @@ extension Decision<ChangeReceipt> {
         edit.removedRanges = RecordKeys.everything(of: identifier)
         edit.records = [
             RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
-            RecordEdit(RecordKeys.standing(identifier), value: nil),
+            RecordEdit(RecordKeys.defaultPermission(identifier), value: nil),
             RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]
@@ -249,22 +251,24 @@ extension Decision<ChangeReceipt> {
                 RecordEdit(RecordKeys.linked(account, identifier, PersonIdentity(rootHash: root)), value: nil))
             topics.append(.account(account))
         }
-        let invitations = try records.records(
-            in: .beginning(with: RecordKeys.invitations(identifier)), limit: 1000, isDescending: false)
+        let prefix = RecordKeys.invitations(identifier)
+        let invitations = try records.records(in: .beginning(with: prefix), limit: 1000, isDescending: false)
         for record in invitations.items {
-            edit.records.append(RecordEdit(RecordKeys.invitationPlace(Array(record.key.suffix(16))), value: nil))
+            let name = Array(record.key.dropFirst(prefix.count))
+            guard name.count == RecordKeys.invitationBytes else { continue }
+            edit.records.append(RecordEdit(RecordKeys.invitationPlace(name), value: nil))
             if let account = try record.decoded(StoredInvitation.self).acceptedBy {
                 edit.records.append(RecordEdit(RecordKeys.accepted(account, identifier), value: nil))
             }
         }
-        return .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: 1) }
+        return .change(edit, topics: topics, count: 1)
     }
 }
 
 /// The highlight of a collaboration, from its identifier or its link.
 public struct FindHighlight: RuledRequest {
     public static let name = "highlight"
-    package static let isQuestion = true
+    package static let isQuery = true
     public typealias Answer = CollaborationHighlight
 
     public var collaboration: CollaborationIdentifier?
@@ -284,14 +288,14 @@ public struct FindHighlight: RuledRequest {
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
             throw ServiceError(
                 .unknownCollaboration,
-                "that is no link of a collaboration of this service: its links begin with its --link-base")
+                "the link does not lead to a collaboration of this service, whose links begin with its --link-base")
         }
         return .answer(try records.collaboration(identifier).value.highlight(identifier, context))
     }
 }
 
-/// Makes other choices among a collaboration's share options. Participants whose permission was not said for them
-/// follow at once: when what is permitted changes, grants that were given before are revoked.
+/// Selects other share options. A participant without a permission of his own inherits their permission; when it
+/// changes, his grants are revoked.
 public struct UpdateShareOptions: RuledRequest {
     public static let name = "updateShareOptions"
     public typealias Answer = ChangeReceipt
@@ -313,7 +317,7 @@ public struct UpdateShareOptions: RuledRequest {
         let before = stored.shareOptions
         stored.shareOptions = try before.selecting(selectedOptions)
         try check(stored.shareOptions.summary, "a permission summary")
-        guard stored.shareOptions != before else { return .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+        guard stored.shareOptions != before else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
@@ -321,11 +325,10 @@ public struct UpdateShareOptions: RuledRequest {
         if stored.shareOptions.permission != before.permission {
             edit.records.append(
                 RecordEdit(
-                    RecordKeys.standing(collaboration), value: [stored.shareOptions.permission.code],
+                    RecordKeys.defaultPermission(collaboration),
+                    value: DefaultPermission.value(stored.shareOptions.permission),
                     expecting: .present))
         }
-        return .edit(edit, topics: [.collaboration(collaboration)]) {
-            ChangeReceipt(sequence: $0.sequence, changed: 1)
-        }
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -1,8 +1,8 @@
 import Core
 import Foundation
 
-/// What was posted together, as the record `n` holds it: ready to be sent, so that a page of a feed is put together
-/// from its posts' bytes without reading or writing JSON. Sentences bear the names as they were when it was posted.
+/// The events of one post as the record `n` stores them: as JSON that is ready to be sent. A page of a feed joins these
+/// bytes without reading or writing JSON. Sentences contain the names at the time of the post.
 ///
 ///     date (8, milliseconds)  length (2), the JSON members that all notices share  texts (2)
 ///     each text: who sees it (1: 0 everybody, 1 only that person, 2 everybody but that person), place (1),
@@ -72,6 +72,7 @@ struct StoredPost {
             bytes += json
             count += 1
         }
+        precondition(events.count <= Limits.noticesPerPostMax, "a place takes one byte, and texts are counted in two")
         for (place, event) in events.enumerated() {
             switch event {
             case .mention(let person): try append(event, place, try name(person), .only(person))
@@ -83,12 +84,13 @@ struct StoredPost {
             }
         }
         withUnsafeBytes(of: count.littleEndian) { bytes.replaceSubrange(start..<start + 2, with: $0) }
-        // What is too long for its length field is far too long for a record.
+        // A text that is too long for its length field makes the record longer than this limit too.
         guard bytes.count <= Limits.recordValueBytesMax else {
             throw ServiceError(
                 .limitExceeded, detail: UInt32(Limits.recordValueBytesMax),
                 "so many notices, with names and title, don't fit into one post: post fewer at once")
         }
+        assert(StoredPost(reading: bytes)?.texts.count == Int(count), "a post is not read as it was written")
         return bytes
     }
 

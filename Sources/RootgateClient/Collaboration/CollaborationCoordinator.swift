@@ -2,7 +2,7 @@ public import Core
 public import Foundation
 import Synchronization
 
-/// Who carries actions out for the system. Apple: `SWCollaborationActionHandler`.
+/// Carries out actions for the system. Apple: `SWCollaborationActionHandler`.
 public protocol CollaborationActionHandler: AnyObject, Sendable {
     /// Content is about to be shared: prepare it on the service, then fulfill the action, or fail it.
     func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction)
@@ -13,15 +13,15 @@ public protocol CollaborationActionHandler: AnyObject, Sendable {
 
 /// How an action can fail.
 public enum CollaborationActionFailure: Error, Hashable, Sendable {
-    /// The handler said so.
+    /// The handler failed the action.
     case failed
-    /// The handler said nothing in time.
+    /// The handler did not end the action before its deadline.
     case deadlineExceeded
-    /// There is nobody to handle it.
+    /// There is no handler.
     case noHandler
 }
 
-/// The state of an action: the first end counts, whatever comes after it.
+/// The state of an action. An action ends once: later ends are ignored.
 private final class Settlement<Value: Sendable>: Sendable {
     private enum State {
         case open([CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>])
@@ -34,7 +34,7 @@ private final class Settlement<Value: Sendable>: Sendable {
         state.withLock { if case .ended = $0 { true } else { false } }
     }
 
-    /// Whether this was the end.
+    /// Ends the action; false when it had already ended.
     @discardableResult
     func end(_ result: Result<Value, CollaborationActionFailure>) -> Bool {
         let waiters = state.withLock {
@@ -83,21 +83,21 @@ public final class StartCollaborationAction: Sendable {
     /// Whether the action was fulfilled, has failed, or its time is over.
     public var isComplete: Bool { settlement.isEnded }
 
-    /// The collaboration has started. Whether that counted.
+    /// Ends the action with success; false when it had already ended.
     @discardableResult
     public func fulfill(using url: URL, collaborationIdentifier: CollaborationIdentifier) -> Bool {
         settlement.end(
             .success(StartedCollaboration(url: url, collaborationIdentifier: collaborationIdentifier)))
     }
 
-    /// The collaboration can't be started. Whether that counted.
+    /// Ends the action with a failure; false when it had already ended.
     @discardableResult
     public func fail() -> Bool {
         settlement.end(.failure(.failed))
     }
 
-    /// Prepares the collaboration on the service, with the metadata's options. When the action fails after all,
-    /// however late that turns out, what was prepared is undone.
+    /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, the
+    /// preparation is undone.
     ///
     /// Throws what the service throws, and `cancelled` when the action is over.
     public func prepare(
@@ -116,8 +116,8 @@ public final class StartCollaborationAction: Sendable {
         do throws(ServiceError) {
             answer = try await client.send(request, identifier: identifier)
         } catch {
-            // Without an answer the collaboration may be prepared or not. The repeated request prepares it if it was
-            // not, and its answer says whether it was there before.
+            // Without an answer the client can't know whether the collaboration was prepared. Asking again tells, and
+            // does not touch a collaboration that existed before.
             if error.origin == .local, let late = try? await client.send(request, identifier: identifier),
                 late.isNew
             {
@@ -160,20 +160,20 @@ public final class UpdateCollaborationParticipantsAction: Sendable {
     /// Whether the action was fulfilled, has failed, or its time is over.
     public var isComplete: Bool { settlement.isEnded }
 
-    /// The participants were added and removed. Whether that counted.
+    /// Ends the action with success; false when it had already ended.
     @discardableResult
     public func fulfill() -> Bool {
         settlement.end(.success(true))
     }
 
-    /// They could not be. Whether that counted.
+    /// Ends the action with a failure; false when it had already ended.
     @discardableResult
     public func fail() -> Bool {
         settlement.end(.failure(.failed))
     }
 }
 
-/// Hands actions to their handler and sees that each ends: by its handler, or by its deadline. Apple:
+/// Hands actions to their handler. Each action ends by its handler or by its deadline. Apple:
 /// `SWCollaborationCoordinator`.
 public final class CollaborationCoordinator: Sendable {
     public static let shared = CollaborationCoordinator()
@@ -186,15 +186,15 @@ public final class CollaborationCoordinator: Sendable {
 
     public init() {}
 
-    /// Who carries actions out; not kept alive.
+    /// Carries out the actions; held weakly.
     public var actionHandler: (any CollaborationActionHandler)? {
         get { handler.withLock { $0.handler } }
         set { handler.withLock { $0.handler = newValue } }
     }
 
-    /// Has a collaboration started: what the system does when somebody shares content.
+    /// Starts a collaboration, as the system does when somebody shares content.
     ///
-    /// Throws how the action failed; then nothing of it is left on the service.
+    /// Throws the reason of the failure; then nothing of the collaboration is left on the service.
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {
@@ -206,7 +206,7 @@ public final class CollaborationCoordinator: Sendable {
         return try result.get()
     }
 
-    /// Has participants added and removed: what the system does when people come into the conversation or leave it.
+    /// Adds and removes participants, as the system does when people join or leave the conversation.
     ///
     /// Throws how the action failed.
     public func updateParticipants(

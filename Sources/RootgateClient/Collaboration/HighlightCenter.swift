@@ -2,8 +2,8 @@ public import Core
 public import Foundation
 import Synchronization
 
-/// What a device does about identity: it has a key for every collaboration, and signs with it. On Apple's systems that
-/// is the system itself; in tests and load runs a simulated device.
+/// A device's key for every collaboration, and signing with it. On Apple's systems the system does this; in tests and
+/// load runs a simulated device does.
 public protocol IdentityDevice: Sendable {
     /// The proof that this device belongs to its person, with a signature over `data`.
     func signedIdentityProof(
@@ -11,7 +11,7 @@ public protocol IdentityDevice: Sendable {
     ) async throws(ServiceError) -> SignedIdentityProof
 }
 
-/// What a notice is posted for.
+/// An event to be posted, with the collaboration that it happened in.
 public protocol HighlightNotice: Sendable {
     var highlight: CollaborationHighlight { get }
     var event: HighlightEvent { get }
@@ -28,7 +28,7 @@ public struct HighlightChangeEvent: HighlightNotice {
     }
 }
 
-/// Somebody came or went. Apple: `SWHighlightMembershipEvent`.
+/// A participant was added or removed. Apple: `SWHighlightMembershipEvent`.
 public struct HighlightMembershipEvent: HighlightNotice {
     public let highlight: CollaborationHighlight
     public let event: HighlightEvent
@@ -63,14 +63,14 @@ public struct HighlightPersistenceEvent: HighlightNotice {
     }
 }
 
-/// Who wants to know when a shelf has changed. Apple: `SWHighlightCenterDelegate`.
+/// Is called when a shelf has changed. Apple: `SWHighlightCenterDelegate`.
 public protocol HighlightCenterDelegate: AnyObject, Sendable {
-    /// The shelf is another one now; `difference` leads from the links that it had to those that it has.
+    /// The shelf has changed; `difference` turns the former links into the present ones.
     func highlightCenterHighlightsDidChange(
         _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>)
 }
 
-/// What one person sees of what was shared: the shelf, and the doors behind it. Apple: `SWHighlightCenter`.
+/// What was shared with one person: the shelf, and the collaborations behind its items. Apple: `SWHighlightCenter`.
 public final class HighlightCenter: Sendable {
     private struct State {
         weak var delegate: (any HighlightCenterDelegate)?
@@ -83,7 +83,7 @@ public final class HighlightCenter: Sendable {
     private let device: (any IdentityDevice)?
     private let state = Mutex(State())
 
-    /// `device`: who proves the person's identity; without it no proof can be given and no notice posted.
+    /// `device` proves the person's identity. Without it no proof can be made and no notice can be posted.
     public init(_ client: RootgateClient, account: Account, device: (any IdentityDevice)? = nil) {
         self.client = client
         self.account = account
@@ -106,7 +106,7 @@ public final class HighlightCenter: Sendable {
         try await client.send(ReadAttribution(url, of: account, removeTitle: removeTitle))
     }
 
-    /// Who is told when the shelf has changed; not kept alive. Setting it begins to watch, `nil` ends that.
+    /// Is told when the shelf has changed; held weakly. Setting a delegate starts the watching, `nil` ends it.
     public var delegate: (any HighlightCenterDelegate)? {
         get { state.withLock { $0.delegate } }
         set {
@@ -124,9 +124,9 @@ public final class HighlightCenter: Sendable {
             var known: (version: UInt64, links: [URL])?
             while !Task.isCancelled {
                 do throws(ServiceError) {
-                    var question = ReadShelf(of: account, limit: 64)
-                    if let known { (question.after, question.waitMilliseconds) = (known.version, 20_000) }
-                    let shelf = try await client.send(question, waiting: .seconds(20))
+                    var query = ReadShelf(of: account, limit: 64)
+                    if let known { (query.after, query.waitMilliseconds) = (known.version, 20_000) }
+                    let shelf = try await client.send(query, waiting: .seconds(20))
                     guard shelf.version > known?.version ?? 0 || known == nil else { continue }
                     let links = shelf.highlights.map(\.url)
                     if let known, let self {
@@ -135,7 +135,7 @@ public final class HighlightCenter: Sendable {
                     }
                     known = (shelf.version, links)
                 } catch {
-                    // Lost for now: what changed meanwhile shows in the next difference.
+                    // The connection is lost for now. The next difference includes what has changed meanwhile.
                     try? await Task.sleep(for: .milliseconds(200))
                 }
                 if self == nil { return }
@@ -180,7 +180,7 @@ public final class HighlightCenter: Sendable {
         return decision
     }
 
-    /// Tells the other participants of something.
+    /// Posts a notice for the other participants.
     ///
     /// Throws `grantRefused` when the device may not open the collaboration (any more).
     @discardableResult
@@ -191,7 +191,7 @@ public final class HighlightCenter: Sendable {
         }
     }
 
-    /// Takes what was posted until now out of this person's feed.
+    /// Clears this person's feed of everything that was posted until now.
     @discardableResult
     public func clearNotices(for highlight: CollaborationHighlight) async throws(ServiceError) -> ChangeReceipt {
         try await withGrant(for: highlight) { grant throws(ServiceError) in
@@ -199,7 +199,7 @@ public final class HighlightCenter: Sendable {
         }
     }
 
-    /// Does something with a grant; with a fresh one when that which was kept is worth nothing any more.
+    /// Runs `body` with the kept grant, and once more with a fresh one when the kept one is refused.
     private func withGrant<Answer>(
         for highlight: CollaborationHighlight, _ body: (AccessGrant) async throws(ServiceError) -> Answer
     ) async throws(ServiceError) -> Answer {

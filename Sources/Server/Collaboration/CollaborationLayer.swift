@@ -97,7 +97,7 @@ final class CollaborationLayer: Sendable {
     }
 
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let isQuery = type(of: task.request).isQuestion
+        let isQuery = type(of: task.request).isQuery
         return try gate.rootSets.read { snapshot throws(ServiceError) in
             let earlier = isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
@@ -105,7 +105,7 @@ final class CollaborationLayer: Sendable {
             }
             let context = RuleContext(
                 now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
-                open: { [grants] in grants.open($0) })
+                grants: grants)
             let decision = try task.request.decideEncoded(context, snapshot)
             if earlier != nil, case .edit = decision {
                 throw ServiceError(
@@ -189,8 +189,8 @@ final class CollaborationLayer: Sendable {
             }
         }
         for tasks in equal.values {
-            for start in stride(from: 0, to: tasks.count, by: Limits.questionsPerDecisionMax) {
-                enqueue(Array(tasks[start...].prefix(Limits.questionsPerDecisionMax)))
+            for start in stride(from: 0, to: tasks.count, by: Limits.queriesPerDecisionMax) {
+                enqueue(Array(tasks[start...].prefix(Limits.queriesPerDecisionMax)))
             }
         }
     }

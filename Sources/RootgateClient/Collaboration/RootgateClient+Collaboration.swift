@@ -1,44 +1,8 @@
-// The layer's words are the client's too: whoever imports the client has them.
+// The client's interface uses the layer's types: importing the client brings them along.
 @_exported public import Collaboration
 public import Core
 import Foundation
 import Wire
-
-/// What the gate said of one proof, and what the person may go on with.
-public struct OpenDecision: Hashable, Sendable {
-    public let verdict: Verdict
-    /// Only with `granted`, and only for those who take part by `AddParticipants` or its like.
-    public let grant: AccessGrant?
-
-    public init(verdict: Verdict, grant: AccessGrant? = nil) {
-        self.verdict = verdict
-        self.grant = grant
-    }
-}
-
-/// A grant, and where it is shown by whom.
-public struct GrantCheck: Hashable, Sendable {
-    public var grant: AccessGrant
-    public var collaboration: CollaborationIdentifier
-    /// The first 16 bytes of the SHA-256 of the public key of the device that shows it, as the device sends the key;
-    /// `nil` when the caller does not know the device.
-    public var deviceKey: [UInt8]?
-
-    public init(_ grant: AccessGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil) {
-        self.grant = grant
-        self.collaboration = collaboration
-        self.deviceKey = deviceKey
-    }
-}
-
-/// What the service said of one grant.
-public struct GrantDecision: Hashable, Sendable {
-    public let status: GrantStatus
-    /// What the bearer may do; `nil` when the grant is refused, as everything that follows.
-    public let permission: Permission?
-    public let role: ParticipantRole?
-    public let timeLeft: Duration?
-}
 
 extension RootgateClient {
     /// Sends a request of the collaboration layer. Send it again with the same identifier after an error to be sure
@@ -63,7 +27,7 @@ extension RootgateClient {
 
     /// Sends a request of the collaboration layer that is JSON already, and returns the JSON of its answer.
     ///
-    /// `waiting`: how long the service may wait for news.
+    /// `waiting`: how long the service may wait for a change.
     private func exchange(
         _ name: String, _ json: [UInt8], identifier: MutationIdentifier, waiting: Duration
     ) async throws(ServiceError) -> [UInt8] {
@@ -156,67 +120,9 @@ extension RootgateClient {
         return acceptances
     }
 
-    /// The pages of a feed as they come, from after a sequence on. Nothing is lost or doubled, also across lost
-    /// connections; a reader who takes long gets more at once, and holds up nobody.
+    /// The pages of a feed after a sequence, without gaps or duplicates even when a connection is lost. A slow reader
+    /// gets larger pages and delays no other reader.
     public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
         NoticeStream(client: self, feed: feed, after: after)
-    }
-}
-
-/// A feed, followed page by page for as long as somebody asks for the next one.
-public struct NoticeStream: AsyncSequence, Sendable {
-    public typealias Element = NoticePage
-    public typealias Failure = ServiceError
-
-    let client: RootgateClient
-    let feed: Feed
-    let after: UInt64
-
-    public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
-
-    public struct Iterator: AsyncIteratorProtocol {
-        /// How long one question waits for its answer.
-        private static let wait = Duration.seconds(20)
-
-        /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
-        ///
-        /// Throws any other error, or `cancelled`.
-        private static func pause(before error: ServiceError) async throws(ServiceError) {
-            guard error.code == .busy else { throw error }
-            do {
-                try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
-            } catch {
-                throw ServiceError(.cancelled, "the request was cancelled")
-            }
-        }
-
-        let client: RootgateClient
-        let feed: Feed
-        /// Where to go on from, should the stream end.
-        public private(set) var after: UInt64
-
-        init(client: RootgateClient, feed: Feed, after: UInt64) {
-            self.client = client
-            self.feed = feed
-            self.after = after
-        }
-
-        /// The next page with something in it.
-        public mutating func next() async throws -> NoticePage? {
-            try await next(isolation: nil)
-        }
-
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
-            while true {
-                let question = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
-                do throws(ServiceError) {
-                    let page = try await client.send(question, waiting: Iterator.wait)
-                    after = page.next
-                    if !page.notices.isEmpty { return page }
-                } catch {
-                    try await Iterator.pause(before: error)
-                }
-            }
-        }
     }
 }

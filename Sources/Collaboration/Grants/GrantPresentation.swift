@@ -1,0 +1,54 @@
+package import Core
+
+/// The circumstances under which a grant is shown: where, by whose device, and when.
+package struct GrantPresentation: Sendable {
+    /// The collaboration that the grant is shown for.
+    private let collaboration: Fingerprint
+    /// That collaboration's; `nil` when it was not started by this layer, or was stopped.
+    private let defaultPermission: DefaultPermission?
+    /// The key of the device that shows the grant; `nil` when the device is not known.
+    private let deviceKey: Fingerprint?
+    /// Milliseconds of the clock by which grants expire.
+    private let now: UInt64
+
+    package init(
+        collaboration: Fingerprint, defaultPermission: DefaultPermission?, deviceKey: Fingerprint?, now: UInt64
+    ) {
+        self.collaboration = collaboration
+        self.defaultPermission = defaultPermission
+        self.deviceKey = deviceKey
+        self.now = now
+    }
+
+    /// The one check of a grant. The first of these that fails is the answer: the tag, the version, the expiry, the
+    /// collaboration, the device, the rule of revocation. Allocates nothing.
+    ///
+    /// `isGenuine`: whether the grant's tag is right. `own` reads a person's record, `isMember` tells whether the root
+    /// hash is in the collaboration's set; both are called at most once, for the person whom the grant names.
+    ///
+    /// Throws what `own` and `isMember` throw.
+    package func check(
+        _ grant: UnsafeRawBufferPointer, isGenuine: Bool,
+        own: (PersonIdentity) throws(ServiceError) -> OwnAccess?,
+        isMember: (PersonIdentity) throws(ServiceError) -> Bool
+    ) throws(ServiceError) -> GrantFinding {
+        guard isGenuine, let claim = GrantClaim(grant) else { return .refused(.forged) }
+        guard now <= claim.expiry else { return .refused(.expired) }
+        guard claim.collaboration == collaboration else { return .refused(.otherCollaboration) }
+        if let deviceKey, claim.deviceKey != deviceKey { return .refused(.otherDevice) }
+        let person = PersonIdentity(rootHash: claim.rootHash)
+        let access = try Access.unlessRevoked(try own(person), defaultPermission, grantedAt: claim.sequence) {
+            () throws(ServiceError) in try isMember(person)
+        }
+        guard let access else { return .refused(.revoked) }
+        return .valid(person, access, millisecondsLeft: claim.expiry - now)
+    }
+}
+
+/// The result of checking one grant.
+package enum GrantFinding: Equatable, Sendable {
+    /// The grant is this person's, who may do this.
+    case valid(PersonIdentity, Access, millisecondsLeft: UInt64)
+    /// Never `valid`.
+    case refused(GrantStatus)
+}

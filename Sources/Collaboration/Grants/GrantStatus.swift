@@ -1,0 +1,32 @@
+/// The result of checking a grant. As with verdicts, values below 16 accept, values from 16 refuse, and 0 means
+/// nothing.
+public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
+    /// The grant is valid now.
+    case valid = 1
+
+    /// The service did not issue the grant, or issued it before it was restarted.
+    case forged = 16
+    case expired = 17
+    /// The grant was issued for another collaboration.
+    case otherCollaboration = 18
+    /// The grant was issued to another device.
+    case otherDevice = 19
+    /// The participant was removed or got another permission after the grant was issued, or the collaboration is no
+    /// longer shared.
+    case revoked = 20
+
+    /// The stable name: lower-case words joined by hyphens.
+    public var name: String {
+        switch self {
+        case .valid: "valid"
+        case .forged: "forged"
+        case .expired: "expired"
+        case .otherCollaboration: "other-collaboration"
+        case .otherDevice: "other-device"
+        case .revoked: "revoked"
+        }
+    }
+
+    /// Whether the grant is refused.
+    public var isRefusal: Bool { rawValue >= 16 }
+}

@@ -1,0 +1,45 @@
+package import Core
+
+extension RecordReader where Self: ~Copyable {
+    /// What the person may do in the collaboration; `nil`: nothing.
+    package func access(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Access? {
+        Access(
+            OwnAccess(try record(OwnAccess.key(collaboration, person))),
+            DefaultPermission(try record(DefaultPermission.key(collaboration))))
+    }
+
+    /// Checks a grant that is shown for the collaboration by a device that is not known.
+    func check(
+        _ grant: AccessGrant, for collaboration: CollaborationIdentifier, _ context: RuleContext
+    ) throws(ServiceError) -> GrantFinding {
+        let presentation = GrantPresentation(
+            collaboration: Fingerprint(context.sha256(collaboration.utf8)),
+            defaultPermission: DefaultPermission(try record(DefaultPermission.key(collaboration))),
+            deviceKey: nil, now: context.grants.now)
+        let isGenuine = context.grants.isGenuine(grant)
+        return try grant.bytes.withRawBytes { bytes throws(ServiceError) in
+            try presentation.check(bytes, isGenuine: isGenuine) { person throws(ServiceError) in
+                OwnAccess(try record(OwnAccess.key(collaboration, person)))
+            } isMember: { person throws(ServiceError) in
+                try isInSet(person, of: collaboration)
+            }
+        }
+    }
+
+    /// The person who shows the grant, and what the person may do.
+    ///
+    /// Throws `grantRefused` with the grant's status when it is not valid for the collaboration.
+    func bearer(
+        of grant: AccessGrant, in collaboration: CollaborationIdentifier, _ context: RuleContext
+    ) throws(ServiceError) -> (person: PersonIdentity, access: Access) {
+        switch try check(grant, for: collaboration, context) {
+        case .valid(let person, let access, _): return (person, access)
+        case .refused(let status):
+            throw ServiceError(
+                .grantRefused, detail: UInt32(status.rawValue),
+                "the grant is refused (\(status.name)): have the device prove itself again to get another one")
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/// What an operator decides about the collaboration layer.
+package struct CollaborationSettings: Hashable, Sendable {
+    /// What universal links begin with, as `https://example.com/c`; `nil`: nothing can be started.
+    package var linkBase: String?
+    /// How long notices are kept.
+    package var noticeSeconds: Double = 30 * 24 * 3600
+    /// How many posts of a collaboration are kept at least. Older ones are deleted at some later post.
+    package var noticeCount = 1000
+
+    package init() {}
+}

@@ -1,0 +1,25 @@
+package import Core
+
+/// What the rules decide about a request.
+package enum Decision<Answer: Sendable>: Sendable {
+    case answer(Answer)
+    /// The edit is to be applied. Then queries that wait for one of `topics` are decided again, and the answer is made
+    /// from the receipt.
+    case edit(Edit, topics: [Topic], answer: @Sendable (MutationReceipt) -> Answer)
+    /// Nothing has changed yet: decide again after a change of one of `topics`, or give the answer after that many
+    /// milliseconds.
+    case wait(topics: [Topic], milliseconds: Int, answer: Answer)
+}
+
+/// A decision about a request of any kind.
+package typealias EncodedDecision = Decision<[UInt8]>
+
+extension Decision<ChangeReceipt> {
+    /// There is nothing to change.
+    static var unchanged: Decision { .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+
+    /// The edit is to be applied; the answer says that it changed `count` things.
+    static func change(_ edit: Edit, topics: [Topic], count: Int) -> Decision {
+        .edit(edit, topics: topics) { ChangeReceipt(sequence: $0.sequence, changed: count) }
+    }
+}

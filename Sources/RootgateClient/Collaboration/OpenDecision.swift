@@ -1,0 +1,15 @@
+public import Collaboration
+public import Core
+
+/// The verdict on one proof, with a grant for the participant's next requests.
+public struct OpenDecision: Hashable, Sendable {
+    public let verdict: Verdict
+    /// Only with `granted`, and only for a participant of the collaboration layer: `nil` for a root hash that was added
+    /// without it.
+    public let grant: AccessGrant?
+
+    public init(verdict: Verdict, grant: AccessGrant? = nil) {
+        self.verdict = verdict
+        self.grant = grant
+    }
+}

@@ -1,0 +1,56 @@
+import Collaboration
+import Core
+import Hashing
+import RootSets
+
+/// Reads what the participants of one collaboration may do, from the snapshot that it was made with. The collaboration
+/// is looked up once; a look-up of a participant allocates nothing.
+struct AccessLookup {
+    let collaboration: CollaborationIdentifier
+    /// The collaboration as grants name it.
+    let fingerprint: Fingerprint
+    /// `nil` when the collaboration was not started by this layer, or was stopped.
+    let defaultPermission: DefaultPermission?
+    /// The collaboration's set; `nil` when there is none.
+    private let view: CollaborationView?
+    /// The key of a participant's record; the root hash at `rootHashOffset` is replaced for each look-up.
+    private var key: [UInt8]
+    private let rootHashOffset: Int
+
+    /// Throws `storageDamaged` or `storageFailed`.
+    init(_ collaboration: CollaborationIdentifier, _ snapshot: borrowing Snapshot) throws(ServiceError) {
+        self.collaboration = collaboration
+        fingerprint = Fingerprint(SHA256.hash(collaboration.utf8))
+        defaultPermission = DefaultPermission(try snapshot.record(DefaultPermission.key(collaboration)))
+        view = try collaboration.utf8.withRawBytes { name throws(ServiceError) in try snapshot.collaboration(name) }
+        key = OwnAccess.key(collaboration, PersonIdentity(rootHash: .zero))
+        rootHashOffset = key.count - Digest.byteCount
+        precondition(
+            rootHashOffset > collaboration.utf8.count && key[rootHashOffset...].allSatisfy { $0 == 0 },
+            "the key of a participant's record does not end with the root hash")
+    }
+
+    /// The participant's own record; `nil` when there is none, or when it is damaged.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    mutating func own(_ person: PersonIdentity, in snapshot: borrowing Snapshot) throws(ServiceError) -> OwnAccess? {
+        key.withUnsafeMutableBytes { key in
+            if let start = key.baseAddress { person.rootHash.store(to: start + rootHashOffset) }
+        }
+        let found = try key.withRawBytes { key throws(ServiceError) -> OwnAccess?? in
+            try snapshot.withRecord(key) { version, value in OwnAccess(version: version, value: value) }
+        }
+        return found ?? nil
+    }
+
+    /// Whether the person's root hash is in the collaboration's set. Somebody who changes the set without the layer can
+    /// take out a root hash whose participant still has a record.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    func isMember(_ person: PersonIdentity, in snapshot: borrowing Snapshot) throws(ServiceError) -> Bool {
+        guard let view else { return false }
+        return try collaboration.utf8.withRawBytes { _ throws(ServiceError) in
+            try snapshot.contains(person.rootHash, in: view)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import Collaboration
+import Core
+import Foundation
+import Hashing
+import RootSets
+import Synchronization
+import Transport
+import Verification
+import Wire
+
+// Verifying with grants. A granted proof gets a grant when its person is a participant of the layer. The first grant of
+// a person is committed as joining before it is answered.
+
+/// One verify request whose granted proofs get grants.
+final class GrantIssuing: Sendable {
+    let batch: ProofBatch
+    let frame: FrameBytes
+    let pending: PendingRequest
+    private let staleCount = Atomic<Int>(0)
+
+    init(_ batch: ProofBatch, _ frame: FrameBytes, _ pending: PendingRequest) {
+        self.batch = batch
+        self.frame = frame
+        self.pending = pending
+    }
+
+    /// Counts a decision whose edit was stale, and returns how many there were.
+    func countStaleDecision() -> Int { staleCount.add(1, ordering: .relaxed).newValue }
+
+    func proof(at index: Int) -> BorrowedProof {
+        batch.proof(at: index, in: body)
+    }
+
+    /// The body of the verify request, which the batch's offsets refer to.
+    var body: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...])
+    }
+}
+
+extension CollaborationLayer {
+    /// Verifies the proofs of an open request and answers with verdicts and grants.
+    ///
+    /// Throws `busy` or `behindSequence`.
+    func open(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
+        try gate.rootSets.check(atLeast: batch.atLeast)
+        let issuing = GrantIssuing(batch, frame, pending)
+        guard batch.count > 0 else { return answer(issuing, Grants(verdicts: []), []) }
+        let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
+            issuing.batch.read($0, in: issuing.body, into: $1)
+        } completion: { [self] request, failure in
+            if let failure { return pending.fail(failure) }
+            let roots = request.roots.map { Array($0) } ?? []
+            grant(issuing, Array(request.verdicts), roots)
+        }
+        guard pool.submit(request, from: pending.source) else { throw Admission.busy }
+    }
+
+    /// The answer to a request, as far as it is decided.
+    private struct Grants {
+        var verdicts: [Verdict]
+        /// 112 bytes for each proof, zeros where there is no grant.
+        var bytes: [UInt8] = []
+        /// The edits that record the joining of participants, by the keys of their records.
+        var joinings: [[UInt8]: Edit] = [:]
+    }
+
+    /// Runs on a worker. Issues grants for the granted proofs, by a snapshot that is no older than the verdicts.
+    private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
+        let grants: Grants
+        do throws(ServiceError) {
+            grants = try gate.rootSets.read { snapshot throws(ServiceError) in
+                try self.grants(issuing, verdicts, roots, in: snapshot)
+            }
+        } catch {
+            return issuing.pending.fail(error)
+        }
+        guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
+        note(Array(grants.joinings.values)) { [self] failure in
+            switch failure?.code {
+            case nil, .storageFull:
+                // When the storage is full, the joining is not recorded, but the device gets its grant.
+                answer(issuing, grants, roots)
+            case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
+                // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
+                let isTaken = pool.submit(from: issuing.pending.source) {
+                    self.grant(issuing, grants.verdicts, roots)
+                }
+                if !isTaken { issuing.pending.fail(Admission.busy) }
+            default:
+                issuing.pending.fail(failure ?? Admission.busy)
+            }
+        }
+    }
+
+    private func grants(
+        _ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
+    ) throws(ServiceError) -> Grants {
+        precondition(roots.count == verdicts.count, "a proof has no root")
+        var grants = Grants(verdicts: verdicts)
+        grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
+        let sequence = try snapshot.lastSequence()
+        let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
+        var lookup: AccessLookup?
+        // All proofs below one name in the request refer to the same bytes.
+        var name: UnsafeRawPointer?
+        for index in verdicts.indices {
+            if verdicts[index] == .granted {
+                let proof = issuing.proof(at: index)
+                if name == nil || name != proof.collaboration.baseAddress {
+                    name = proof.collaboration.baseAddress
+                    lookup = nil
+                    if let collaboration = CollaborationIdentifier(utf8: proof.collaboration) {
+                        lookup = try AccessLookup(collaboration, snapshot)
+                    }
+                }
+                if var known = lookup {
+                    try grantOne(
+                        index, PersonIdentity(rootHash: roots[index]), proof, &known, sequence, milliseconds,
+                        in: snapshot, &grants)
+                }
+            }
+            let end = (index + 1) * AccessGrant.byteCount
+            grants.bytes += repeatElement(0, count: end - grants.bytes.count)
+        }
+        return grants
+    }
+
+    private func grantOne(
+        _ index: Int, _ person: PersonIdentity, _ proof: BorrowedProof, _ lookup: inout AccessLookup,
+        _ sequence: UInt64, _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
+    ) throws(ServiceError) {
+        let collaboration = lookup.collaboration
+        guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else {
+            // The person was removed after the proof was verified; or the root hash was added to the set without the
+            // layer, and is granted without a grant.
+            let isMember = try lookup.isMember(person, in: snapshot)
+            if !isMember { grants.verdicts[index] = .notParticipant }
+            return
+        }
+        assert(access.since <= sequence, "a record is newer than its snapshot")
+        let claim = GrantClaim(
+            permission: access.permission, role: access.role, expiry: self.grants.now + self.grants.validMilliseconds,
+            sequence: sequence, collaboration: lookup.fingerprint,
+            deviceKey: Fingerprint(SHA256.hash(proof.publicKey)), rootHash: person.rootHash)
+        self.grants.issue(claim, to: &grants.bytes)
+        let key = Joining.key(collaboration, person)
+        if grants.joinings[key] == nil, try snapshot.record(key) == nil {
+            grants.joinings[key] = Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds)
+        }
+    }
+
+    /// Commits the edits. When all are settled, `completion` gets the failure, if there was one.
+    private func note(_ edits: [Edit], completion: @escaping @Sendable (ServiceError?) -> Void) {
+        let tally = Tally(left: edits.count)
+        for edit in edits {
+            gate.rootSets.submit(Mutation(.edit(edit))) { result in
+                if tally.settle(result) { completion(tally.failure) }
+            }
+        }
+    }
+
+    private final class Tally: Sendable {
+        private let state: Mutex<(left: Int, failure: ServiceError?)>
+
+        init(left: Int) {
+            state = Mutex((left, nil))
+        }
+
+        /// Records one result; true when it was the last one.
+        func settle(_ result: Result<MutationReceipt, ServiceError>) -> Bool {
+            state.withLock { state in
+                state.left -= 1
+                if case .failure(let error) = result, state.failure == nil || error.code == .staleEdit {
+                    state.failure = error
+                }
+                return state.left == 0
+            }
+        }
+
+        /// The failure. A stale edit goes before other failures, because deciding again resolves it.
+        var failure: ServiceError? { state.withLock { $0.failure } }
+    }
+
+    private func answer(_ issuing: GrantIssuing, _ grants: Grants, _ roots: [Digest]) {
+        issuing.pending.answer { bytes in
+            grants.verdicts.withUnsafeBufferPointer { verdicts in
+                roots.withUnsafeBufferPointer { roots in
+                    VerdictList.append(verdicts, roots: issuing.batch.wantsRoots ? roots : nil, to: &bytes)
+                }
+            }
+            bytes.append(contentsOf: grants.bytes)
+        }
+    }
+}
