@@ -8,7 +8,7 @@ final class Lane {
     let descriptor: CInt
     var inFlight = 0
     private(set) var isLost = false
-    /// Parts of the volley that the socket did not take yet, in order.
+    /// Parts of the workload that the socket did not take yet, in order.
     private var unsent: [Range<Int>] = []
     /// The beginning of an answer whose end has not arrived.
     private var parked: [UInt8] = []
@@ -23,16 +23,16 @@ final class Lane {
 
     var hasUnsent: Bool { !unsent.isEmpty }
 
-    /// Sends `range` of the volley behind all that was sent before; what the socket does not take waits.
-    func send(_ range: Range<Int>, of volley: Volley) {
+    /// Sends `range` of the workload behind all that was sent before; what the socket does not take waits.
+    func send(_ range: Range<Int>, of workload: Workload) {
         unsent.append(range)
-        if unsent.count == 1 { flush(volley) }
+        if unsent.count == 1 { flush(workload) }
     }
 
     /// Sends what waits, as far as the socket takes it.
-    func flush(_ volley: Volley) {
+    func flush(_ workload: Workload) {
         while let range = unsent.first {
-            switch volley.withFrames(range, { Socket.send(descriptor, $0) }) {
+            switch workload.withFrames(range, { Socket.send(descriptor, $0) }) {
             case .bytes(let count) where count == range.count: unsent.removeFirst()
             case .bytes(let count): unsent[0] = range.lowerBound + count..<range.upperBound
             case .wouldBlock: return

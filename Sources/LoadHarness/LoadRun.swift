@@ -86,8 +86,8 @@ package final class LoadRun: @unchecked Sendable {
     /// nothing after `seconds`.
     package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport
     {
-        let volley = Volley(requests)
-        var tally = Tally(volley)
+        let workload = Workload(requests)
+        var tally = Tally(workload)
         let begin = LoadRun.now
         let end = seconds.isFinite ? begin + UInt64(seconds * 1e9) : .max
         var next = 0
@@ -98,15 +98,15 @@ package final class LoadRun: @unchecked Sendable {
             var left = count
             let now = LoadRun.now
             while left > 0, now < end, !lane.isLost {
-                if next == volley.count, isRepeating { next = 0 }
-                let requests = next..<min(volley.count, next + left)
+                if next == workload.count, isRepeating { next = 0 }
+                let requests = next..<min(workload.count, next + left)
                 guard !requests.isEmpty else { return }
                 for number in requests { tally.begins[number] = now }
                 next = requests.upperBound
                 left -= requests.count
                 lane.inFlight += requests.count
                 inFlight += requests.count
-                lane.send(volley.bytes(of: requests), of: volley)
+                lane.send(workload.bytes(of: requests), of: workload)
             }
             if lane.hasUnsent { watch(lane) }
         }
@@ -118,7 +118,7 @@ package final class LoadRun: @unchecked Sendable {
             for event in ready {
                 let lane = lane(of: event)
                 if event.interest.contains(.writing) {
-                    lane.flush(volley)
+                    lane.flush(workload)
                     if !lane.hasUnsent { watch(lane) }
                 }
                 guard event.interest.contains(.reading), !lane.isLost else { continue }
