@@ -188,9 +188,9 @@ private final class CollaborationBench {
     func fillShelf(of account: Account, items: Int) throws {
         try wait { client in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for lane in 0..<16 {
+                for first in 0..<16 {
                     group.addTask {
-                        for number in stride(from: lane, to: items, by: 16) {
+                        for number in stride(from: first, to: items, by: 16) {
                             guard let url = URL(string: "https://example.com/items/\(number)") else { continue }
                             _ = try await client.send(
                                 RecordShare(

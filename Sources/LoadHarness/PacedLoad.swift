@@ -19,7 +19,7 @@ extension LoadRun {
             tally.begins[number] = UInt64(due)
         }
         // A thread of its own sends: it sleeps from one request to the next while this one waits for answers.
-        let sender = PacedSender(workload, dueAt: tally.begins, on: lanes.map(\.descriptor))
+        let sender = PacedSender(workload, dueAt: tally.begins, on: connections.map(\.descriptor))
         let hasSent = DispatchSemaphore(value: 0)
         let thread = Thread {
             sender.send()
@@ -31,9 +31,9 @@ extension LoadRun {
         while tally.requests < requests.count, !isLost {
             wait(into: &ready)
             for event in ready where !isLost {
-                let lane = lane(of: event)
-                _ = receive(on: lane, into: &tally)
-                isLost = lane.isLost
+                let connection = connection(of: event)
+                _ = receive(on: connection, into: &tally)
+                isLost = connection.isLost
             }
         }
         if isLost {

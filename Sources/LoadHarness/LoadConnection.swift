@@ -4,14 +4,14 @@ import Transport
 import Wire
 
 /// One connection of a run.
-final class Lane {
+final class LoadConnection {
     let descriptor: CInt
     var inFlight = 0
     private(set) var isLost = false
     /// Parts of the workload that the socket did not take yet, in order.
     private var unsent: [Range<Int>] = []
     /// The beginning of an answer whose end has not arrived.
-    private var parked: [UInt8] = []
+    private var incomplete: [UInt8] = []
 
     init(_ descriptor: CInt) {
         self.descriptor = descriptor
@@ -36,7 +36,7 @@ final class Lane {
             case .bytes(let count) where count == range.count: unsent.removeFirst()
             case .bytes(let count): unsent[0] = range.lowerBound + count..<range.upperBound
             case .wouldBlock: return
-            // The read side notices.
+            // The next read reports it.
             case .ended: return unsent.removeAll()
             }
         }
@@ -46,8 +46,8 @@ final class Lane {
     func receive(
         through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
     ) {
-        buffer.copyBytes(from: parked)
-        let kept = parked.count
+        buffer.copyBytes(from: incomplete)
+        let kept = incomplete.count
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer[kept...])
         // No answer is nearly as long as the buffer.
         guard !room.isEmpty else { return lose() }
@@ -61,11 +61,11 @@ final class Lane {
         var start = 0
         while true {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
-            switch FrameScanner.scan(rest, expecting: Lane.expectedKinds) {
+            switch FrameScanner.scan(rest, expecting: LoadConnection.expectedKinds) {
             case .incomplete:
                 // Empty as a rule; then nothing is allocated.
-                parked.removeAll(keepingCapacity: true)
-                return parked.append(contentsOf: rest)
+                incomplete.removeAll(keepingCapacity: true)
+                return incomplete.append(contentsOf: rest)
             case .violation: return lose()
             case .frame(let header):
                 let body = start + Limits.frameHeaderBytes
