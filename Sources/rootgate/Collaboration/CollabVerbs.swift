@@ -3,7 +3,8 @@ import Foundation
 import RootgateClient
 
 /// Everything that `rootgate collab` does, in the order of a collaboration's life.
-let collabVerbs: [CollabVerb] = rootSetVerbs + sharingVerbs + participantVerbs + noticeVerbs + shelfVerbs + invitationVerbs
+let collabVerbs: [CollabVerb] =
+    rootSetVerbs + sharingVerbs + participantVerbs + noticeVerbs + shelfVerbs + invitationVerbs
 
 private let sharingVerbs: [CollabVerb] = [
     CollabVerb("prepare", "LOCAL", "start sharing; prints identifier and link") { call in
