@@ -47,10 +47,12 @@ package final class NoticeLoad: Sendable {
     private let client: RootgateClient
     private let collaborations: [FollowedCollaboration]
 
-    /// Starts the collaborations, one participant each, who opens them.
+    /// Starts the collaborations, each with one participant, who gets a grant. `progress` is shown how many there are.
     ///
     /// Throws what the service throws.
-    package init(_ endpoint: Endpoint, _ plan: Plan) async throws(ServiceError) {
+    package init(
+        _ endpoint: Endpoint, _ plan: Plan, _ progress: ProgressMeter = .silent
+    ) async throws(ServiceError) {
         self.endpoint = endpoint
         self.plan = plan
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
@@ -60,6 +62,7 @@ package final class NoticeLoad: Sendable {
         let person = Person(deviceCount: 1)
         var collaborations: [FollowedCollaboration] = []
         for number in 0..<max(1, plan.collaborations) {
+            progress.show("\(number) of \(plan.collaborations)")
             collaborations.append(try await NoticeLoad.followedCollaboration(number, owner, person, plan.batch, client))
         }
         self.collaborations = collaborations
@@ -96,11 +99,15 @@ package final class NoticeLoad: Sendable {
     }
 
     /// Posts `count` notices at no more than `perSecond` and waits until every follower has what it should have, or
-    /// nothing has come for ten seconds.
+    /// nothing has come for ten seconds. `progress` is shown how many are posted and delivered.
     ///
     /// Throws when a post is refused.
-    package func run(count: Int, perSecond: Double = .infinity) async throws(ServiceError) -> NoticeReport {
+    package func run(
+        count: Int, perSecond: Double = .infinity, _ progress: ProgressMeter = .silent
+    ) async throws(ServiceError) -> NoticeReport {
         let tally = NoticeTally()
+        let shower = show(tally, of: count, progress)
+        defer { shower.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
         let clients = try NoticeClients(endpoint, try await feedStarts(), tally)
         let plan = plan
@@ -129,6 +136,21 @@ package final class NoticeLoad: Sendable {
         report.misplaced = tally.misplaced.load(ordering: .relaxed)
         report.latency = tally.latency.withLock { $0 }
         return report
+    }
+
+    /// Shows `progress` how far the run is, until the task is cancelled.
+    private func show(_ tally: NoticeTally, of count: Int, _ progress: ProgressMeter) -> Task<Void, Never> {
+        let batch = plan.batch
+        return Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .milliseconds(500))
+                let posted = tally.posted.load(ordering: .relaxed) * batch
+                let delivered = tally.delivered.load(ordering: .relaxed)
+                progress.show(
+                    "\(posted) of \(count) posted, \(delivered) delivered", done: Double(posted) / Double(max(1, count))
+                )
+            }
+        }
     }
 
     /// Returns when so many notices are delivered, or none has come for ten seconds.
