@@ -1,4 +1,4 @@
-/// How far a feed was read.
+/// How far a follower has read a feed.
 package struct FollowedFeed: Sendable {
     /// Where the next page begins.
     package private(set) var after: UInt64
@@ -10,8 +10,8 @@ package struct FollowedFeed: Sendable {
         last = (after, 0)
     }
 
-    /// Goes on with the next page, and returns how many of its notices are not where they should be: came twice, out of
-    /// order, or without the one before them in their post.
+    /// Reads the next page. Returns how many of its notices came twice, out of order, or without the one before them in
+    /// their post.
     package mutating func take(_ page: NoticeNumbers) -> Int {
         var misplaced = 0
         for (sequence, place) in page.places {

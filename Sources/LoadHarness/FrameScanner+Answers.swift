@@ -3,7 +3,7 @@ import Transport
 import Wire
 
 extension FrameScanner {
-    /// Hands on every whole answer, also errors, that was received, with its body.
+    /// Calls `take` with every whole answer or error that was received, and its body.
     static func eachAnswer(
         _ buffer: ReceiveBuffer, _ range: Range<Int>, _ take: (FrameHeader, UnsafeRawBufferPointer) -> Void,
         orElse violated: (ServiceError) -> Void

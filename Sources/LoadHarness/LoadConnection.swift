@@ -23,13 +23,13 @@ final class LoadConnection {
 
     var hasUnsent: Bool { !unsent.isEmpty }
 
-    /// Sends `range` of the workload behind all that was sent before; what the socket does not take waits.
+    /// Sends `range` of the workload after everything sent before; what the socket does not take is kept for `flush`.
     func send(_ range: Range<Int>, of workload: Workload) {
         unsent.append(range)
         if unsent.count == 1 { flush(workload) }
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends what was kept, as far as the socket takes it.
     func flush(_ workload: Workload) {
         while let range = unsent.first {
             switch workload.withFrames(range, { Socket.send(descriptor, $0) }) {
@@ -42,7 +42,7 @@ final class LoadConnection {
         }
     }
 
-    /// Reads once, through `buffer`, and hands on every whole answer with its body.
+    /// Reads once, through `buffer`, and calls `handle` with every whole answer and its body.
     func receive(
         through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
     ) {

@@ -7,8 +7,8 @@ import Transport
 extension LoadRun {
     /// Sends each of `requests` when it is due, `perSecond` in a second on average and independently of each
     /// other (a Poisson process), whether or not earlier ones are answered, on the connections in turn; waits
-    /// for all answers. Latency counts from when a request was due, so that a service that falls behind can't
-    /// hide it by taking requests later.
+    /// for all answers. Latency counts from when a request was due, so that a delay shows even when the
+    /// service reads requests late.
     package func drive(_ requests: [LoadRequest], perSecond: Double) -> LoadReport {
         let workload = Workload(requests)
         var tally = Tally(workload)
@@ -37,7 +37,7 @@ extension LoadRun {
             }
         }
         if isLost {
-            // Which requests were in flight on the connection is not known; all that are unanswered count.
+            // It is not known which requests were in flight on the connection, so all unanswered ones count as lost.
             sender.isStopped.store(true, ordering: .relaxed)
             tally.lost(requests.count - tally.requests)
         }
@@ -78,7 +78,7 @@ private final class PacedSender: Sendable {
             case .wouldBlock:
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&waiting, 1, 100)
-            // The receiving side notices.
+            // The next read reports it.
             case .ended: return false
             }
         }

@@ -9,12 +9,12 @@ import Wire
 /// Drives a service from several connections: as fast as it answers, with several requests in flight on each,
 /// or at a pace of its own (`drive(_:perSecond:)`).
 ///
-/// It shares the cores with the service as a rule, so it is made to cost little: frames are made beforehand,
-/// sending copies nothing and allocates nothing, and all answers come through one buffer.
+/// It usually shares the cores with the service, so it costs little: frames are encoded beforehand, sending neither
+/// copies nor allocates, and one buffer receives all answers.
 ///
 /// Sendable without the compiler's proof: one thread drives at a time, and `answered` is atomic.
 package final class LoadRun: @unchecked Sendable {
-    /// How long no answer at all may come before the requests in flight are given up.
+    /// After so long without any answer the requests in flight count as lost.
     private static let patienceMilliseconds: CInt = 60_000
     private static let bufferBytes = 256 << 10
 
@@ -24,10 +24,10 @@ package final class LoadRun: @unchecked Sendable {
     private let depth: Int
     /// The connections' positions by their descriptors.
     private var places: [Int]
-    /// Proofs answered so far, for a progress line.
+    /// Proofs answered so far.
     package let answered = Atomic<UInt64>(0)
 
-    /// Connects. `depth` is how many requests are in flight on each connection when there is no pace.
+    /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they are answered.
     ///
     /// Throws `connectionRefused` or `internalFault`.
     package init(_ endpoint: Endpoint, connections count: Int, depth: Int) throws(ServiceError) {
@@ -55,7 +55,7 @@ package final class LoadRun: @unchecked Sendable {
     }
 
     /// Sends `requests` and waits for all answers. With `isRepeating` it begins again at the end of the list;
-    /// then a request may be in flight once only, so the list is to be longer than connections x depth. Sends
+    /// then the list has to be longer than connections x depth, because a request may be in flight only once. Sends
     /// nothing after `seconds`.
     package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport
     {
@@ -140,7 +140,7 @@ package final class LoadRun: @unchecked Sendable {
 
     /// Waits for room to send only while something waits to be sent.
     private func watch(_ connection: LoadConnection) {
-        // It can only fail for want of memory; then patience ends.
+        // It fails only for want of memory; then no answer comes, and the requests count as lost.
         try? poller.watch(
             connection.descriptor, for: connection.hasUnsent ? [.reading, .writing] : .reading, isNew: false)
     }

@@ -3,7 +3,7 @@ import Dispatch
 import Identity
 package import RootgateClient
 
-/// What came of a notice run.
+/// The result of a notice run.
 package struct NoticeReport: Sendable {
     /// Notices posted, and how many should have reached their followers, and how many did.
     package var posted = 0

@@ -1,7 +1,7 @@
-/// The numbers of a page of notices that show that nothing was lost.
+/// The numbers of a page of notices that show whether something was lost.
 ///
-/// They are found by their names: a name in quotes with a colon behind it is nothing else in JSON, whose texts have no
-/// quotes but escaped ones. A post's sequence stands before its notices.
+/// They are found by searching for their names, without parsing: a name in quotes followed by a colon is always a name
+/// in JSON, because quotes within texts are escaped. A post's sequence comes before its notices.
 package struct NoticeNumbers {
     /// Of each notice: its post's sequence, and its place in it.
     package private(set) var places: [(sequence: UInt64, place: UInt64)] = []

@@ -8,7 +8,7 @@ import Wire
 /// Sendable without the compiler's proof: only the loop's thread touches it.
 final class NoticePoster: ConnectionHandler, @unchecked Sendable {
     private let connection: Connection
-    /// The requests' bodies, behind the mutation's identifier.
+    /// The requests' bodies without the mutation's identifier, which is new for each request.
     private let bodies: [[UInt8]]
     private let posts: Int
     private let inFlightMax: Int

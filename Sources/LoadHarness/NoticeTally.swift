@@ -2,7 +2,7 @@ import Core
 import Synchronization
 import Wire
 
-/// What came of a run so far.
+/// The results of a notice run so far.
 final class NoticeTally: Sendable {
     let posted = Atomic<Int>(0)
     let delivered = Atomic<Int>(0)

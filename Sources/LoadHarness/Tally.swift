@@ -1,7 +1,7 @@
 import Core
 import Wire
 
-/// What came of the requests of a workload so far.
+/// The results of the requests of a workload so far.
 struct Tally {
     private let workload: Workload
     /// When each request was sent, or was due, in nanoseconds; latency counts from then.
@@ -15,7 +15,7 @@ struct Tally {
         begins = [UInt64](repeating: 0, count: workload.count)
     }
 
-    /// Takes an answer that came at `now`. Returns how many proofs it is about.
+    /// Takes an answer that came at `now`. Returns how many verdicts it has.
     mutating func record(_ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64) -> Int {
         requests += 1
         guard header.requestID < UInt64(workload.count) else {
