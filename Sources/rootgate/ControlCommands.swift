@@ -18,7 +18,7 @@ let rootsCommand = Command(
 ) { arguments in
     guard let verb = arguments.operands.first else { throw UsageError("say add, remove, test, list or count") }
     let collaboration = try collaborationOption(arguments)
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     var roots = try arguments.operands.dropFirst().map { text in
         guard let root = Digest(hexadecimal: text) else {
@@ -89,7 +89,7 @@ let challengeCommand = Command(
     options: [.server, .timeout, Option("count", "N", standard: "1", "how many"), .json]
 ) { arguments in
     let count = try arguments.number("count", in: 1...Limits.challengesPerRequestMax)
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     let issued = try await client.challenges(count)
     for challenge in issued.challenges {
@@ -104,7 +104,7 @@ let challengeCommand = Command(
 let statsCommand = Command(
     "stats", "show the service's figures", options: [.server, .timeout, .json]
 ) { arguments in
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     let figures = try await client.statistics()
     if arguments.isOn("json") {

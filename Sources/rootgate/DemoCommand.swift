@@ -15,11 +15,9 @@ let demoCommand = Command(
         .json,
     ]
 ) { arguments in
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
     let progress = progressMeter(arguments)
     defer { progress.end() }
     let demo = try await Demo(

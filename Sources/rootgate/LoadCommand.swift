@@ -28,11 +28,9 @@ let loadCommand = Command(
     if arguments.isOn("notices") { return try await driveNotices(arguments) }
     let plan = try LoadPlan(arguments)
     System.raiseDescriptorLimit()
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
     guard let collaboration = CollaborationIdentifier("load-\(MutationIdentifier.random())") else { return .failure }
     let progress = progressMeter(arguments)
     defer { progress.end() }

@@ -5,9 +5,7 @@ import RootgateClient
 
 /// `rootgate load --notices`: posts notices to live followers and counts every notice where it arrives.
 func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
     var plan = NoticeLoad.Plan()
     plan.connections = try arguments.number("connections", in: 1...4096)
     plan.collaborations = try arguments.number("collaborations", in: 1...10_000)

@@ -3,9 +3,16 @@ import Foundation
 import LoadHarness
 import RootgateClient
 
-/// A client for the service that the arguments name.
-func connect(_ server: String, _ arguments: Arguments) throws -> RootgateClient {
+/// Where the service is that the arguments name.
+func serverOption(_ arguments: Arguments) throws -> Endpoint {
+    let server = try arguments.required("server")
     guard let endpoint = Endpoint(server) else { throw UsageError("--server takes HOST:PORT, not \(server)") }
+    return endpoint
+}
+
+/// A client for the service that the arguments name.
+func connect(_ arguments: Arguments) throws -> RootgateClient {
+    let endpoint = try serverOption(arguments)
     let timeout = try arguments.decimal("timeout", in: 0.01...86_400)
     return try RootgateClient(
         endpoint, configuration: RootgateClient.Configuration(requestTimeout: .milliseconds(Int(timeout * 1000))))

@@ -43,7 +43,7 @@ let simulateCommand = Command(
     }
     var client: RootgateClient?
     if arguments.isOn("register") {
-        let service = try connect(try arguments.required("server"), arguments)
+        let service = try connect(arguments)
         if arguments.isOn("participants") {
             progress.begin("adding participants", share: 0.5...0.6)
             let people = identities.map { NewParticipant(PersonIdentity(rootHash: $0.rootHash)) }

@@ -17,9 +17,9 @@ let verifyCommand = Command(
 ) { arguments in
     let input = try ProofLines(path: arguments.operands.first ?? "-")
     let judge: ([ProofLine]) async throws -> [LineVerdict]
-    if let server = arguments.text("server") {
+    if arguments.text("server") != nil {
         guard arguments.text("roots") == nil else { throw UsageError("--roots and --server exclude each other") }
-        let client = try connect(server, arguments)
+        let client = try connect(arguments)
         let collaboration = try collaborationOption(arguments)
         let atLeast = UInt64(try arguments.number("at-least", in: 0...Int.max))
         judge = { lines in try await judgeByService(lines, client, collaboration, atLeast: atLeast) }
