@@ -7,8 +7,7 @@ import Identity
 import Signatures
 import Synchronization
 
-/// The yardstick: OpenSSL's `ECDSA_do_verify` in a loop, with keys and
-/// signatures parsed beforehand and nothing else done.
+/// The baseline: OpenSSL's `ECDSA_do_verify` in a loop and nothing else, with keys and signatures parsed beforehand.
 package enum BareVerification {
     /// Objects of libcrypto for one verification.
     ///

@@ -7,7 +7,7 @@ package struct LoadRequest: Sendable {
     package let frame: [UInt8]
     package let expected: [Verdict]
 
-    /// A verify (or an inclusion-only verify) of `proofs` in `collaboration`. Driving gives it its request id.
+    /// A verify (or an inclusion-only verify) of `proofs` in `collaboration`. `Workload` sets its request id.
     ///
     /// Throws `limitExceeded`.
     package init(
@@ -28,10 +28,9 @@ package struct LoadRequest: Sendable {
 }
 
 extension Population {
-    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. The devices
-    /// are those with the numbers `device(0)`, `device(1)` and so on, beginning again when there are no more:
-    /// a few that take turns, or ever new ones. Of 100 proofs, `invalidPercent` are forgeries, of all kinds
-    /// in turn.
+    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. Proof number i is signed
+    /// by device number `device(i)`, modulo the number of devices. Of 100 proofs, `invalidPercent` are forgeries, of
+    /// all kinds in turn.
     ///
     /// Throws `internalFault` when libcrypto can't sign.
     package func signedRequests(

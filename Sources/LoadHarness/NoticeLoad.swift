@@ -3,7 +3,7 @@ import Dispatch
 import Identity
 package import RootgateClient
 
-/// What came of a notice run.
+/// The result of a notice run.
 package struct NoticeReport: Sendable {
     /// Notices posted, and how many should have reached their followers, and how many did.
     package var posted = 0
@@ -19,14 +19,14 @@ package struct NoticeReport: Sendable {
     package var isComplete: Bool { delivered == expected && misplaced == 0 }
 }
 
-/// Followers of many collaborations, each live, and one who posts.
+/// A load of notices: live followers of many collaborations, and one client that posts.
 package final class NoticeLoad: Sendable {
     /// How a run is made up.
     package struct Plan: Sendable {
         package var collaborations = 100
-        /// All of them, spread over the collaborations.
+        /// Of all collaborations together.
         package var followers = 1000
-        /// The followers'.
+        /// That the followers share.
         package var connections = 8
         /// Events in one post, and posts in flight.
         package var batch = 8
@@ -35,9 +35,9 @@ package final class NoticeLoad: Sendable {
         package init() {}
     }
 
-    private struct Room: Sendable {
+    private struct FollowedCollaboration: Sendable {
         let collaboration: CollaborationIdentifier
-        /// What is posted there again and again, as JSON.
+        /// The post that is repeated there, as JSON.
         let post: [UInt8]
     }
 
@@ -45,12 +45,14 @@ package final class NoticeLoad: Sendable {
     private let plan: Plan
     /// Sets up and clears away; what is measured goes over connections of its own.
     private let client: RootgateClient
-    private let rooms: [Room]
+    private let collaborations: [FollowedCollaboration]
 
-    /// Starts the collaborations, one participant each, who opens them.
+    /// Starts the collaborations, each with one participant, who gets a grant. `progress` is shown how many there are.
     ///
     /// Throws what the service throws.
-    package init(_ endpoint: Endpoint, _ plan: Plan) async throws(ServiceError) {
+    package init(
+        _ endpoint: Endpoint, _ plan: Plan, _ progress: ProgressMeter = .silent
+    ) async throws(ServiceError) {
         self.endpoint = endpoint
         self.plan = plan
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
@@ -58,16 +60,17 @@ package final class NoticeLoad: Sendable {
         }
         client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60)))
         let person = Person(deviceCount: 1)
-        var rooms: [Room] = []
+        var collaborations: [FollowedCollaboration] = []
         for number in 0..<max(1, plan.collaborations) {
-            rooms.append(try await NoticeLoad.room(number, owner, person, plan.batch, client))
+            progress.show("\(number) of \(plan.collaborations)")
+            collaborations.append(try await NoticeLoad.followedCollaboration(number, owner, person, plan.batch, client))
         }
-        self.rooms = rooms
+        self.collaborations = collaborations
     }
 
-    private static func room(
+    private static func followedCollaboration(
         _ number: Int, _ owner: Account, _ person: Person, _ batch: Int, _ client: RootgateClient
-    ) async throws(ServiceError) -> Room {
+    ) async throws(ServiceError) -> FollowedCollaboration {
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "\(number)"))
         metadata.title = "Document \(number)"
         let collaboration = try await client.send(
@@ -86,29 +89,33 @@ package final class NoticeLoad: Sendable {
         }
         let events = (0..<batch).map { HighlightEvent.change(trigger: $0 % 2 == 0 ? .edit : .comment) }
         let post = try JSON.encode(PostNotices(events, on: collaboration, by: grant))
-        return Room(collaboration: collaboration, post: post)
+        return FollowedCollaboration(collaboration: collaboration, post: post)
     }
 
     /// Ends the collaborations and closes the connections.
     package func close() async {
-        for room in rooms { _ = try? await client.send(StopSharing(room.collaboration)) }
+        for followed in collaborations { _ = try? await client.send(StopSharing(followed.collaboration)) }
         client.close()
     }
 
     /// Posts `count` notices at no more than `perSecond` and waits until every follower has what it should have, or
-    /// nothing has come for ten seconds.
+    /// nothing has come for ten seconds. `progress` is shown how many are posted and delivered.
     ///
     /// Throws when a post is refused.
-    package func run(count: Int, perSecond: Double = .infinity) async throws(ServiceError) -> NoticeReport {
+    package func run(
+        count: Int, perSecond: Double = .infinity, _ progress: ProgressMeter = .silent
+    ) async throws(ServiceError) -> NoticeReport {
         let tally = NoticeTally()
+        let shower = show(tally, of: count, progress)
+        defer { shower.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
-        let crowd = try NoticeCrowd(endpoint, try await places(), tally)
+        let clients = try NoticeClients(endpoint, try await feedStarts(), tally)
         let plan = plan
         let begin = ContinuousClock.now
         let refusal = await onOwnThread { () -> ServiceError? in
             do throws(ServiceError) {
-                try crowd.follow(plan.followers, connections: max(1, plan.connections))
-                try crowd.post(
+                try clients.follow(plan.followers, connections: max(1, plan.connections))
+                try clients.post(
                     posts, inFlight: min(plan.postsInFlight, Limits.requestsInFlightPerConnectionMax),
                     perSecond: perSecond / Double(plan.batch))
                 return nil
@@ -123,12 +130,27 @@ package final class NoticeLoad: Sendable {
         report.expected = expected(posts)
         if refusal == nil { await arrive(report.expected, tally) }
         let failure = refusal ?? tally.failure.withLock { $0 }
-        await onOwnThread { crowd.stop() }
+        await onOwnThread { clients.stop() }
         if let failure { throw failure }
         report.delivered = tally.delivered.load(ordering: .relaxed)
         report.misplaced = tally.misplaced.load(ordering: .relaxed)
         report.latency = tally.latency.withLock { $0 }
         return report
+    }
+
+    /// Shows `progress` how far the run is, until the task is cancelled.
+    private func show(_ tally: NoticeTally, of count: Int, _ progress: ProgressMeter) -> Task<Void, Never> {
+        let batch = plan.batch
+        return Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .milliseconds(500))
+                let posted = tally.posted.load(ordering: .relaxed) * batch
+                let delivered = tally.delivered.load(ordering: .relaxed)
+                progress.show(
+                    "\(posted) of \(count) posted, \(delivered) delivered", done: Double(posted) / Double(max(1, count))
+                )
+            }
+        }
     }
 
     /// Returns when so many notices are delivered, or none has come for ten seconds.
@@ -142,26 +164,27 @@ package final class NoticeLoad: Sendable {
             quiet = now == seen ? quiet + 1 : 0
             seen = now
         }
-        // One more than there should be would come by now.
+        // A notice too many would come by now.
         try? await Task.sleep(for: .milliseconds(50))
     }
 
-    /// What is followed and posted on, from the end of what is there: nothing of an earlier run counts.
-    private func places() async throws(ServiceError) -> [NoticeCrowd.Place] {
-        var places: [NoticeCrowd.Place] = []
-        for room in rooms {
+    /// The ends of the feeds as they are now, so that nothing of an earlier run counts.
+    private func feedStarts() async throws(ServiceError) -> [NoticeClients.FeedStart] {
+        var starts: [NoticeClients.FeedStart] = []
+        for followed in collaborations {
             var page: NoticePage
             var after: UInt64 = 0
             repeat {
-                page = try await client.send(ReadNotices(.collaboration(room.collaboration), after: after))
+                page = try await client.send(ReadNotices(.collaboration(followed.collaboration), after: after))
                 after = page.next
             } while page.hasMore
-            places.append(NoticeCrowd.Place(collaboration: room.collaboration, begin: after, post: room.post))
+            starts.append(
+                NoticeClients.FeedStart(collaboration: followed.collaboration, begin: after, post: followed.post))
         }
-        return places
+        return starts
     }
 
-    /// Does what blocks where no task waits for its thread.
+    /// Runs `body`, which blocks, on a thread that no task needs.
     private func onOwnThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { done in
             DispatchQueue.global().async { done.resume(returning: body()) }
@@ -170,9 +193,9 @@ package final class NoticeLoad: Sendable {
 
     /// Notices that all followers together should get of so many posts.
     private func expected(_ posts: Int) -> Int {
-        rooms.indices.reduce(0) { sum, room in
-            let followers = (plan.followers - room + rooms.count - 1) / rooms.count
-            let postsHere = (posts - room + rooms.count - 1) / rooms.count
+        collaborations.indices.reduce(0) { sum, number in
+            let followers = (plan.followers - number + collaborations.count - 1) / collaborations.count
+            let postsHere = (posts - number + collaborations.count - 1) / collaborations.count
             return sum + max(0, followers) * max(0, postsHere) * plan.batch
         }
     }

@@ -10,7 +10,7 @@ package struct Population: Sendable {
     package let people: [SimulatedIdentity]
     package let stranger: PrivateKey
 
-    /// `people` people whose numbers of devices go through `devices`, made on all cores.
+    /// `count` people, made on all cores. Their numbers of devices go through `devices` in turn.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package init(
@@ -27,7 +27,7 @@ package struct Population: Sendable {
 
     package var rootHashes: [Digest] { people.map(\.rootHash) }
 
-    /// Positions of all devices.
+    /// All devices, as positions of a person and of a device of that person.
     package var devices: [(person: Int, device: Int)] {
         people.indices.flatMap { person in people[person].keys.indices.map { (person, $0) } }
     }

@@ -1,30 +1,30 @@
 import Core
 import Wire
 
-/// What came of the requests of a volley so far.
+/// The results of the requests of a workload so far.
 struct Tally {
-    private let volley: Volley
+    private let workload: Workload
     /// When each request was sent, or was due, in nanoseconds; latency counts from then.
     var begins: [UInt64]
     private(set) var requests = 0
     private var report = LoadReport()
     private var counts = [UInt64](repeating: 0, count: 256)
 
-    init(_ volley: Volley) {
-        self.volley = volley
-        begins = [UInt64](repeating: 0, count: volley.count)
+    init(_ workload: Workload) {
+        self.workload = workload
+        begins = [UInt64](repeating: 0, count: workload.count)
     }
 
-    /// Takes an answer that came at `now`. Returns how many proofs it is about.
+    /// Takes an answer that came at `now`. Returns how many verdicts it has.
     mutating func record(_ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64) -> Int {
         requests += 1
-        guard header.requestID < UInt64(volley.count) else {
+        guard header.requestID < UInt64(workload.count) else {
             report.errors["unknown-request", default: 0] += 1
             return 0
         }
         let number = Int(header.requestID)
         report.latency.record(now - begins[number])
-        return volley.withVerdicts(of: number) { expected in
+        return workload.withVerdicts(of: number) { expected in
             guard header.kind == .answer, body.count == Tally.verdictsStart + expected.count else {
                 let error = header.kind == .error ? try? FrameWriter.decodeError(body) : nil
                 report.errors[error?.code.name ?? "malformed-answer", default: 0] += 1

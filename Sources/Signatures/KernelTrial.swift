@@ -17,13 +17,13 @@ package struct KernelTrial {
     }
 
     /// Compares the kernel of that name, or all that this processor can run, with libcrypto's outcomes of `count`
-    /// cases, on all cores, and says about every million how far it is and how quick.
+    /// cases, on all cores. `progress` gets the cases checked so far, and a text with the rate, after every million.
     ///
     /// `undecided` counts the outcomes that leave the decision to libcrypto, which are disagreements where the
     /// case has no exception. The same seed and number of cores give the same cases. A name that is unknown, or a
     /// kernel that cannot run, and a failure of libcrypto show as a first disagreement and as 0 checked.
     package static func run(
-        kernel name: String?, count: Int, seed: UInt64, progress: (String) -> Void
+        kernel name: String?, count: Int, seed: UInt64, progress: ((checked: Int, text: String)) -> Void
     ) -> (checked: Int, disagreements: Int, undecided: Int, firstDisagreement: String?) {
         let features = rg_cpu_features()
         let indices = (0..<rg_kernel_count).filter { index in
@@ -55,9 +55,10 @@ package struct KernelTrial {
             done += round
             let tally = total.withLock { $0 }
             let elapsed = (ContinuousClock.now - start) / .seconds(1)
-            progress(
+            let text =
                 "\(tally.checked) of \(count) checked, \(Int(Double(tally.checked) / elapsed)) a second, "
-                    + "\(tally.disagreements) disagreements, \(tally.undecided) undecided")
+                + "\(tally.disagreements) disagreements, \(tally.undecided) undecided"
+            progress((checked: tally.checked, text: text))
         }
         let tally = total.withLock { $0 }
         return (tally.checked, tally.disagreements, tally.undecided, tally.first)

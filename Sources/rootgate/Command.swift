@@ -1,4 +1,5 @@
 import Foundation
+import LoadHarness
 
 /// How the process ends. 0: done, and nothing was refused. 1: a proof was
 /// refused, or what was measured is wrong. 2: the command line, a file, the
@@ -50,11 +51,18 @@ extension Option {
     static let server = Option("server", "HOST:PORT", standard: "localhost:7570", "the service to talk to")
     static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
     static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
+    static let quiet = Option(switch: "quiet", "do not show on stderr how far the work is")
 }
 
 /// Writes to stdout at once, also when it is a pipe.
 func printNow(_ text: String, terminator: String = "\n") {
     FileHandle.standardOutput.write(Data((text + terminator).utf8))
+}
+
+/// How far a command's work is, on stderr, unless --quiet is given. Work of less than a second or, when stderr is no
+/// terminal, of less than ten stays silent.
+func progressMeter(_ arguments: Arguments) -> ProgressMeter {
+    .onStandardError("rootgate", isQuiet: arguments.isOn("quiet"), patience: (terminal: 1, elsewhere: 10))
 }
 
 /// Writes one line to stderr.

@@ -2,6 +2,7 @@ import Core
 import Foundation
 import Hashing
 import Kernels
+import LoadHarness
 import RootgateClient
 import Server
 import Signatures
@@ -11,12 +12,13 @@ let rootsCommand = Command(
     "look at and change a collaboration's set of root hashes",
     options: [
         .server, .collaboration, .timeout,
-        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .json,
+        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .quiet,
+        .json,
     ]
 ) { arguments in
     guard let verb = arguments.operands.first else { throw UsageError("say add, remove, test, list or count") }
     let collaboration = try collaborationOption(arguments)
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     var roots = try arguments.operands.dropFirst().map { text in
         guard let root = Digest(hexadecimal: text) else {
@@ -25,29 +27,33 @@ let rootsCommand = Command(
         return root
     }
     if let file = arguments.text("file") { roots += try readRoots(file) }
-    let chunks = stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax).map {
-        Array(roots[$0..<min(roots.count, $0 + Limits.rootsPerRequestMax)])
-    }
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
     switch verb {
     case "add", "remove":
         guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
-        for chunk in chunks {
+        progress.begin(verb == "add" ? "adding root hashes" : "removing root hashes", share: 0...1)
+        try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
             let receipt =
                 verb == "add"
-                ? try await client.addRoots(chunk, to: collaboration)
-                : try await client.removeRoots(chunk, from: collaboration)
-            try report(receipt, verb == "add" ? "added" : "removed", arguments)
+                ? try await client.addRoots(roots, to: collaboration)
+                : try await client.removeRoots(roots, from: collaboration)
+            try progress.aside { try report(receipt, verb == "add" ? "added" : "removed", arguments) }
         }
     case "test":
         guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
         var isMissing = false
-        for chunk in chunks {
-            for (root, isMember) in zip(chunk, try await client.testRoots(chunk, in: collaboration)) {
-                isMissing = isMissing || !isMember
-                printNow(
-                    arguments.isOn("json")
-                        ? try json(["rootHash": root.description, "member": isMember])
-                        : "\(root) \(isMember ? "member" : "not a member")")
+        progress.begin("testing root hashes", share: 0...1)
+        try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
+            let members = try await client.testRoots(roots, in: collaboration)
+            isMissing = isMissing || members.contains(false)
+            try progress.aside {
+                for (root, isMember) in zip(roots, members) {
+                    printNow(
+                        arguments.isOn("json")
+                            ? try json(["rootHash": root.description, "member": isMember])
+                            : "\(root) \(isMember ? "member" : "not a member")")
+                }
             }
         }
         return isMissing ? .refused : .success
@@ -83,7 +89,7 @@ let challengeCommand = Command(
     options: [.server, .timeout, Option("count", "N", standard: "1", "how many"), .json]
 ) { arguments in
     let count = try arguments.number("count", in: 1...Limits.challengesPerRequestMax)
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     let issued = try await client.challenges(count)
     for challenge in issued.challenges {
@@ -98,7 +104,7 @@ let challengeCommand = Command(
 let statsCommand = Command(
     "stats", "show the service's figures", options: [.server, .timeout, .json]
 ) { arguments in
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
     let figures = try await client.statistics()
     if arguments.isOn("json") {

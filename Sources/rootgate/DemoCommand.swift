@@ -11,23 +11,28 @@ let demoCommand = Command(
         .server, .timeout,
         Option("people", "N", standard: "1000", "simulated people, with 1 to 5 devices each"),
         Option("proofs", "N", standard: "20000", "genuine proofs to send"),
-        Option(switch: "expired", "also wait until a challenge expires (for services with short ones)"), .json,
+        Option(switch: "expired", "also wait until a challenge expires (for services with short ones)"), .quiet,
+        .json,
     ]
 ) { arguments in
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
     let demo = try await Demo(
-        client, people: arguments.number("people", in: 2...100_000),
-        says: { if !arguments.isOn("json") { printNow($0) } })
+        client, people: arguments.number("people", in: 2...100_000), progress,
+        says: { text in if !arguments.isOn("json") { progress.aside { printNow(text) } } })
     let rows = try await demo.run(
         endpoint, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
     try await demo.cleanUp()
+    progress.end()
+    return try show(rows, demo, isJSON: arguments.isOn("json"))
+}
 
+private func show(_ rows: [DemoRow], _ demo: Demo, isJSON: Bool) throws -> ExitCode {
     let isRight = rows.allSatisfy(\.isRight)
-    if arguments.isOn("json") {
+    if isJSON {
         printNow(
             try json([
                 "rows": rows.map { row in
@@ -54,8 +59,9 @@ let demoCommand = Command(
             }
         }
         printNow(
-            "\n\(Int(demo.rate)) proofs/s over loopback, load generator included; bare OpenSSL verification on the same cores: "
-                + "\(Int(demo.bareRate))/s; ratio \(String(format: "%.2f", demo.rate / demo.bareRate))")
+            "\n\(Int(demo.rate)) proofs/s over loopback, load generator included; "
+                + "bare OpenSSL verification on the same cores: \(Int(demo.bareRate))/s; ratio \(String(format: "%.2f", demo.rate / demo.bareRate))"
+        )
         printNow(isRight ? "every verdict is right" : "SOME VERDICTS ARE WRONG")
     }
     return isRight ? .success : .refused
@@ -71,27 +77,33 @@ struct DemoRow {
     var isRight: Bool { sent > 0 && verdicts.count == 1 && verdicts[expected] != nil }
 }
 
-/// A collaboration of simulated people on a running service, and what is tried on its door.
+/// A collaboration of simulated people on a running service, and the genuine and forged proofs that are sent to it.
 final class Demo {
     private let client: RootgateClient
+    private let progress: ProgressMeter
     private let says: (String) -> Void
     private let population: Population
     private let nonceCollaboration: CollaborationIdentifier
     private(set) var rate = 0.0
     private(set) var bareRate = 1.0
 
-    init(_ client: RootgateClient, people: Int, says: @escaping (String) -> Void) async throws {
+    init(
+        _ client: RootgateClient, people: Int, _ progress: ProgressMeter, says: @escaping (String) -> Void
+    ) async throws {
         self.client = client
+        self.progress = progress
         self.says = says
         let suffix = MutationIdentifier.random()
         let collaboration = try rootgate.collaboration("demo-\(suffix)")
         nonceCollaboration = try rootgate.collaboration("demo-nonces-\(suffix)")
         says("making a collaboration of \(people) people with 1 to 5 devices each")
+        progress.begin("making \(people) people")
         population = try Population(people: people, devices: 1...5, in: collaboration)
+        progress.begin("adding root hashes")
         try await client.createCollaboration(collaboration)
         try await client.createCollaboration(nonceCollaboration, policy: .deviceNonce(windowSeconds: 60))
         for target in [collaboration, nonceCollaboration] {
-            try await client.addAll(population.rootHashes, to: target)
+            try await client.addAll(population.rootHashes, to: target, progress)
         }
     }
 
@@ -103,6 +115,7 @@ final class Demo {
     func run(_ endpoint: Endpoint, proofs: Int, waitsForExpiry: Bool) async throws -> [DemoRow] {
         let early = try await client.challenges(32)
         var rows = [try await sendGenuine(proofs, endpoint)]
+        progress.begin("sending forged proofs")
         for forgery in Forgery.allCases {
             rows.append(
                 try await row("forged: \(forgery.rawValue)", forgery.verdict, count: 32) { genuine, stranger in
@@ -121,6 +134,7 @@ final class Demo {
     /// challenge's life.
     private func sendGenuine(_ count: Int, _ endpoint: Endpoint) async throws -> DemoRow {
         says("sending \(count) signed proofs in batches of 256")
+        progress.begin("sending genuine proofs", share: 0...1)
         let run = try LoadRun(endpoint, connections: 4, depth: 2)
         let material = try BareVerification.Material()
         let cores = ProcessInfo.processInfo.activeProcessorCount
@@ -128,7 +142,7 @@ final class Demo {
         var report = LoadReport()
         var sent = 0
         while sent < count {
-            // Alternately with the yardstick, because a machine's speed drifts.
+            // In alternation with the baseline, because a machine's speed drifts.
             bare.append(material.rate(seconds: 0.3, threads: cores))
             let size = min(8192, count - sent)
             let challenges = try await client.takeChallenges(size)
@@ -138,6 +152,7 @@ final class Demo {
                     Thread.detachNewThread { done.resume(returning: run.drive(requests)) }
                 })
             sent += size
+            progress.show("\(sent) of \(count)", done: Double(sent) / Double(count))
         }
         guard report.errors.isEmpty, report.proofs == UInt64(count) else {
             throw ServiceError(
@@ -212,6 +227,7 @@ final class Demo {
     }
 
     private func expired(_ early: IssuedChallenges) async throws -> DemoRow {
+        progress.begin("waiting for challenges to expire")
         says("waiting \(early.validMilliseconds / 1000) s for challenges to expire")
         try await Task.sleep(for: .milliseconds(Int(early.validMilliseconds) + 100))
         let proofs = try early.challenges.enumerated().map { try genuine($0, signing: $1) }

@@ -12,41 +12,42 @@ let loadCommand = Command(
         Option("connections", "C", standard: "4", "connections"),
         Option("batch", "B", standard: "256", "proofs in a request"),
         Option("depth", "D", standard: "2", "requests in flight on a connection"),
-        Option("seconds", "SECONDS", standard: "10", "how long to send; signing comes on top"),
+        Option("seconds", "SECONDS", standard: "10", "how long to send; the time for signing is not counted"),
         Option("count", "N", "send so many proofs instead"),
         Option("invalid", "PERCENT", standard: "0", "share of forgeries, of all kinds"),
         Option("people", "N", standard: "2000", "simulated people, with 5 devices each"),
         Option("round", "N", standard: "50000", "proofs that are signed before they are sent"),
-        Option(switch: "inclusion-only", "no signatures"),
-        Option(switch: "notices", "not proofs: post notices to live followers, and count what arrives"),
+        Option(switch: "inclusion-only", "proofs without signatures"),
+        Option(switch: "notices", "post notices to live followers and count what arrives, instead of proofs"),
         Option("followers", "N", standard: "1000", "with --notices: live followers"),
-        Option("collaborations", "N", standard: "100", "with --notices: what they follow, in turn"),
+        Option("collaborations", "N", standard: "100", "with --notices: collaborations that they follow, in turn"),
         Option("events", "N", standard: "8", "with --notices: notices in a post"),
-        Option("rate", "N", standard: "10000", "with --notices: notices posted a second"), .json,
+        Option("rate", "N", standard: "10000", "with --notices: notices posted a second"), .quiet, .json,
     ]
 ) { arguments in
     if arguments.isOn("notices") { return try await driveNotices(arguments) }
     let plan = try LoadPlan(arguments)
     System.raiseDescriptorLimit()
-    let client = try connect(try arguments.required("server"), arguments)
+    let client = try connect(arguments)
     defer { client.close() }
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
     guard let collaboration = CollaborationIdentifier("load-\(MutationIdentifier.random())") else { return .failure }
-    let progress = ProgressLine(isShown: !arguments.isOn("json"))
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
 
-    progress.show("making \(plan.people) people with 5 devices each")
+    progress.begin("making \(plan.people) people with 5 devices each")
     let population = try Population(people: plan.people, devices: 5...5, in: collaboration)
     try await client.createCollaboration(collaboration)
-    try await client.addAll(population.rootHashes, to: collaboration)
+    progress.begin("adding root hashes")
+    try await client.addAll(population.rootHashes, to: collaboration, progress)
+    progress.begin("sending proofs", share: 0...1)
     let run = try LoadRun(endpoint, connections: plan.connections, depth: plan.depth)
     var report = LoadReport()
     var sent = 0
     if plan.isInclusionOnly {
         let count = max(plan.connections * plan.depth * 2, plan.people * 5 / plan.batch + 1)
         let requests = try population.inclusionRequests(count: count, batch: plan.batch)
-        report = await progress.watch(run) {
+        report = await run.driveShowing(progress, of: plan) {
             run.drive(requests, isRepeating: true, seconds: plan.seconds)
         }
     } else {
@@ -58,7 +59,7 @@ let loadCommand = Command(
                 challenges: challenges, batch: plan.batch, invalidPercent: plan.invalidPercent
             ) { [sent] in sent + $0 }
             let left = plan.seconds - report.seconds
-            report.add(await progress.watch(run) { run.drive(requests, seconds: left) })
+            report.add(await run.driveShowing(progress, of: plan, after: report) { run.drive(requests, seconds: left) })
             sent += size
         }
     }
@@ -90,7 +91,7 @@ private struct LoadPlan {
         people = try arguments.number("people", in: 1...1_000_000)
         round = try arguments.number("round", in: 1...5_000_000)
         isInclusionOnly = arguments.isOn("inclusion-only")
-        if isInclusionOnly, hasCount { throw UsageError("--inclusion-only goes by --seconds") }
+        if isInclusionOnly, hasCount { throw UsageError("--inclusion-only takes --seconds, not --count") }
     }
 }
 
@@ -126,31 +127,22 @@ private func show(_ report: LoadReport, isJSON: Bool) throws {
     printNow(report.wrong == 0 ? "every verdict is as expected" : "WRONG VERDICTS: \(report.wrong)")
 }
 
-/// One line on stderr that is written over, when somebody can see it.
-final class ProgressLine: Sendable {
-    private let isShown: Bool
-
-    init(isShown: Bool) {
-        self.isShown = isShown && isatty(2) == 1
-    }
-
-    func show(_ text: String) {
-        guard isShown else { return }
-        FileHandle.standardError.write(Data("\r\u{1b}[K\(text)".utf8))
-    }
-
-    func end() {
-        show("")
-    }
-
-    /// Shows the rate while `drive`, which blocks, runs on a thread of its own.
-    func watch(_ run: LoadRun, _ drive: @escaping @Sendable () -> LoadReport) async -> LoadReport {
-        let shower = Task { [self] in
-            var last = run.answered.load(ordering: .relaxed)
+extension LoadRun {
+    /// Runs `drive`, which blocks, on a thread of its own, and shows meanwhile how far the plan is. `report` is what
+    /// was sent before.
+    fileprivate func driveShowing(
+        _ progress: ProgressMeter, of plan: LoadPlan, after report: LoadReport = LoadReport(),
+        _ drive: @escaping @Sendable () -> LoadReport
+    ) async -> LoadReport {
+        let begin = ContinuousClock.now
+        let shower = Task { [secondsBefore = report.seconds] in
+            var last = answered.load(ordering: .relaxed)
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(1))
-                let now = run.answered.load(ordering: .relaxed)
-                show("\(now) proofs, \(now - last) in the last second")
+                let now = answered.load(ordering: .relaxed)
+                let seconds = secondsBefore + (ContinuousClock.now - begin) / .seconds(1)
+                let done = plan.seconds.isFinite ? seconds / plan.seconds : Double(now) / Double(plan.count)
+                progress.show("\(now) answered, \(now - last) in the last second", done: done)
                 last = now
             }
         }

@@ -16,7 +16,9 @@ enum Rootgate {
         Decides whether a device may open a shared document: verifies signed identity proofs.
 
         commands:
-        \(commands.map { "  " + $0.name.padding(toLength: 12, withPad: " ", startingAt: 0) + $0.summary }.joined(separator: "\n"))
+        \(commands.map { command in
+            "  " + command.name.padding(toLength: 12, withPad: " ", startingAt: 0) + command.summary
+        }.joined(separator: "\n"))
 
         rootgate COMMAND --help shows a command's options, their defaults and units.
         exit codes: 0 done; 1 a proof was refused or a measurement is wrong; 2 wrong usage, file,

@@ -1,4 +1,4 @@
-import Core
+import LoadHarness
 import Signatures
 
 let selfTestCommand = Command(
@@ -7,13 +7,18 @@ let selfTestCommand = Command(
         Option("count", "N", standard: "100000", "signatures, random and spoiled, that both verify"),
         Option("seed", "N", standard: "1", "where the random numbers begin"),
         Option("kernel", "NAME", "one kernel (default: all that run here)"),
-        .json,
+        .quiet, .json,
     ]
 ) { arguments in
     let count = try arguments.number("count", in: 1...1_000_000_000)
     let seed = try arguments.number("seed", in: 0...Int.max)
-    let result = KernelTrial.run(
-        kernel: arguments.text("kernel"), count: count, seed: UInt64(seed), progress: { complain($0) })
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    progress.begin("comparing \(count) signatures", share: 0...1)
+    let result = KernelTrial.run(kernel: arguments.text("kernel"), count: count, seed: UInt64(seed)) { state in
+        progress.show(state.text, done: Double(state.checked) / Double(count))
+    }
+    progress.end()
     if arguments.isOn("json") {
         printNow(
             try json([

@@ -34,7 +34,8 @@ let serveCommand = Command(
         Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
         Option("link-base", "URL", "what universal links begin with; without it nothing can be shared"),
         Option(
-            "association", "HOST:PORT", "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
+            "association", "HOST:PORT",
+            "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
         Option("app-ids", "ID,...", "with --association: the apps that open the links, TEAM.bundle.identifier"),
         Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
@@ -91,7 +92,8 @@ let serveCommand = Command(
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
-            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) connections (ulimit -n)"
+            "the system allows this process \(descriptors) open files, too few for "
+                + "\(configuration.connectionsMax) connections (ulimit -n)"
         )
     }
     let signals = TerminationSignals()

@@ -1,10 +1,18 @@
 import Core
 import Foundation
+import LoadHarness
 import RootgateClient
 
-/// A client for the service that the arguments name.
-func connect(_ server: String, _ arguments: Arguments) throws -> RootgateClient {
+/// Where the service is that the arguments name.
+func serverOption(_ arguments: Arguments) throws -> Endpoint {
+    let server = try arguments.required("server")
     guard let endpoint = Endpoint(server) else { throw UsageError("--server takes HOST:PORT, not \(server)") }
+    return endpoint
+}
+
+/// A client for the service that the arguments name.
+func connect(_ arguments: Arguments) throws -> RootgateClient {
+    let endpoint = try serverOption(arguments)
     let timeout = try arguments.decimal("timeout", in: 0.01...86_400)
     return try RootgateClient(
         endpoint, configuration: RootgateClient.Configuration(requestTimeout: .milliseconds(Int(timeout * 1000))))
@@ -44,11 +52,12 @@ func readRoots(_ path: String) throws -> [Digest] {
 }
 
 extension RootgateClient {
-    /// Adds any number of root hashes, a request's worth at a time.
-    func addAll(_ roots: [Digest], to collaboration: CollaborationIdentifier) async throws {
-        for start in stride(from: 0, to: roots.count, by: Limits.rootsPerRequestMax) {
-            let end = min(roots.count, start + Limits.rootsPerRequestMax)
-            try await addRoots(Array(roots[start..<end]), to: collaboration)
+    /// Adds any number of root hashes, as many in a request as it takes. `progress` is shown how many are added.
+    func addAll(
+        _ roots: [Digest], to collaboration: CollaborationIdentifier, _ progress: ProgressMeter
+    ) async throws {
+        try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
+            try await addRoots(roots, to: collaboration)
         }
     }
 
@@ -59,5 +68,16 @@ extension RootgateClient {
             taken += try await challenges(min(Limits.challengesPerRequestMax, count - taken.count)).challenges
         }
         return taken
+    }
+}
+
+extension Array {
+    /// Calls `body` with the elements in order, at most `count` at a time. `progress` is shown how many are done.
+    func inChunks(of count: Int, _ progress: ProgressMeter, _ body: ([Element]) async throws -> Void) async throws {
+        for start in stride(from: 0, to: self.count, by: count) {
+            let done = Swift.min(self.count, start + count)
+            try await body(Array(self[start..<done]))
+            progress.show("\(done) of \(self.count)", done: Double(done) / Double(self.count))
+        }
     }
 }

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Identity
+import LoadHarness
 import RootgateClient
 
 let simulateCommand = Command(
@@ -16,7 +17,7 @@ let simulateCommand = Command(
         Option(
             switch: "register", "with the service: make the collaboration, add the root hashes, sign its challenges"),
         Option(switch: "participants", "with --register: as participants of a collaboration that was prepared"),
-        .server, .timeout,
+        .server, .timeout, .quiet,
         Option(switch: "json", "accepted for consistency: the output is JSON Lines always"),
     ]
 ) { arguments in
@@ -32,22 +33,27 @@ let simulateCommand = Command(
     var random = RandomSource.system
     if arguments.text("seed") != nil { random = .seeded(UInt64(try arguments.number("seed", in: 0...Int.max))) }
 
-    let identities = try (0..<peopleCount).map { _ in
-        try Person(deviceCount: deviceCount, random: random)
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    progress.begin("making people", share: 0...0.5)
+    let identities = try (0..<peopleCount).map { number in
+        progress.show("\(number) of \(peopleCount)", done: Double(number) / Double(peopleCount))
+        return try Person(deviceCount: deviceCount, random: random)
             .identity(in: collaboration, encoding: encoding, random: random)
     }
     var client: RootgateClient?
     if arguments.isOn("register") {
-        let service = try connect(try arguments.required("server"), arguments)
+        let service = try connect(arguments)
         if arguments.isOn("participants") {
+            progress.begin("adding participants", share: 0.5...0.6)
             let people = identities.map { NewParticipant(PersonIdentity(rootHash: $0.rootHash)) }
-            for start in stride(from: 0, to: people.count, by: Limits.participantsPerRequestMax) {
-                let end = min(people.count, start + Limits.participantsPerRequestMax)
-                _ = try await service.send(AddParticipants(Array(people[start..<end]), to: collaboration))
+            try await people.inChunks(of: Limits.participantsPerRequestMax, progress) { people in
+                _ = try await service.send(AddParticipants(people, to: collaboration))
             }
         } else {
+            progress.begin("adding root hashes", share: 0.5...0.6)
             try await service.createCollaboration(collaboration)
-            try await service.addAll(identities.map(\.rootHash), to: collaboration)
+            try await service.addAll(identities.map(\.rootHash), to: collaboration, progress)
         }
         client = service
     }
@@ -55,21 +61,27 @@ let simulateCommand = Command(
         let text = identities.map { $0.rootHash.description + "\n" }.joined()
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     }
-    for identity in identities {
+    progress.begin("signing", share: 0.6...1)
+    for (number, identity) in identities.enumerated() {
+        progress.show("\(number) of \(peopleCount) people", done: Double(number) / Double(peopleCount))
         for device in identity.keys.indices {
             let data = try await client?.challenges(1).challenges.first ?? random.bytes(32)
             let proof = try identity.proof(ofDevice: device, signing: data, format: format)
-            printNow(
-                try json([
-                    "publicKey": Data(proof.publicKey).base64EncodedString(),
-                    "publicKeyIndex": proof.publicKeyIndex,
-                    "inclusionHashes": proof.inclusionHashes.map { Data($0.bytes).base64EncodedString() },
-                    "signature": Data(proof.signature).base64EncodedString(),
-                    "signatureFormat": proof.signatureFormat.name,
-                    "data": Data(proof.data).base64EncodedString(),
-                    "rootHash": identity.rootHash.description,
-                ]))
+            let line = try json(describe(proof, rootHash: identity.rootHash))
+            progress.aside { printNow(line) }
         }
     }
     return .success
+}
+
+private func describe(_ proof: SignedIdentityProof, rootHash: Digest) -> [String: Any] {
+    [
+        "publicKey": Data(proof.publicKey).base64EncodedString(),
+        "publicKeyIndex": proof.publicKeyIndex,
+        "inclusionHashes": proof.inclusionHashes.map { Data($0.bytes).base64EncodedString() },
+        "signature": Data(proof.signature).base64EncodedString(),
+        "signatureFormat": proof.signatureFormat.name,
+        "data": Data(proof.data).base64EncodedString(),
+        "rootHash": rootHash.description,
+    ]
 }

@@ -11,15 +11,15 @@ let verifyCommand = Command(
         Option("server", "HOST:PORT", "let a service verify them"),
         Option("collaboration", "ID", "with --server: the collaboration"),
         Option("at-least", "SEQUENCE", standard: "0", "with --server: a change that must have been applied"),
-        Option.timeout,
+        .timeout, .quiet,
         Option(switch: "json", "accepted for consistency: the output is JSON Lines always"),
     ]
 ) { arguments in
     let input = try ProofLines(path: arguments.operands.first ?? "-")
     let judge: ([ProofLine]) async throws -> [LineVerdict]
-    if let server = arguments.text("server") {
+    if arguments.text("server") != nil {
         guard arguments.text("roots") == nil else { throw UsageError("--roots and --server exclude each other") }
-        let client = try connect(server, arguments)
+        let client = try connect(arguments)
         let collaboration = try collaborationOption(arguments)
         let atLeast = UInt64(try arguments.number("at-least", in: 0...Int.max))
         judge = { lines in try await judgeByService(lines, client, collaboration, atLeast: atLeast) }
@@ -38,6 +38,9 @@ let verifyCommand = Command(
     }
     var number = 0
     var refused = false
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    progress.begin("verifying", share: 0...1)
     while case let lines = try input.next(256), !lines.isEmpty {
         var output = ""
         for verdict in try await judge(lines) {
@@ -45,7 +48,8 @@ let verifyCommand = Command(
             refused = refused || verdict.verdict.isRefusal
             output += try verdict.json(line: number) + "\n"
         }
-        printNow(output, terminator: "")
+        progress.aside { printNow(output, terminator: "") }
+        progress.show("\(number) proofs", done: input.readShare)
     }
     return refused ? .refused : .success
 }
@@ -79,6 +83,9 @@ enum ProofLine {
 /// Reads proofs, one JSON object a line. A bad line is a value, not an error.
 final class ProofLines {
     private let file: FileHandle
+    /// Of the file; 0 when it is not known, as for a pipe.
+    private let bytes: UInt64
+    private var bytesRead: UInt64 = 0
     private var rest = Data()
     private var isAtEnd = false
     /// Bytes of a line that are kept, at most: a proof at all its limits takes under 16 KiB.
@@ -92,7 +99,13 @@ final class ProofLines {
         } else {
             file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
         }
+        var status = stat()
+        let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        bytes = isFile ? UInt64(max(0, status.st_size)) : 0
     }
+
+    /// How much of the input was read, from 0 to 1; `nil` when its size is not known.
+    var readShare: Double? { bytes > 0 ? Double(bytesRead) / Double(bytes) : nil }
 
     /// Up to `count` lines; none at the end.
     func next(_ count: Int) throws -> [ProofLine] {
@@ -125,6 +138,7 @@ final class ProofLines {
                 return isSkipping ? .malformed("the line is longer than 1 MiB") : ProofLines.parse(rest)
             }
             if let more = try file.read(upToCount: 64 << 10), !more.isEmpty {
+                bytesRead += UInt64(more.count)
                 // A fresh copy, so that what was read before is let go.
                 rest = Data(rest) + more
             } else {

@@ -9,7 +9,8 @@ import Testing
 import Transport
 
 @Suite struct LoadTests {
-    @Test func quantilesAreWithinOneSixtyFourthOfTheSortedValues() {
+    @Test("Quantiles are within 1/64 of the sorted values")
+    func quantiles() {
         var generator = SeededGenerator(seed: runSeed)
         var histogram = Histogram()
         let values = (0..<10_000).map { _ in
@@ -25,7 +26,8 @@ import Transport
         #expect(histogram.maximum == sorted.last)
     }
 
-    @Test func aRunChecksEveryVerdictOfAMixOfForgeries() async throws {
+    @Test("A run checks every verdict of a mix of forgeries")
+    func forgeries() async throws {
         let gate = try await LoadedGate(people: 20)
         defer { gate.close() }
         let challenges = try await gate.client.challenges(600).challenges
@@ -44,7 +46,8 @@ import Transport
         #expect(again.verdicts[.challengeReplayed] == 300)
     }
 
-    @Test func aFixedSetOfDevicesProvesItselfAgainAndAgain() async throws {
+    @Test("A fixed set of devices sends proof after proof")
+    func fixedDevices() async throws {
         let gate = try await LoadedGate(people: 4)
         defer { gate.close() }
         let challenges = try await gate.client.challenges(60).challenges
@@ -59,7 +62,8 @@ import Transport
         #expect(report.verdicts == [.granted: 60])
     }
 
-    @Test(arguments: [0, 25, 90, 100]) func aMixHasItsShareOfKnownDevicesAndOtherwiseNewOnes(percent: Int) {
+    @Test("A mix has its share of known devices, and otherwise new ones", arguments: [0, 25, 90, 100])
+    func mix(percent: Int) {
         var mix = DeviceMix(known: 7, knownPercent: percent)
         var devices: [Int] = []
         for count in [200, 300] {
@@ -77,7 +81,8 @@ import Transport
         }
     }
 
-    @Test func arrivalsKeepTheirPaceWhateverTheAnswers() async throws {
+    @Test("Requests are sent at their pace whether or not answers come")
+    func pace() async throws {
         let gate = try await LoadedGate(people: 20)
         defer { gate.close() }
         let challenges = try await gate.client.challenges(1000).challenges
@@ -91,7 +96,8 @@ import Transport
         #expect(report.seconds > 0.4)
     }
 
-    @Test func aListRepeatsUntilItsTimeIsUp() async throws {
+    @Test("A list repeats until its time is up")
+    func repeating() async throws {
         let gate = try await LoadedGate(people: 20)
         defer { gate.close() }
         let requests = try gate.population.inclusionRequests(count: 10, batch: 3)
@@ -103,7 +109,8 @@ import Transport
         #expect(run.answered.load(ordering: .relaxed) == report.proofs)
     }
 
-    @Test(arguments: [nil, 1000.0]) func lostConnectionsEndARun(perSecond: Double?) async throws {
+    @Test("Lost connections end a run", arguments: [nil, 1000.0])
+    func lostConnections(perSecond: Double?) async throws {
         let gate = try await LoadedGate(people: 1)
         defer { gate.close() }
         let requests = try gate.population.inclusionRequests(count: 20, batch: 1)

@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 
 @Suite struct NoticeLoadTests {
-    @Test func everyFollowerIsSeenToGetEveryNotice() async throws {
+    @Test("Every notice is counted at every follower")
+    func complete() async throws {
         let service = try TestService()
         var plan = NoticeLoad.Plan()
         (plan.collaborations, plan.followers, plan.connections, plan.batch, plan.postsInFlight) = (5, 33, 3, 4, 6)
@@ -44,7 +45,8 @@ import Testing
         return Array(json.utf8).withRawBytes { NoticeNumbers($0) }
     }
 
-    @Test func theNumbersOfAPageAreFoundAndNothingElse() {
+    @Test("The numbers of a page are found, and nothing else")
+    func numbers() {
         let page = page([(12, [0, 1]), (15, [0])], next: 17)
         #expect(page.places.map { [$0.sequence, $0.place] } == [[12, 0], [12, 1], [15, 0]])
         #expect(page.next == 17)

@@ -9,7 +9,8 @@ import FoundationXML
 #endif
 
 @Suite struct PlotTests {
-    @Test func ticksThatAreChosenEncloseTheValues() {
+    @Test("Chosen ticks enclose the values")
+    func ticks() {
         var generator = SeededGenerator(seed: runSeed)
         for _ in 0..<1000 {
             let low = pow(10, Double.random(in: -3...9, using: &generator))
@@ -24,7 +25,8 @@ import FoundationXML
         }
     }
 
-    @Test func anAxisKeepsOrderAndBounds() {
+    @Test("An axis keeps order and bounds")
+    func axis() {
         for isLogarithmic in [false, true] {
             let axis = Plot.Axis(label: "", isLogarithmic: isLogarithmic, ticks: [1, 10, 100])
             let ruler = Plot.Ruler(axis, values: [3, 40], from: 200, to: 0)
@@ -35,7 +37,8 @@ import FoundationXML
     }
 
     /// Of every element, only attributes that are finite numbers or words may come out.
-    @Test func aPlotIsXMLWhateverItsNamesAndFigures() {
+    @Test("A plot is well-formed XML whatever its names and figures")
+    func xml() {
         let odd = Plot.Series(name: "<a & b>", points: [.init(x: 1, y: 0, spread: 0...0), .init(x: 2, y: 5)])
         let plot = Plot(
             title: "\"1\" < 2 & 3", x: .init(label: "x<", isLogarithmic: true), y: .init(label: "y&"),
@@ -47,10 +50,13 @@ import FoundationXML
         }
     }
 
-    @Test(arguments: [
-        (0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (99.99, "100"), (123.4, "123"), (44_234, "44,200"),
-        (1_234_567, "1,230,000"),
-    ]) func figuresAreRoundedToThreeDigits(value: Double, text: String) {
+    @Test(
+        "Figures are rounded to three digits",
+        arguments: [
+            (0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (99.99, "100"), (123.4, "123"), (44_234, "44,200"),
+            (1_234_567, "1,230,000"),
+        ])
+    func rounding(value: Double, text: String) {
         #expect(rounded(value) == text)
     }
 }

@@ -51,7 +51,8 @@ import Transport
         (fields[key] as? [[String: Any]] ?? []).compactMap { $0[inner] as? String }
     }
 
-    @Test func fromShareToGrantToRevoke() throws {
+    @Test("A grant is issued, used and revoked")
+    func grants() throws {
         let shell = try Shell()
         let options = try shell.file("options", Self.options)
         let prepared = try shell.fields("prepare", "deck", "--owner", "olga", "--title", "Deck", "--options", options)
@@ -106,7 +107,8 @@ import Transport
         #expect(try shell.run(["collab", "details", deck]).code == 2)
     }
 
-    @Test func shelvesAndInvitations() throws {
+    @Test("Shelves and invitations work from a shell")
+    func shelves() throws {
         let shell = try Shell()
         for link in ["https://example.com/1", "https://example.com/2"] {
             _ = try shell.fields("share", link, "--conversation", "c", "--sharer", "Olga", "--to", "ana,bo")
@@ -149,13 +151,16 @@ import Transport
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
     }
 
-    @Test(arguments: [
-        [], ["dance"], ["prepare"], ["prepare", "x"], ["add", "x"], ["add", "x", "zz"], ["check", "x"],
-        ["check", "x", "not-a-grant"], ["post", "x", "edit"], ["consent", "moon", "yes", "--account", "a"],
-        ["shelf"], ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"], ["accept", "--account", "a"],
-        ["add", "x", "zz", "--role", "king"], ["signal", "https://a", "smelled", "--account", "a"],
-    ])
-    func wrongWordsEndWithCode2AndOneLine(_ words: [String]) throws {
+    @Test(
+        "Wrong words end with exit code 2 and one line",
+        arguments: [
+            [], ["dance"], ["prepare"], ["prepare", "x"], ["add", "x"], ["add", "x", "zz"], ["check", "x"],
+            ["check", "x", "not-a-grant"], ["post", "x", "edit"], ["consent", "moon", "yes", "--account", "a"],
+            ["shelf"], ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"],
+            ["accept", "--account", "a"],
+            ["add", "x", "zz", "--role", "king"], ["signal", "https://a", "smelled", "--account", "a"],
+        ])
+    func wrongWords(_ words: [String]) throws {
         let shell = try Shell()
         let result = try shell.run(["collab"] + words)
         #expect(result.code == 2, "\(words)")

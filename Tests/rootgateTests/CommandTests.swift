@@ -26,7 +26,8 @@ private let programPath: String = {
         Option("name", "TEXT", "a name"),
     ]
 
-    @Test func theCommandLineWinsOverTheEnvironmentWhichWinsOverTheDefault() throws {
+    @Test("The command line overrides the environment, which overrides the default")
+    func precedence() throws {
         let environment = ["ROOTGATE_SIZE": "5", "ROOTGATE_LOUD": "1"]
         #expect(try Arguments([], options: options, operandsMax: 0, environment: [:]).number("size", in: 0...9) == 3)
         #expect(
@@ -38,13 +39,13 @@ private let programPath: String = {
         #expect(try !Arguments([], options: options, operandsMax: 0, environment: ["ROOTGATE_LOUD": "0"]).isOn("loud"))
     }
 
-    @Test(arguments: [["--none"], ["--size"], ["--loud=1"], ["operand"], ["-x"]])
-    func wrongWordsAreUsageErrors(_ words: [String]) {
+    @Test("Wrong words are usage errors", arguments: [["--none"], ["--size"], ["--loud=1"], ["operand"], ["-x"]])
+    func wrongWords(_ words: [String]) {
         #expect(throws: UsageError.self) { try Arguments(words, options: options, operandsMax: 0, environment: [:]) }
     }
 
-    @Test(arguments: ["", "x", "-1", "10", "1.5"])
-    func numbersOutsideTheirRangeAreUsageErrors(_ text: String) throws {
+    @Test("Numbers outside their range are usage errors", arguments: ["", "x", "-1", "10", "1.5"])
+    func ranges(_ text: String) throws {
         let arguments = try Arguments(["--size=\(text)"], options: options, operandsMax: 0, environment: [:])
         #expect(throws: UsageError.self) { try arguments.number("size", in: 0...9) }
     }
@@ -67,7 +68,8 @@ private let programPath: String = {
         }
     }
 
-    @Test func genuineProofsAreGrantedFromAFile() throws {
+    @Test("Genuine proofs from a file are granted")
+    func genuine() throws {
         let simulated = try simulated("--people", "3", "--devices", "2", "--key-encoding", "compressed")
         let result = try rootgate(
             "verify", "--roots", simulated.roots, "-", input: simulated.lines.joined(separator: "\n") + "\n")
@@ -76,7 +78,8 @@ private let programPath: String = {
         #expect(result.errors.isEmpty)
     }
 
-    @Test func withoutRootsTheRootIsComputedAndTheVerdictSaysSo() throws {
+    @Test("Without known roots the root is computed and the verdict is unlisted")
+    func unlisted() throws {
         let simulated = try simulated("--signature-format", "raw")
         let result = try rootgate("verify", input: simulated.lines[0])
         #expect(result.code == 0)
@@ -86,7 +89,8 @@ private let programPath: String = {
         #expect(object?["rootHash"] as? String == root)
     }
 
-    @Test func badLinesAreMalformedAndDoNotStopTheRest() throws {
+    @Test("Bad lines are malformed and do not stop the rest")
+    func malformed() throws {
         let simulated = try simulated()
         let good = simulated.lines[0]
         let lines = [
@@ -105,7 +109,8 @@ private let programPath: String = {
         #expect(result.output.split(separator: "\n")[3].contains("\"line\":4"))
     }
 
-    @Test func forgedLinesAreRefusedWithTheirVerdicts() throws {
+    @Test("Forged lines are refused with their verdicts")
+    func forged() throws {
         let simulated = try simulated("--devices", "2")
         let good = simulated.lines[0]
         let lines = [
@@ -118,7 +123,8 @@ private let programPath: String = {
         #expect(try verdicts(result.output) == ["bad-index", "not-participant", "bad-signature"])
     }
 
-    @Test func usageAndFileErrorsAreOneLineAndExitWithTwo() throws {
+    @Test("Usage and file errors are one line and exit code 2")
+    func usageErrors() throws {
         for words in [
             ["verify", "/no/such/file"], ["nonsense"], ["serve"], ["verify", "--server", "nowhere"], ["roots"], [],
         ] {
@@ -130,7 +136,8 @@ private let programPath: String = {
         #expect(try rootgate("stats", "--server", "127.0.0.1:1", "--timeout", "0.2").code == 2)
     }
 
-    @Test func everyCommandExplainsItself() throws {
+    @Test("Every command lists its options")
+    func help() throws {
         let usage = try rootgate("--help")
         #expect(usage.code == 0)
         for command in Rootgate.commands {
@@ -174,7 +181,8 @@ private let programPath: String = {
         }
     }
 
-    @Test func theWholeGateWorksFromTheCommandLine() throws {
+    @Test("The whole service works from the command line")
+    func wholeGate() throws {
         let folder = ScratchDirectory()
         let running = try Running(folder.path + "/data")
         let server = ["--server", running.endpoint]
@@ -211,7 +219,8 @@ private let programPath: String = {
         #expect(running.end(SIGTERM) == 0)
     }
 
-    @Test func theEnvironmentSaysTheSameAsTheFlags() throws {
+    @Test("An option can be given in the environment")
+    func environment() throws {
         let folder = ScratchDirectory()
         let running = try Running(folder.path + "/data")
         let result = try runProgram(programPath, ["stats"], environment: ["ROOTGATE_SERVER": running.endpoint])
@@ -219,7 +228,8 @@ private let programPath: String = {
         #expect(running.end(SIGINT) == 0)
     }
 
-    @Test func aKilledServiceKeepsEveryAcknowledgedMutation() throws {
+    @Test("A killed service keeps every acknowledged mutation")
+    func killed() throws {
         let folder = ScratchDirectory()
         var generator = SeededGenerator(seed: runSeed)
         var acknowledged: Set<String> = []

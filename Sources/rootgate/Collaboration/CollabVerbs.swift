@@ -3,7 +3,8 @@ import Foundation
 import RootgateClient
 
 /// Everything that `rootgate collab` does, in the order of a collaboration's life.
-let collabVerbs: [CollabVerb] = bareVerbs + sharingVerbs + participantVerbs + noticeVerbs + shelfVerbs + invitationVerbs
+let collabVerbs: [CollabVerb] =
+    rootSetVerbs + sharingVerbs + participantVerbs + noticeVerbs + shelfVerbs + invitationVerbs
 
 private let sharingVerbs: [CollabVerb] = [
     CollabVerb("prepare", "LOCAL", "start sharing; prints identifier and link") { call in
@@ -16,12 +17,12 @@ private let sharingVerbs: [CollabVerb] = [
             owner: try call.account("owner"), metadata: metadata, selectedOptions: call.names("select"),
             ownerIdentity: try call.givenIdentity(), ownerName: call.arguments.text("name"))
     },
-    CollabVerb("abandon", "LOCAL", "undo a start that nobody else takes part in") { call in
+    CollabVerb("abandon", "LOCAL", "undo prepare while nobody else takes part") { call in
         AbandonCollaboration(
             owner: try call.account("owner"),
             localIdentifier: LocalCollaborationIdentifier(rawValue: try call.operand(0, "the content")))
     },
-    CollabVerb("highlight", "ID|LINK", "what the system shows of a collaboration") { call in
+    CollabVerb("highlight", "ID|LINK", "what the system shows about a collaboration") { call in
         let text = try call.operand(0, "the collaboration or its link")
         return text.contains("://") ? FindHighlight(url: try call.url(text)) : FindHighlight(try call.collaboration())
     },
@@ -37,13 +38,13 @@ private let sharingVerbs: [CollabVerb] = [
             customItems: try call.value([CustomItem].self, fromFile: "items"),
             manageButtonTitle: call.arguments.text("manage-title"))
     },
-    CollabVerb("stop", "ID", "stop sharing: everything of it is gone") { call in
+    CollabVerb("stop", "ID", "stop sharing: everything about it is deleted") { call in
         StopSharing(try call.collaboration())
     },
 ]
 
 private let participantVerbs: [CollabVerb] = [
-    CollabVerb("add", "ID HEX ...", "let people in by their root hashes") { call in
+    CollabVerb("add", "ID HEX ...", "add participants by their root hashes") { call in
         let (role, permission) = (
             try call.choice(ParticipantRole.self, option: "role"),
             try call.choice(Permission.self, option: "permission")
@@ -53,7 +54,7 @@ private let participantVerbs: [CollabVerb] = [
         }
         return AddParticipants(people, to: try call.collaboration())
     },
-    CollabVerb("remove", "ID HEX ...", "put people out; their grants are revoked") { call in
+    CollabVerb("remove", "ID HEX ...", "remove participants; their grants are revoked") { call in
         RemoveParticipants(try call.identities(from: 1), from: try call.collaboration())
     },
     CollabVerb("update", "ID HEX", "change a participant's name, role, permission") { call in
@@ -64,7 +65,7 @@ private let participantVerbs: [CollabVerb] = [
                 permission: try call.choice(Permission.self, option: "permission")),
             in: try call.collaboration())
     },
-    CollabVerb("participants", "ID [HEX]", "list participants, from behind one on") { call in
+    CollabVerb("participants", "ID [HEX]", "list participants, after a given one") { call in
         ListParticipants(
             of: try call.collaboration(), after: try call.operands.dropFirst().first.map(call.identity),
             limit: try call.arguments.number("limit", in: 1...Limits.participantsPerPageMax),
@@ -79,7 +80,7 @@ private let participantVerbs: [CollabVerb] = [
     CollabVerb("check", "ID GRANT ...", "check grants", run: check),
 ]
 
-/// Shows proofs at the gate; prints verdict and grant of each.
+/// Sends proofs; prints verdict and grant of each.
 @Sendable private func open(_ call: CollabCall) async throws -> ExitCode {
     let collaboration = try call.collaboration()
     let atLeast = UInt64(try call.arguments.number("at-least", in: 0...Int.max))
@@ -142,7 +143,7 @@ private let noticeVerbs: [CollabVerb] = [
             by: try call.grant(try call.arguments.required("grant")))
     },
     CollabVerb("notices", "[ID] [--identity|--account]", "read a feed, or --follow it", run: notices),
-    CollabVerb("clear", "ID --grant GRANT", "take notices out of the bearer's feed") { call in
+    CollabVerb("clear", "ID --grant GRANT", "delete notices from the feed of the grant's participant") { call in
         ClearNotices(of: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
     },
 ]
@@ -220,13 +221,13 @@ private let shelfVerbs: [CollabVerb] = [
     CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in
         PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"))
     },
-    CollabVerb("unpin", "LINK --account ACCOUNT", "take the pin off") { call in
+    CollabVerb("unpin", "LINK --account ACCOUNT", "unpin an item") { call in
         PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"), isPinned: false)
     },
     CollabVerb("hide", "LINK --account ACCOUNT", "remove an item from now on") { call in
         RemoveHighlight(try call.link(), of: try call.account())
     },
-    CollabVerb("signal", "LINK viewed|interacted|shown", "note what a person did with an item") { call in
+    CollabVerb("signal", "LINK viewed|interacted|shown", "record what a person did with an item") { call in
         SignalHighlight(
             try call.choice(HighlightSignal.self, try call.operand(1, "the signal")), try call.link(),
             of: try call.account(), context: try call.choice(DisplayContext.self, option: "context"))

@@ -2,9 +2,9 @@ import Core
 import Foundation
 import RootgateClient
 
-/// Collaborations as the gate knows them: a policy and a set of root hashes.
-let bareVerbs: [CollabVerb] = [
-    CollabVerb("create", "ID", "make a bare collaboration: a policy and root hashes") { call in
+/// Verbs for collaborations that are a policy and a set of root hashes and nothing else.
+let rootSetVerbs: [CollabVerb] = [
+    CollabVerb("create", "ID", "make a collaboration that is a policy and root hashes only") { call in
         let arguments = call.arguments
         let policy: ProofPolicy
         switch try arguments.required("policy") {
@@ -18,7 +18,7 @@ let bareVerbs: [CollabVerb] = [
             try await call.client.createCollaboration(try call.collaboration(), policy: policy), "created", arguments)
         return .success
     },
-    CollabVerb("drop", "ID", "drop a bare collaboration") { call in
+    CollabVerb("drop", "ID", "drop a collaboration of root hashes only") { call in
         try report(try await call.client.dropCollaboration(try call.collaboration()), "dropped", call.arguments)
         return .success
     },

@@ -3,11 +3,9 @@ import Foundation
 import LoadHarness
 import RootgateClient
 
-/// `rootgate load --notices`: participants post, followers follow, and every notice is counted at its end.
+/// `rootgate load --notices`: posts notices to live followers and counts every notice where it arrives.
 func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
-    guard let endpoint = Endpoint(try arguments.required("server")) else {
-        throw UsageError("--server takes HOST:PORT")
-    }
+    let endpoint = try serverOption(arguments)
     var plan = NoticeLoad.Plan()
     plan.connections = try arguments.number("connections", in: 1...4096)
     plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
@@ -21,9 +19,15 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     let count =
         arguments.text("count") == nil
         ? Int(Double(rate) * seconds) : try arguments.number("count", in: 1...1_000_000_000)
-    let load = try await NoticeLoad(endpoint, plan)
-    let report = try await load.run(count: count, perSecond: Double(rate))
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    progress.begin("starting collaborations")
+    let load = try await NoticeLoad(endpoint, plan, progress)
+    progress.begin("posting notices", share: 0...1)
+    let report = try await load.run(count: count, perSecond: Double(rate), progress)
+    progress.begin("ending the collaborations")
     await load.close()
+    progress.end()
     let (median, late) = (report.latency.quantile(0.5), report.latency.quantile(0.99))
     printNow(
         arguments.isOn("json")
@@ -33,9 +37,12 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
                 "latencyMilliseconds": ["p50": Double(median) / 1e6, "p99": Double(late) / 1e6],
             ])
             : """
-            \(report.posted) notices posted in \(String(format: "%.2f", report.seconds)) s: \(Int(report.postsPerSecond)) notices/s
-            \(report.delivered) of \(report.expected) delivered to \(plan.followers) followers, \(report.misplaced) twice or out of order
-            until delivered: median \(String(format: "%.1f", Double(median) / 1e6)) ms, 99 % \(String(format: "%.1f", Double(late) / 1e6)) ms
+            \(report.posted) notices posted in \(String(format: "%.2f", report.seconds)) s: \
+            \(Int(report.postsPerSecond)) notices/s
+            \(report.delivered) of \(report.expected) delivered to \(plan.followers) followers, \
+            \(report.misplaced) twice or out of order
+            until delivered: median \(String(format: "%.1f", Double(median) / 1e6)) ms, \
+            99 % \(String(format: "%.1f", Double(late) / 1e6)) ms
             \(report.isComplete ? "every notice arrived, once and in order" : "NOTICES ARE MISSING OR MISPLACED")
             """)
     return report.isComplete ? .success : .refused

@@ -1,8 +1,8 @@
 import Core
 
-/// Requests made ready to be driven: their frames one behind the other, so that neighbours go out in one
-/// call without a copy, and the verdicts that they must get. A request's id is its position.
-struct Volley: Sendable {
+/// Requests that are ready to be sent, and the verdicts that they must get. The frames stand one behind the other, so
+/// that one call sends several without a copy. A request's id is its position.
+struct Workload: Sendable {
     private let frames: [UInt8]
     private let verdicts: [UInt8]
     /// Where each request's frame and verdicts begin; one more entry each, for the end.

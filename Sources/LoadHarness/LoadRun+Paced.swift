@@ -7,11 +7,11 @@ import Transport
 extension LoadRun {
     /// Sends each of `requests` when it is due, `perSecond` in a second on average and independently of each
     /// other (a Poisson process), whether or not earlier ones are answered, on the connections in turn; waits
-    /// for all answers. Latency counts from when a request was due, so that a service that falls behind can't
-    /// hide it by taking requests later.
+    /// for all answers. Latency counts from when a request was due, so that a delay shows even when the
+    /// service reads requests late.
     package func drive(_ requests: [LoadRequest], perSecond: Double) -> LoadReport {
-        let volley = Volley(requests)
-        var tally = Tally(volley)
+        let workload = Workload(requests)
+        var tally = Tally(workload)
         let begin = LoadRun.now
         var due = Double(begin)
         for number in requests.indices {
@@ -19,7 +19,7 @@ extension LoadRun {
             tally.begins[number] = UInt64(due)
         }
         // A thread of its own sends: it sleeps from one request to the next while this one waits for answers.
-        let sender = PacedSender(volley, dueAt: tally.begins, on: lanes.map(\.descriptor))
+        let sender = PacedSender(workload, dueAt: tally.begins, on: connections.map(\.descriptor))
         let hasSent = DispatchSemaphore(value: 0)
         let thread = Thread {
             sender.send()
@@ -31,13 +31,13 @@ extension LoadRun {
         while tally.requests < requests.count, !isLost {
             wait(into: &ready)
             for event in ready where !isLost {
-                let lane = lane(of: event)
-                _ = receive(on: lane, into: &tally)
-                isLost = lane.isLost
+                let connection = connection(of: event)
+                _ = receive(on: connection, into: &tally)
+                isLost = connection.isLost
             }
         }
         if isLost {
-            // Which requests were in flight on the connection is not known; all that are unanswered count.
+            // It is not known which requests were in flight on the connection, so all unanswered ones count as lost.
             sender.isStopped.store(true, ordering: .relaxed)
             tally.lost(requests.count - tally.requests)
         }
@@ -46,22 +46,22 @@ extension LoadRun {
     }
 }
 
-/// Sends a volley's requests at given times.
+/// Sends a workload's requests at given times.
 private final class PacedSender: Sendable {
-    private let volley: Volley
+    private let workload: Workload
     private let dueAt: [UInt64]
     private let descriptors: [CInt]
     let isStopped = Atomic<Bool>(false)
 
-    init(_ volley: Volley, dueAt: [UInt64], on descriptors: [CInt]) {
-        self.volley = volley
+    init(_ workload: Workload, dueAt: [UInt64], on descriptors: [CInt]) {
+        self.workload = workload
         self.dueAt = dueAt
         self.descriptors = descriptors
     }
 
     func send() {
         System.sharpenTimers()
-        for number in 0..<volley.count {
+        for number in 0..<workload.count {
             let now = LoadRun.now
             if dueAt[number] > now { sleep(nanoseconds: dueAt[number] - now) }
             guard sendWhole(number, on: descriptors[number % descriptors.count]) else { return }
@@ -70,15 +70,15 @@ private final class PacedSender: Sendable {
 
     /// Sends one request, waiting while the socket takes nothing. False when the run is over.
     private func sendWhole(_ number: Int, on descriptor: CInt) -> Bool {
-        var range = volley.bytes(of: number..<number + 1)
+        var range = workload.bytes(of: number..<number + 1)
         while !range.isEmpty {
             guard !isStopped.load(ordering: .relaxed) else { return false }
-            switch volley.withFrames(range, { Socket.send(descriptor, $0) }) {
+            switch workload.withFrames(range, { Socket.send(descriptor, $0) }) {
             case .bytes(let count): range = range.lowerBound + count..<range.upperBound
             case .wouldBlock:
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&waiting, 1, 100)
-            // The receiving side notices.
+            // The next read reports it.
             case .ended: return false
             }
         }

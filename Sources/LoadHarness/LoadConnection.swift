@@ -4,14 +4,14 @@ import Transport
 import Wire
 
 /// One connection of a run.
-final class Lane {
+final class LoadConnection {
     let descriptor: CInt
     var inFlight = 0
     private(set) var isLost = false
-    /// Parts of the volley that the socket did not take yet, in order.
+    /// Parts of the workload that the socket did not take yet, in order.
     private var unsent: [Range<Int>] = []
     /// The beginning of an answer whose end has not arrived.
-    private var parked: [UInt8] = []
+    private var incomplete: [UInt8] = []
 
     init(_ descriptor: CInt) {
         self.descriptor = descriptor
@@ -23,31 +23,31 @@ final class Lane {
 
     var hasUnsent: Bool { !unsent.isEmpty }
 
-    /// Sends `range` of the volley behind all that was sent before; what the socket does not take waits.
-    func send(_ range: Range<Int>, of volley: Volley) {
+    /// Sends `range` of the workload after everything sent before; what the socket does not take is kept for `flush`.
+    func send(_ range: Range<Int>, of workload: Workload) {
         unsent.append(range)
-        if unsent.count == 1 { flush(volley) }
+        if unsent.count == 1 { flush(workload) }
     }
 
-    /// Sends what waits, as far as the socket takes it.
-    func flush(_ volley: Volley) {
+    /// Sends what was kept, as far as the socket takes it.
+    func flush(_ workload: Workload) {
         while let range = unsent.first {
-            switch volley.withFrames(range, { Socket.send(descriptor, $0) }) {
+            switch workload.withFrames(range, { Socket.send(descriptor, $0) }) {
             case .bytes(let count) where count == range.count: unsent.removeFirst()
             case .bytes(let count): unsent[0] = range.lowerBound + count..<range.upperBound
             case .wouldBlock: return
-            // The read side notices.
+            // The next read reports it.
             case .ended: return unsent.removeAll()
             }
         }
     }
 
-    /// Reads once, through `buffer`, and hands on every whole answer with its body.
+    /// Reads once, through `buffer`, and calls `handle` with every whole answer and its body.
     func receive(
         through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
     ) {
-        buffer.copyBytes(from: parked)
-        let kept = parked.count
+        buffer.copyBytes(from: incomplete)
+        let kept = incomplete.count
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer[kept...])
         // No answer is nearly as long as the buffer.
         guard !room.isEmpty else { return lose() }
@@ -58,12 +58,12 @@ final class Lane {
         case .ended: return lose()
         }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + received)])
-        var frames = FrameReader(bytes, expecting: Lane.expectedKinds)
+        var frames = FrameReader(bytes, expecting: LoadConnection.expectedKinds)
         while let frame = frames.next() { handle(frame.header, frame.body) }
         guard frames.violation == nil else { return lose() }
         // Nothing is left as a rule; then nothing is allocated.
-        parked.removeAll(keepingCapacity: true)
-        parked.append(contentsOf: bytes[frames.consumed...])
+        incomplete.removeAll(keepingCapacity: true)
+        incomplete.append(contentsOf: bytes[frames.consumed...])
     }
 
     private static let expectedKinds: [FrameKind] = [.answer, .error]

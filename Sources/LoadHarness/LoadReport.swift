@@ -1,0 +1,30 @@
+package import Core
+
+/// The result of driving a list of requests.
+package struct LoadReport: Sendable {
+    package var proofs: UInt64 = 0
+    package var requests: UInt64 = 0
+    package var seconds = 0.0
+    /// From sending a request, or from when it was due in an open loop, to its answer, in nanoseconds.
+    package var latency = Histogram()
+    /// How often each verdict came.
+    package var verdicts: [Verdict: UInt64] = [:]
+    /// Proofs whose verdict was not the expected one.
+    package var wrong: UInt64 = 0
+    /// Requests that got an error, by its name.
+    package var errors: [String: UInt64] = [:]
+
+    package init() {}
+
+    package var proofsPerSecond: Double { seconds > 0 ? Double(proofs) / seconds : 0 }
+
+    package mutating func add(_ other: LoadReport) {
+        proofs += other.proofs
+        requests += other.requests
+        seconds += other.seconds
+        latency.add(other.latency)
+        verdicts.merge(other.verdicts, uniquingKeysWith: +)
+        wrong += other.wrong
+        errors.merge(other.errors, uniquingKeysWith: +)
+    }
+}

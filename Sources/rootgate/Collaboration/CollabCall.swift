@@ -1,0 +1,109 @@
+import Core
+import Foundation
+import RootgateClient
+
+/// A verb's arguments, and the client that it talks through.
+struct CollabCall: Sendable {
+    let client: RootgateClient
+    let arguments: Arguments
+    /// The operands behind the verb.
+    let operands: [String]
+
+    /// The operand at a place; `what` says what is missing.
+    func operand(_ index: Int, _ what: String) throws -> String {
+        guard operands.indices.contains(index) else { throw UsageError("name \(what)") }
+        return operands[index]
+    }
+
+    /// The collaboration that the first operand names.
+    func collaboration() throws -> CollaborationIdentifier {
+        try rootgate.collaboration(try operand(0, "the collaboration"))
+    }
+
+    func link(_ index: Int = 0) throws -> URL {
+        try url(try operand(index, "the link"))
+    }
+
+    func url(_ text: String) throws -> URL {
+        guard let url = URL(string: text), url.scheme != nil else { throw UsageError("\(text) is not a link") }
+        return url
+    }
+
+    func account(_ option: String = "account") throws -> Account {
+        try account(named: try arguments.required(option))
+    }
+
+    func account(named text: String) throws -> Account {
+        guard let account = Account(text) else {
+            throw UsageError("an account's name is 1 to 128 bytes of UTF-8 without control characters")
+        }
+        return account
+    }
+
+    func identity(_ text: String) throws -> PersonIdentity {
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("\(text) is not a root hash in hexadecimal")
+        }
+        return PersonIdentity(rootHash: root)
+    }
+
+    func identities(from index: Int) throws -> [PersonIdentity] {
+        let texts = operands.dropFirst(index)
+        guard !texts.isEmpty else { throw UsageError("name at least one identity, a root hash in hexadecimal") }
+        return try texts.map(identity)
+    }
+
+    /// The identity that `--identity` gives, if it does.
+    func givenIdentity() throws -> PersonIdentity? {
+        try arguments.text("identity").map(identity)
+    }
+
+    func grant(_ text: String) throws -> AccessGrant {
+        guard let grant = AccessGrant(text: text) else { throw UsageError("\(text.prefix(40)) is not a grant") }
+        return grant
+    }
+
+    /// One of an enumeration's names.
+    func choice<Value: RawRepresentable & CaseIterable>(
+        _ type: Value.Type, _ text: String
+    ) throws -> Value where Value.RawValue == String {
+        guard let value = Value(rawValue: text) else {
+            throw UsageError("\(text) is not one of \(Value.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return value
+    }
+
+    func choice<Value: RawRepresentable & CaseIterable>(
+        _ type: Value.Type, option: String
+    ) throws -> Value? where Value.RawValue == String {
+        try arguments.text(option).map { try choice(type, $0) }
+    }
+
+    /// Names separated by commas.
+    func names(_ option: String) -> [String]? {
+        arguments.text(option)?.split(separator: ",").map(String.init)
+    }
+
+    /// A value from a file of JSON.
+    func value<Value: Decodable>(_ type: Value.Type, fromFile option: String) throws -> Value? {
+        guard let path = arguments.text(option) else { return nil }
+        let data =
+            path == "-"
+            ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
+        do throws(ServiceError) {
+            return try JSON.decode(type, from: Array(data))
+        } catch {
+            throw UsageError("\(path): \(error.reason)")
+        }
+    }
+
+    /// Prints an answer: one line for machines, indented for people.
+    func show(_ answer: some Encodable) throws {
+        let bytes = try JSON.encode(answer)
+        if arguments.isOn("json") { return printNow(String(decoding: bytes, as: UTF8.self)) }
+        let object = try JSONSerialization.jsonObject(with: Data(bytes), options: [.fragmentsAllowed])
+        let pretty = try JSONSerialization.data(
+            withJSONObject: object, options: [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes, .fragmentsAllowed])
+        printNow(String(decoding: pretty, as: UTF8.self))
+    }
+}
