@@ -2,8 +2,8 @@ public import Core
 public import Foundation
 import Synchronization
 
-/// What a device does about identity: it has a key for every collaboration, and signs with it. On Apple's systems that
-/// is the system itself; in tests and load runs a simulated device.
+/// A device that has a key for every collaboration and signs with it. On Apple's systems that is the system itself; in
+/// tests and load runs it is a simulated device.
 public protocol IdentityDevice: Sendable {
     /// The proof that this device belongs to its person, with a signature over `data`.
     func signedIdentityProof(
@@ -13,15 +13,20 @@ public protocol IdentityDevice: Sendable {
 
 /// What a notice is posted for.
 public protocol HighlightNotice: Sendable {
+    /// The content that the notice is about.
     var highlight: CollaborationHighlight { get }
+    /// What happened to it.
     var event: HighlightEvent { get }
 }
 
 /// The content changed, or was commented on. Apple: `SWHighlightChangeEvent`.
 public struct HighlightChangeEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// The content was changed or commented on.
     public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Change) {
         self.highlight = highlight
         event = .change(trigger: trigger)
@@ -30,9 +35,12 @@ public struct HighlightChangeEvent: HighlightNotice {
 
 /// Somebody came or went. Apple: `SWHighlightMembershipEvent`.
 public struct HighlightMembershipEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// Somebody was added or removed; `person` says who, where that is known.
     public init(
         highlight: CollaborationHighlight, trigger: HighlightEvent.Membership, person: PersonIdentity? = nil
     ) {
@@ -43,9 +51,12 @@ public struct HighlightMembershipEvent: HighlightNotice {
 
 /// Somebody was mentioned. Apple: `SWHighlightMentionEvent`.
 public struct HighlightMentionEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// A participant was mentioned; only that person is told.
     public init(highlight: CollaborationHighlight, mentionedPersonIdentity: PersonIdentity) {
         self.highlight = highlight
         event = .mention(person: mentionedPersonIdentity)
@@ -54,9 +65,12 @@ public struct HighlightMentionEvent: HighlightNotice {
 
 /// The content was created, deleted, renamed or moved. Apple: `SWHighlightPersistenceEvent`.
 public struct HighlightPersistenceEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// The content was created, deleted, renamed or moved.
     public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Persistence) {
         self.highlight = highlight
         event = .persistence(trigger: trigger)
@@ -70,7 +84,7 @@ public protocol HighlightCenterDelegate: AnyObject, Sendable {
         _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>)
 }
 
-/// What one person sees of what was shared: the shelf, and the doors behind it. Apple: `SWHighlightCenter`.
+/// What one person sees of what was shared, and how that person opens it. Apple: `SWHighlightCenter`.
 public final class HighlightCenter: Sendable {
     private struct State {
         weak var delegate: (any HighlightCenterDelegate)?
@@ -78,6 +92,7 @@ public final class HighlightCenter: Sendable {
         var grants: [CollaborationIdentifier: AccessGrant] = [:]
     }
 
+    /// Whose shelf it is.
     public let account: Account
     private let client: RootgateClient
     private let device: (any IdentityDevice)?

@@ -1,29 +1,34 @@
-// The layer's words are the client's too: whoever imports the client has them.
+// The requests and values of the collaboration layer are part of the client's interface.
 @_exported public import Collaboration
 public import Core
 import Foundation
 import Wire
 
-/// What the gate said of one proof, and what the person may go on with.
+/// What the service decided about one proof, and the grant that followed.
 public struct OpenDecision: Hashable, Sendable {
+    /// Whether the proof holds, and if not, why.
     public let verdict: Verdict
     /// Only with `granted`, and only for those who take part by `AddParticipants` or its like.
     public let grant: AccessGrant?
 
+    /// A decision as the service gives it; for tests and simulated services.
     public init(verdict: Verdict, grant: AccessGrant? = nil) {
         self.verdict = verdict
         self.grant = grant
     }
 }
 
-/// A grant, and where it is shown by whom.
+/// A grant, the collaboration that it is shown for, and the device that shows it.
 public struct GrantCheck: Hashable, Sendable {
+    /// The grant that was shown.
     public var grant: AccessGrant
+    /// The collaboration that it was shown for.
     public var collaboration: CollaborationIdentifier
     /// The first 16 bytes of the SHA-256 of the public key of the device that shows it, as the device sends the key;
     /// `nil` when the caller does not know the device.
     public var deviceKey: [UInt8]?
 
+    /// A grant that is shown for a collaboration.
     public init(_ grant: AccessGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil) {
         self.grant = grant
         self.collaboration = collaboration
@@ -31,12 +36,15 @@ public struct GrantCheck: Hashable, Sendable {
     }
 }
 
-/// What the service said of one grant.
+/// What the service decided about one grant.
 public struct GrantDecision: Hashable, Sendable {
+    /// Whether the grant holds now, and if not, why.
     public let status: GrantStatus
     /// What the bearer may do; `nil` when the grant is refused, as everything that follows.
     public let permission: Permission?
+    /// The bearer's role; `nil` when the grant is refused.
     public let role: ParticipantRole?
+    /// How long the grant will hold unless it is revoked; `nil` when it is refused.
     public let timeLeft: Duration?
 }
 
@@ -161,8 +169,8 @@ extension RootgateClient {
         return acceptances
     }
 
-    /// The pages of a feed as they come, from after a sequence on. Nothing is lost or doubled, also across lost
-    /// connections; a reader who takes long gets more at once, and holds up nobody.
+    /// The pages of a feed as they come, from after a sequence on. Nothing is lost or doubled, also when connections
+    /// are lost. A slow reader gets more notices at once and delays nobody.
     public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
         NoticeStream(client: self, feed: feed, after: after)
     }
@@ -170,20 +178,25 @@ extension RootgateClient {
 
 /// A feed, followed page by page for as long as somebody asks for the next one.
 public struct NoticeStream: AsyncSequence, Sendable {
+    /// A page of notices.
     public typealias Element = NoticePage
+    /// What ends a stream.
     public typealias Failure = ServiceError
 
     let client: RootgateClient
     let feed: Feed
     let after: UInt64
 
+    /// Begins to follow the feed where the stream begins.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
 
+    /// The place in a stream.
     public struct Iterator: AsyncIteratorProtocol {
-        /// How long one question waits for its answer.
+        /// How long the service may hold an answer back until there is news.
         private static let wait = Duration.seconds(20)
 
-        /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
+        /// Waits a moment when the service is busy: too many queries are suspended, or this connection has too many
+        /// unread answers. Nothing is lost by asking again.
         ///
         /// Throws any other error, or `cancelled`.
         private static func pause(before error: ServiceError) async throws(ServiceError) {
@@ -211,6 +224,10 @@ public struct NoticeStream: AsyncSequence, Sendable {
             try await next(isolation: nil)
         }
 
+        /// The next page with something in it.
+        ///
+        /// Throws what the service throws, except `busy`: then it asks again after a short pause. Throws `cancelled`
+        /// when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
                 let question = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
