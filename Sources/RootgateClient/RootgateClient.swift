@@ -130,25 +130,27 @@ public final class RootgateClient: Sendable {
         }
     }
 
-    /// Appends the body of a verify request; collaborations that several proofs name are named once.
+    /// Appends the body of a verify or open request.
     static func appendBatch(
-        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64 = 0, to body: inout [UInt8]
+        _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64, to body: inout [UInt8]
     ) throws(ServiceError) {
-        var positions: [CollaborationIdentifier: Int] = [:]
-        var collaborations: [CollaborationIdentifier] = []
-        var entries: [ProofBatch.Entry] = []
-        entries.reserveCapacity(requests.count)
-        for request in requests {
-            if let position = positions[request.collaboration] {
-                entries.append((position, request.proof))
-            } else {
-                positions[request.collaboration] = collaborations.count
-                entries.append((collaborations.count, request.proof))
-                collaborations.append(request.collaboration)
-            }
-        }
+        var named = NamedCollaborations()
+        let entries = requests.map { (named.position(of: $0.collaboration), $0.proof) }
         try ProofBatch.append(
-            entries, of: collaborations, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
+            entries, of: named.collaborations, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
+    }
+
+    /// The collaborations that a batch names, each once, in the order in which they were first named.
+    struct NamedCollaborations {
+        private(set) var collaborations: [CollaborationIdentifier] = []
+        private var positions: [CollaborationIdentifier: Int] = [:]
+
+        mutating func position(of collaboration: CollaborationIdentifier) -> Int {
+            if let position = positions[collaboration] { return position }
+            positions[collaboration] = collaborations.count
+            collaborations.append(collaboration)
+            return collaborations.count - 1
+        }
     }
 
     // MARK: Collaborations

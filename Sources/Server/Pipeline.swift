@@ -29,7 +29,7 @@ struct Pipeline: Sendable {
             case .verify(let batch): try verify(batch, in: frame(), ticket)
             case .mutate(let mutation): gate.rootSets.submit(mutation) { result in ticket.answer(result) }
             case .collaborate(let call): try collaboration.handle(call, ticket)
-            case .open(let batch, let sequence): try collaboration.open(batch, atLeast: sequence, in: frame(), ticket)
+            case .open(let batch): try collaboration.open(batch, in: frame(), ticket)
             case .checkGrants(let batch): try collaboration.check(batch, ticket)
             default: try read(request, ticket)
             }
@@ -152,7 +152,7 @@ extension Request {
         case .readChanges: 4 * Limits.pageAnswerBytes
         // Looked at when the answer is made: most are short, or wait for news.
         case .collaborate: Limits.errorTextBytesMax
-        case .open(let batch, _): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
+        case .open(let batch): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
         case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
         }

@@ -40,8 +40,7 @@ package struct CollaborationCall: Sendable {
 
 /// Grants to be checked:
 ///
-///     at least sequence (8)  collaborations (2)  zero (2)  grants (4)
-///     each collaboration: length (1), identifier
+///     a `BatchHead`, without flags
 ///     each grant: collaboration's position (2), flags (1: 1 of this device), zero (1), device key (16), grant (112)
 ///
 /// The device key is the first 16 bytes of the SHA-256 of the key as the device sends it; without the flag it is zero.
@@ -63,7 +62,7 @@ package struct GrantBatch: Sendable {
     package static let deviceKeyBytes = 16
     private static let entryBytes = 4 + deviceKeyBytes + grantBytes
 
-    /// A sequence that must have been applied to what is read; 0 for none.
+    /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     package let atLeast: UInt64
     package let collaborations: [CollaborationIdentifier]
     /// The entries as they came.
@@ -73,15 +72,11 @@ package struct GrantBatch: Sendable {
 
     /// Throws `malformedRequest` or `limitExceeded`.
     init(_ reader: inout ByteReader) throws(ServiceError) {
-        guard let atLeast: UInt64 = reader.integer(), let nameCount: UInt16 = reader.integer(),
-            let zero: UInt16 = reader.integer(), let count: UInt32 = reader.integer(), zero == 0
-        else { throw malformedRequest("the body ends inside its first 16 bytes, or a reserved bit is set") }
-        try checkLimit(Int(nameCount), Limits.collaborationsPerRequestMax, "collaborations")
-        try checkLimit(Int(count), Limits.grantsPerCheckMax, "grants")
-        self.atLeast = atLeast
+        let head = try BatchHead(&reader, flags: 0, itemsMax: Limits.grantsPerCheckMax, "grants")
+        atLeast = head.atLeast
         var collaborations: [CollaborationIdentifier] = []
-        for _ in 0..<nameCount { collaborations.append(try Request.readCollaboration(&reader)) }
-        guard let block = reader.bytes(Int(count) * GrantBatch.entryBytes) else {
+        for _ in 0..<head.collaborationCount { collaborations.append(try Request.readCollaboration(&reader)) }
+        guard let block = reader.bytes(head.itemCount * GrantBatch.entryBytes) else {
             throw malformedRequest("the body ends inside a grant")
         }
         for start in stride(from: 0, to: block.count, by: GrantBatch.entryBytes) {
@@ -128,13 +123,9 @@ package struct GrantBatch: Sendable {
     package static func append(
         _ entries: [Entry], of collaborations: [CollaborationIdentifier], atLeast: UInt64, to bytes: inout [UInt8]
     ) throws(ServiceError) {
-        try checkLimit(collaborations.count, Limits.collaborationsPerRequestMax, "collaborations")
-        try checkLimit(entries.count, Limits.grantsPerCheckMax, "grants")
-        bytes.appendInteger(atLeast)
-        bytes.appendInteger(UInt16(collaborations.count))
-        bytes.appendInteger(UInt16(0))
-        bytes.appendInteger(UInt32(entries.count))
-        for collaboration in collaborations { bytes.appendShortBytes(collaboration.utf8) }
+        try BatchHead.append(
+            atLeast: atLeast, collaborations, itemCount: entries.count, itemsMax: Limits.grantsPerCheckMax, "grants",
+            to: &bytes)
         for entry in entries {
             bytes.appendInteger(UInt16(entry.collaboration))
             bytes.append(entry.deviceKey == nil ? 0 : 1)
@@ -189,14 +180,9 @@ package struct GrantAnswer: Equatable, Sendable {
     }
 }
 
-/// Open: a verify request that gives grants.
-///
-///     at least sequence (8)  then the body of a verify request
-///
-/// Its answer is that of verify, followed by a grant for each proof (112 bytes, zeros where there is none).
-package enum OpenRequest {
-    package static let headerBytes = 8
-
+/// The answer to an open request: that of verify, followed by a grant for each proof (112 bytes, zeros where there is
+/// none).
+package enum OpenAnswer {
     /// Throws `malformedAnswer`.
     package static func decode(
         _ body: UnsafeRawBufferPointer, count: Int

@@ -1,11 +1,10 @@
 package import Core
 
-/// A verify or inclusion-only request as offsets into its body: nothing is
+/// A verify, inclusion-only verify or open request as offsets into its body: nothing is
 /// copied, nothing of a proof is judged but that it lies inside the body.
 ///
-///     flags (1)  zero (1)  collaborations (2)  proofs (4)  with flag 2: sequence (8)
-///     each collaboration: length (1), identifier
-///     each proof to verify:
+///     a `BatchHead`, with flag 1 when the answer shall carry root hashes
+///     each proof of a verify or an open:
 ///         collaboration's position (2)  siblings (1)  signature format (1)  key's index (8)
 ///         key length (1)  signature length (1)  data length (2)  key, siblings, signature, data
 ///     each inclusion-only proof:
@@ -15,13 +14,12 @@ package struct ProofBatch: Sendable {
     package let isSigned: Bool
     /// Whether the answer carries the computed root hashes.
     package let wantsRoots: Bool
-    /// The sequence of a change that must have been applied; 0 demands nothing.
+    /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     package let atLeast: UInt64
     private let collaborations: [Range<Int>]
     private let offsets: [UInt32]
 
     private static let wantsRootsFlag: UInt8 = 1
-    private static let atLeastFlag: UInt8 = 2
 
     package var count: Int { offsets.count }
 
@@ -30,36 +28,23 @@ package struct ProofBatch: Sendable {
     /// Throws `malformedRequest` when lengths and counts don't add up, `limitExceeded`.
     package init(_ body: UnsafeRawBufferPointer, isSigned: Bool) throws(ServiceError) {
         var reader = ByteReader(body)
-        guard let flags = reader.byte(), let zero = reader.byte(), let nameCount: UInt16 = reader.integer(),
-            let count: UInt32 = reader.integer()
-        else { throw malformedRequest("the body ends inside its first eight bytes") }
-        guard flags & ~(ProofBatch.wantsRootsFlag | ProofBatch.atLeastFlag) == 0, zero == 0 else {
-            throw malformedRequest("a reserved bit is set")
-        }
-        var atLeast: UInt64 = 0
-        if flags & ProofBatch.atLeastFlag != 0 {
-            guard let sequence: UInt64 = reader.integer() else {
-                throw malformedRequest("the body ends inside the sequence")
-            }
-            atLeast = sequence
-        }
-        try checkLimit(Int(nameCount), Limits.collaborationsPerRequestMax, "collaborations")
-        try checkLimit(Int(count), Limits.proofsPerRequestMax, "proofs")
+        let head = try BatchHead(
+            &reader, flags: ProofBatch.wantsRootsFlag, itemsMax: Limits.proofsPerRequestMax, "proofs")
         self.isSigned = isSigned
-        wantsRoots = flags & ProofBatch.wantsRootsFlag != 0
-        self.atLeast = atLeast
+        wantsRoots = head.flags & ProofBatch.wantsRootsFlag != 0
+        atLeast = head.atLeast
 
         // Both counts are within their limits, and the smallest proof has 12 bytes: no more is reserved
         // than the body can hold.
         var collaborations: [Range<Int>] = []
-        collaborations.reserveCapacity(min(Int(nameCount), body.count))
-        for _ in 0..<nameCount {
+        collaborations.reserveCapacity(min(head.collaborationCount, body.count))
+        for _ in 0..<head.collaborationCount {
             guard let name = reader.shortBytes() else { throw malformedRequest("the body ends inside an identifier") }
             collaborations.append(reader.offset - name.count..<reader.offset)
         }
         var offsets: [UInt32] = []
-        offsets.reserveCapacity(min(Int(count), body.count / 12))
-        for _ in 0..<count {
+        offsets.reserveCapacity(min(head.itemCount, body.count / 12))
+        for _ in 0..<head.itemCount {
             offsets.append(UInt32(reader.offset))
             guard ProofBatch.readProof(&reader, isSigned: isSigned, collaborations: collaborations, body) != nil else {
                 throw malformedRequest("proof \(offsets.count - 1) runs over the end or names no collaboration")
@@ -140,14 +125,9 @@ package struct ProofBatch: Sendable {
         _ entries: some Collection<Entry>, of collaborations: [CollaborationIdentifier], isSigned: Bool,
         wantsRoots: Bool, atLeast: UInt64 = 0, to bytes: inout [UInt8]
     ) throws(ServiceError) {
-        try checkLimit(collaborations.count, Limits.collaborationsPerRequestMax, "collaborations")
-        try checkLimit(entries.count, Limits.proofsPerRequestMax, "proofs")
-        bytes.append((wantsRoots ? wantsRootsFlag : 0) | (atLeast > 0 ? atLeastFlag : 0))
-        bytes.append(0)
-        bytes.appendInteger(UInt16(collaborations.count))
-        bytes.appendInteger(UInt32(entries.count))
-        if atLeast > 0 { bytes.appendInteger(atLeast) }
-        for collaboration in collaborations { bytes.appendShortBytes(collaboration.utf8) }
+        try BatchHead.append(
+            atLeast: atLeast, flags: wantsRoots ? wantsRootsFlag : 0, collaborations, itemCount: entries.count,
+            itemsMax: Limits.proofsPerRequestMax, "proofs", to: &bytes)
         for (collaboration, proof) in entries {
             try checkLimit(proof.publicKey.count, 255, "bytes of public key")
             try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")

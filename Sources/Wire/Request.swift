@@ -17,10 +17,10 @@ package enum Request: Sendable {
     case readChanges(after: UInt64, limit: Int)
     case collaborate(CollaborationCall)
     /// A verify request that gives grants.
-    case open(ProofBatch, atLeast: UInt64)
+    case open(ProofBatch)
     case checkGrants(GrantBatch)
 
-    /// Reads the body of a request for `operation`. A `verify` keeps offsets into `body`; all else is copied.
+    /// Reads the body of a request for `operation`. A `verify` and an `open` keep offsets into `body`; all else is copied.
     ///
     /// Throws `unknownOperation`, `malformedRequest` or `limitExceeded`; the connection can go on.
     package static func decode(operation: UInt16, body: UnsafeRawBufferPointer) throws(ServiceError) -> Request {
@@ -30,12 +30,7 @@ package enum Request: Sendable {
         switch operation {
         case .verify: return .verify(try ProofBatch(body, isSigned: true))
         case .verifyInclusion: return .verify(try ProofBatch(body, isSigned: false))
-        case .open:
-            guard body.count >= OpenRequest.headerBytes else { throw malformedRequest("the body is too short") }
-            let proofs = UnsafeRawBufferPointer(rebasing: body[OpenRequest.headerBytes...])
-            let batch = try ProofBatch(proofs, isSigned: true)
-            guard batch.atLeast == 0 else { throw malformedRequest("the sequence stands before the proofs") }
-            return .open(batch, atLeast: UInt64(littleEndian: body.loadUnaligned(as: UInt64.self)))
+        case .open: return .open(try ProofBatch(body, isSigned: true))
         default: break
         }
         var reader = ByteReader(body)

@@ -687,7 +687,7 @@ class Interoperability:
         inclusion = encode_verification(entries, want_roots=False, inclusion_only=True)
 
         def renumbered(body: bytes) -> bytes:
-            position = 8 + len(name)
+            position = 16 + len(name)
             return body[:position] + b"\1" + body[position + 1 :]
 
         malformed = [
@@ -698,7 +698,9 @@ class Interoperability:
             ("verify: empty", Operation.VERIFY, b""),
             ("verify: short", Operation.VERIFY, verify[:-1]),
             ("verify: trailing byte", Operation.VERIFY, verify + b"\0"),
-            ("verify: not zero", Operation.VERIFY, verify[:1] + b"\1" + verify[2:]),
+            ("verify: without a sequence", Operation.VERIFY, verify[8:]),
+            ("verify: unknown flag", Operation.VERIFY, verify[:8] + b"\2" + verify[9:]),
+            ("verify: not zero", Operation.VERIFY, verify[:9] + b"\1" + verify[10:]),
             ("verify: no such position", Operation.VERIFY, renumbered(verify)),
             ("inclusion: short", Operation.VERIFY_INCLUSION, inclusion[:-1]),
             ("inclusion: no such position", Operation.VERIFY_INCLUSION, renumbered(inclusion)),
@@ -1315,7 +1317,8 @@ class CollaborationLayer:
             "empty": b"",
             "short": body[:-1],
             "trailing byte": body + b"\0",
-            "not zero": body[:10] + b"\1" + body[11:],
+            "a flag": body[:8] + b"\1" + body[9:],
+            "not zero": body[:9] + b"\1" + body[10:],
             "unknown flag": body[: start + 2] + b"\2" + body[start + 3 :],
             "no such position": body[:start] + b"\1" + body[start + 1 :],
         }
@@ -1323,7 +1326,7 @@ class CollaborationLayer:
             pending = self.client.request(Operation.CHECK_GRANTS, data, Reader.rest)
             self.checks.error(f"check grants: {label}", pending, ErrorCode.MALFORMED_REQUEST)
         proofs = encode_verification(self.proofs((self.bob.person, 0)), want_roots=False, inclusion_only=False)
-        for label, data in (("empty", b""), ("without a sequence", proofs), ("short", bytes(8) + proofs[:-1])):
+        for label, data in (("empty", b""), ("without a sequence", proofs[8:]), ("short", proofs[:-1])):
             pending = self.client.request(Operation.OPEN, data, Reader.rest)
             self.checks.error(f"open: {label}", pending, ErrorCode.MALFORMED_REQUEST)
 
@@ -1980,6 +1983,8 @@ class CollaborationLayer:
         page: Fields = {"feed": where, "after": 0, "limit": 256}
         behind: list[tuple[str, Pending[Any]]] = [
             ("check grants", client.check_grants(grants, at_least=future)),
+            ("verify", client.verify(proofs, at_least=future)),
+            ("inclusion-only verify", client.verify_inclusion(proofs, at_least=future)),
             ("open", client.open(proofs, at_least=future)),
             ("read notices", client.collaborate("readNotices", {"atLeast": future, **page})),
         ]

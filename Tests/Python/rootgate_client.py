@@ -28,7 +28,7 @@ import os
 import selectors
 import socket
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum, IntEnum
 from typing import Any, Callable, Generic, NamedTuple, TypeVar, Union
 
@@ -413,12 +413,24 @@ def _mutation(mutation: bytes | None) -> bytes:
 # Requests.
 
 
-def encode_verification(proofs: Sequence[tuple[Name, Proof]], want_roots: bool, inclusion_only: bool) -> bytes:
-    """The body of a verify or of an inclusion-only verify."""
-    positions = {name: position for position, name in enumerate(dict.fromkeys(name for name, _ in proofs))}
-    head = struct.pack("<BBHI", want_roots, 0, len(positions), len(proofs))
+def encode_verification(
+    proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False, inclusion_only: bool = False, at_least: int = 0
+) -> bytes:
+    """The body of a verify, of an open, or of an inclusion-only verify."""
+    positions = _positions(name for name, _ in proofs)
     encode = _encode_inclusion if inclusion_only else _encode_proof
-    return b"".join([head, *map(_name, positions), *(encode(positions[name], proof) for name, proof in proofs)])
+    head = _batch_head(at_least, want_roots, positions, len(proofs))
+    return b"".join([head, *(encode(positions[name], proof) for name, proof in proofs)])
+
+
+def _positions(names: Iterable[Name]) -> dict[Name, int]:
+    """The position of each name among the different ones."""
+    return {name: position for position, name in enumerate(dict.fromkeys(names))}
+
+
+def _batch_head(at_least: int, flags: int, positions: dict[Name, int], count: int) -> bytes:
+    """How a request with proofs or grants begins."""
+    return b"".join([struct.pack("<QBBHI", at_least, flags, 0, len(positions), count), *map(_name, positions)])
 
 
 def _encode_proof(position: int, proof: Proof) -> bytes:
@@ -442,13 +454,12 @@ def _encode_inclusion(position: int, proof: Proof) -> bytes:
 
 def encode_grant_checks(grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int) -> bytes:
     """The body of a check of grants."""
-    positions = {name: position for position, name in enumerate(dict.fromkeys(name for name, _, _ in grants))}
-    head = struct.pack("<QHHI", at_least, len(positions), 0, len(grants))
+    positions = _positions(name for name, _, _ in grants)
     checks = (
         struct.pack("<HBB", positions[name], key is not None, 0) + (key or bytes(DEVICE_KEY_SIZE)) + grant
         for name, grant, key in grants
     )
-    return b"".join([head, *map(_name, positions), *checks])
+    return b"".join([_batch_head(at_least, 0, positions, len(grants)), *checks])
 
 
 # Answers.
@@ -706,13 +717,20 @@ class Client:
         """Asks for challenges."""
         return self.request(Operation.ISSUE_CHALLENGES, _number(count, 4), decode_challenges)
 
-    def verify(self, proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False) -> Pending[Verification]:
-        """Asks for verdicts on proofs, each for the collaboration beside it."""
-        return self.request(Operation.VERIFY, encode_verification(proofs, want_roots, False), decode_verification)
+    # `at_least` is the sequence of a change that the service must have applied, or 0 for none.
 
-    def verify_inclusion(self, proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False) -> Pending[Verification]:
+    def verify(
+        self, proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False, at_least: int = 0
+    ) -> Pending[Verification]:
+        """Asks for verdicts on proofs, each for the collaboration beside it."""
+        body = encode_verification(proofs, want_roots, at_least=at_least)
+        return self.request(Operation.VERIFY, body, decode_verification)
+
+    def verify_inclusion(
+        self, proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False, at_least: int = 0
+    ) -> Pending[Verification]:
         """Asks for verdicts on proofs without a look at their signatures."""
-        body = encode_verification(proofs, want_roots, True)
+        body = encode_verification(proofs, want_roots, inclusion_only=True, at_least=at_least)
         return self.request(Operation.VERIFY_INCLUSION, body, decode_verification)
 
     # A mutation that is to be sent again, when no receipt arrived, needs an identifier of the caller's choice.
@@ -783,8 +801,8 @@ class Client:
     def open(
         self, proofs: Sequence[tuple[Name, Proof]], at_least: int = 0, want_roots: bool = False
     ) -> Pending[Opening]:
-        """Asks for verdicts on proofs, and for grants; the service must have applied the sequence, if it is not 0."""
-        body = _number(at_least, 8) + encode_verification(proofs, want_roots, False)
+        """Asks for verdicts on proofs, and for grants."""
+        body = encode_verification(proofs, want_roots, at_least=at_least)
         return self.request(Operation.OPEN, body, decode_opening)
 
     def check_grants(

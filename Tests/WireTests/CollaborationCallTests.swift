@@ -84,8 +84,8 @@ struct CollaborationCallTests {
         for length in 0..<body.count { #expect(refusal(Array(body[..<length])) == .malformedRequest) }
         #expect(refusal(body + [0]) == .malformedRequest)
         let firstEntry = 16 + 4
-        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (firstEntry + 7, 1), (10, 1)]
-            as [(Int, UInt8)]
+        for (offset, byte) in [(firstEntry, 2), (firstEntry + 2, 2), (firstEntry + 3, 1), (firstEntry + 7, 1)]
+            + (0..<16).map({ (8 + $0 / 8, 1 << ($0 % 8)) }) as [(Int, UInt8)]
         {
             var changed = body
             changed[offset] = byte
@@ -94,25 +94,49 @@ struct CollaborationCallTests {
         var many = body
         (many[12], many[13]) = (0x01, 0x10)
         #expect(refusal(many) == .limitExceeded)
+        many = body
+        (many[10], many[11]) = (0x01, 0x10)
+        #expect(refusal(many) == .limitExceeded)
     }
 
-    @Test("An open request is a sequence and a verify, and nothing shorter")
+    @Test("An open request is the body of a verify request, and nothing shorter")
     func open() throws {
-        var body: [UInt8] = []
-        body.appendInteger(UInt64(11))
-        try ProofBatch.append([], of: [], isSigned: true, wantsRoots: false, to: &body)
-        guard case .open(let batch, let atLeast) = try decode(.open, body) else {
+        var generator = SeededGenerator(seed: runSeed &+ 503)
+        let entries = (0..<3).map { index -> ProofBatch.Entry in (index % 2, generator.proof()) }
+        let body = try bytes {
+            try ProofBatch.append(entries, of: Self.names, isSigned: true, wantsRoots: true, atLeast: 11, to: &$0)
+        }
+        guard case .open(let batch) = try decode(.open, body), case .verify(let same) = try decode(.verify, body) else {
             Issue.record("it is no open request")
             return
         }
-        #expect(atLeast == 11)
-        // The proofs have no sequence of their own here.
-        var doubled = [UInt8](repeating: 0, count: 8)
-        try ProofBatch.append([], of: [], isSigned: true, wantsRoots: false, atLeast: 3, to: &doubled)
-        #expect(thrownServiceError { _ = try decode(.open, doubled) }?.code == .malformedRequest)
-        #expect(batch.count == 0)
+        #expect(batch.atLeast == 11)
+        #expect(batch.wantsRoots)
+        #expect(batch.isSigned)
+        #expect(batch.count == 3)
+        #expect(String(reflecting: batch) == String(reflecting: same))
         for length in 0..<body.count {
             #expect(thrownServiceError { _ = try decode(.open, Array(body[..<length])) }?.code == .malformedRequest)
+        }
+    }
+
+    @Test("The sequence that a request demands stands in the same eight bytes of every batch")
+    func sequence() throws {
+        var grants: [UInt8] = []
+        try GrantBatch.append([], of: Self.names, atLeast: 0, to: &grants)
+        let proofs = try bytes {
+            try ProofBatch.append([], of: Self.names, isSigned: true, wantsRoots: false, to: &$0)
+        }
+        #expect(grants == proofs)
+        for sequence in [0, 1, 0x0102_0304_0506_0708, UInt64.max] {
+            let body = field(sequence) + proofs.dropFirst(8)
+            for operation in [Wire.Operation.verify, .verifyInclusion, .open, .checkGrants] {
+                switch try decode(operation, body) {
+                case .verify(let batch), .open(let batch): #expect(batch.atLeast == sequence, "\(operation)")
+                case .checkGrants(let batch): #expect(batch.atLeast == sequence)
+                default: Issue.record("\(operation)")
+                }
+            }
         }
     }
 
@@ -122,12 +146,12 @@ struct CollaborationCallTests {
         var opened: [UInt8] = []
         verdicts.withUnsafeBufferPointer { VerdictList.append($0, roots: nil, to: &opened) }
         opened += [UInt8](repeating: 7, count: 112) + [UInt8](repeating: 0, count: 112)
-        let read = try opened.withUnsafeBytes { try OpenRequest.decode($0, count: 2) }
+        let read = try opened.withUnsafeBytes { try OpenAnswer.decode($0, count: 2) }
         #expect(read.verdicts == verdicts)
         #expect(read.grants == [[UInt8](repeating: 7, count: 112), nil])
         for length in 0..<opened.count {
             let cut = Array(opened[..<length])
-            #expect(thrownServiceError { _ = try cut.withUnsafeBytes { try OpenRequest.decode($0, count: 2) } } != nil)
+            #expect(thrownServiceError { _ = try cut.withUnsafeBytes { try OpenAnswer.decode($0, count: 2) } } != nil)
         }
         var checked: [UInt8] = []
         checked.appendInteger(UInt64(2))

@@ -23,6 +23,11 @@ struct ProofBatchTests {
         thrownServiceError { _ = try body.withUnsafeBytes { try ProofBatch($0, isSigned: signed) } }
     }
 
+    /// The first 16 bytes of a body that demands no sequence and has no flags.
+    private func head(_ collaborations: UInt16, _ proofs: UInt32) -> [UInt8] {
+        [UInt8](repeating: 0, count: 10) + field(collaborations) + field(proofs)
+    }
+
     private func small() -> SignedIdentityProof {
         SignedIdentityProof(
             publicKey: [4, 5], publicKeyIndex: 1, inclusionHashes: [.zero], signature: [6], signatureFormat: .der,
@@ -89,10 +94,9 @@ struct ProofBatchTests {
     @Test("A reserved bit of the flags or of the zero byte is malformed")
     func reserved() throws {
         let whole = try body([(0, small())])
-        // Bit 1 is not reserved: it says that there is a sequence, which is missing here.
         for bit in 0..<16 {
             var changed = whole
-            changed[bit / 8] ^= 1 << UInt8(bit % 8)
+            changed[8 + bit / 8] ^= 1 << UInt8(bit % 8)
             #expect((error(changed)?.code == .malformedRequest) == (bit != 0), "bit \(bit)")
         }
     }
@@ -104,18 +108,18 @@ struct ProofBatchTests {
         }
         // Without collaborations there is nothing to name.
         let proof = field(UInt16(0)) + [UInt8](repeating: 0, count: 14)
-        #expect(error([0, 0, 0, 0] + field(UInt32(1)) + proof)?.code == .malformedRequest)
-        #expect(error([0, 0, 0, 0] + field(UInt32(0))) == nil)
+        #expect(error(head(0, 1) + proof)?.code == .malformedRequest)
+        #expect(error(head(0, 0)) == nil)
     }
 
     @Test("4,096 proofs are the most, 4,097 are over the limit", arguments: [true, false])
     func proofs(signed: Bool) throws {
         let proof = [UInt8](repeating: 0, count: signed ? 16 : 12)
         func body(_ count: Int) -> [UInt8] {
-            [0, 0, 1, 0] + field(UInt32(count)) + [1, 0x61] + Array(repeatElement(proof, count: count).joined())
+            head(1, UInt32(count)) + [1, 0x61] + Array(repeatElement(proof, count: count).joined())
         }
         #expect(try body(4096).withUnsafeBytes { try ProofBatch($0, isSigned: signed).count } == 4096)
-        for over in [body(4097), [0, 0, 1, 0] + field(UInt32.max)] {
+        for over in [body(4097), head(1, .max)] {
             #expect(error(over, signed: signed)?.code == .limitExceeded)
             #expect(error(over, signed: signed)?.detail == 4096)
         }
@@ -124,7 +128,7 @@ struct ProofBatchTests {
     @Test("4,096 collaborations are the most, 4,097 are over the limit")
     func collaborations() {
         func body(_ count: Int) -> [UInt8] {
-            [0, 0] + field(UInt16(count)) + field(UInt32(0)) + Array(repeatElement([1, 0x61], count: count).joined())
+            head(UInt16(count), 0) + Array(repeatElement([1, 0x61], count: count).joined())
         }
         #expect(error(body(4096)) == nil)
         #expect(error(body(4097))?.code == .limitExceeded)
@@ -134,7 +138,7 @@ struct ProofBatchTests {
 
     @Test("An identifier that breaks the rules is left for the verdict")
     func brokenIdentifier() throws {
-        let body: [UInt8] = [0, 0, 1, 0] + field(UInt32(1)) + [0] + [UInt8](repeating: 0, count: 16)
+        let body: [UInt8] = head(1, 1) + [0] + [UInt8](repeating: 0, count: 16)
         let batch = try body.withUnsafeBytes { try ProofBatch($0, isSigned: true) }
         #expect(copy(batch, at: 0, in: body).collaboration.isEmpty)
     }

@@ -11,7 +11,7 @@ struct ProtocolExamplesTests {
     private static let names = [
         "error-answer", "hello-request", "hello-answer", "challenges-request", "verify-request", "verify-answer",
         "inclusion-request", "create-request", "add-request", "receipt-answer", "list-request",
-        "collaborate-request",
+        "collaborate-request", "check-request",
     ]
 
     private static let verifyProof = SignedIdentityProof(
@@ -90,6 +90,14 @@ struct ProtocolExamplesTests {
         case "hello-answer": return answer(.hello, 1) { Self.hello.append(to: &$0) }
         case "verify-request": return try verify(.verify, 3, Self.verifyProof, roots: true)
         case "inclusion-request": return try verify(.verifyInclusion, 4, Self.inclusionProof, roots: false)
+        case "check-request":
+            let shown = GrantBatch.Entry(
+                collaboration: 0, deviceKey: [UInt8](repeating: 0xb8, count: 16),
+                grant: [UInt8](repeating: 0xc9, count: 112))
+            let body = try bytes { try GrantBatch.append([shown], of: [decks], atLeast: 3, to: &$0) }
+            return bytes {
+                FrameWriter.append(.request, Operation.checkGrants.rawValue, requestID: 9, to: &$0) { $0 += body }
+            }
         case "verify-answer":
             return answer(.verify, 3) { bytes in
                 Self.verdicts.withUnsafeBufferPointer { verdicts in

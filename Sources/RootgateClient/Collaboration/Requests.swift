@@ -88,11 +88,10 @@ extension RootgateClient {
         _ requests: [AccessRequest], atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [OpenDecision] {
         var body: [UInt8] = []
-        body.appendInteger(atLeast)
-        try RootgateClient.appendBatch(requests, isSigned: true, wantsRoots: false, to: &body)
+        try RootgateClient.appendBatch(requests, isSigned: true, wantsRoots: false, atLeast: atLeast, to: &body)
         let answer = try await send(.open, body: body, isRepeatable: false)
         let (verdicts, grants) = try answer.withRawBytes { body throws(ServiceError) in
-            try OpenRequest.decode(body, count: requests.count)
+            try OpenAnswer.decode(body, count: requests.count)
         }
         return zip(verdicts, grants).map { verdict, grant in
             OpenDecision(verdict: verdict, grant: grant.flatMap { AccessGrant(bytes: $0) })
@@ -112,23 +111,19 @@ extension RootgateClient {
     public func check(
         _ checks: [GrantCheck], atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [GrantDecision] {
-        var positions: [CollaborationIdentifier: Int] = [:]
-        var collaborations: [CollaborationIdentifier] = []
+        var named = NamedCollaborations()
         var entries: [GrantBatch.Entry] = []
         for check in checks {
             if let key = check.deviceKey, key.count != GrantBatch.deviceKeyBytes {
                 throw ServiceError(.malformedRequest, "a device key is named by 16 bytes")
             }
-            let position = positions[check.collaboration] ?? collaborations.count
-            if position == collaborations.count {
-                positions[check.collaboration] = position
-                collaborations.append(check.collaboration)
-            }
             entries.append(
-                GrantBatch.Entry(collaboration: position, deviceKey: check.deviceKey, grant: check.grant.bytes))
+                GrantBatch.Entry(
+                    collaboration: named.position(of: check.collaboration), deviceKey: check.deviceKey,
+                    grant: check.grant.bytes))
         }
         var body: [UInt8] = []
-        try GrantBatch.append(entries, of: collaborations, atLeast: atLeast, to: &body)
+        try GrantBatch.append(entries, of: named.collaborations, atLeast: atLeast, to: &body)
         let answer = try await send(.checkGrants, body: body, isRepeatable: true)
         let answers = try answer.withRawBytes { body throws(ServiceError) in try GrantAnswer.decode(body) }
         guard answers.count == checks.count else { throw malformedAnswer }

@@ -30,7 +30,7 @@ final class Opening: Sendable {
 
     /// The batch's.
     var body: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: frame.bytes[(Limits.frameHeaderBytes + OpenRequest.headerBytes)...])
+        UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...])
     }
 }
 
@@ -38,8 +38,8 @@ extension CollaborationLayer {
     /// Verifies the proofs of an open request and answers with verdicts and grants.
     ///
     /// Throws `busy` or `behindSequence`.
-    func open(_ batch: ProofBatch, atLeast: UInt64, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
-        try gate.rootSets.check(atLeast: atLeast)
+    func open(_ batch: ProofBatch, in frame: FrameBytes, _ ticket: Ticket) throws(ServiceError) {
+        try gate.rootSets.check(atLeast: batch.atLeast)
         let opening = Opening(batch, frame, ticket)
         guard batch.count > 0 else { return answer(opening, Grants(verdicts: []), []) }
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
