@@ -13,6 +13,7 @@ let filesToBeMended: [String: Set<String>] = [
         "Sources/Server/Collaboration/Followers.swift",
         "Sources/Server/Collaboration/Opening.swift",
         "Sources/Signatures/SignatureEngine.swift",
+        "Sources/Wire/Request.swift",
         "Sources/rootgate/Collaboration/NoticeLoad.swift",
         "Sources/rootgate/DemoCommand.swift",
         "Sources/rootgate/Rootgate.swift",
@@ -86,7 +87,6 @@ let filesToBeMended: [String: Set<String>] = [
         "ARCHITECTURE.md"
     ],
     "Documents are": [
-        "ARCHITECTURE.md",
-        "PROTOCOL.md",
+        "ARCHITECTURE.md"
     ],
 ]
