@@ -107,7 +107,11 @@ let package = Package(
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
-            name: "TestSupport", dependencies: ["COpenSSL", "Core"], path: "Tests/TestSupport", swiftSettings: swift),
+            name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform"], path: "Tests/TestSupport",
+            swiftSettings: swift),
+        .target(
+            name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
+            path: "Tests/ServiceTestSupport", swiftSettings: swift),
         tests(of: "CKernels", ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform"),
@@ -123,11 +127,17 @@ let package = Package(
         tests(of: "Transport", ["Core", "Platform"]),
         tests(
             of: "Server",
-            ["Verification", "Core", "Hashing", "Identity", "RootgateClient", "Signatures", "Transport", "Wire"]),
-        tests(of: "RootgateClient", ["Collaboration", "Core", "Hashing", "Identity", "Server", "Transport", "Wire"]),
-        tests(of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "Transport"]),
+            [
+                "Verification", "Core", "Hashing", "Identity", "RootgateClient", "ServiceTestSupport", "Signatures",
+                "Transport", "Wire",
+            ]),
+        tests(
+            of: "RootgateClient",
+            ["Collaboration", "Core", "Hashing", "Identity", "Server", "ServiceTestSupport", "Transport", "Wire"]),
+        tests(
+            of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
         tests(of: "rootgate-bench"),
-        tests(of: "rootgate", ["Core", "Identity", "Server", "Transport"]),
+        tests(of: "rootgate", ["Core", "Identity", "Server", "ServiceTestSupport", "Transport"]),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", swiftSettings: swift),

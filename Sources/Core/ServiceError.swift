@@ -3,6 +3,7 @@
 ///
 /// Two errors are equal when their codes are; the reason is for people, and
 /// `detail` carries the number that the code speaks of (a limit, an operation).
+/// `origin` tells what the service answered from what a client found by itself.
 public struct ServiceError: Error, Sendable {
     /// The code as on the wire; stable, listed in PROTOCOL.md.
     public enum Code: UInt16, CaseIterable, Sendable {
@@ -25,7 +26,6 @@ public struct ServiceError: Error, Sendable {
         // The service's state: try again later, or call its operator.
         case busy = 32
         case shuttingDown = 33
-        case challengesExhausted = 34
         case storageFull = 48
         case storageFailed = 49
         case storageDamaged = 50
@@ -68,7 +68,6 @@ public struct ServiceError: Error, Sendable {
             case .staleEdit: "stale-edit"
             case .busy: "busy"
             case .shuttingDown: "shutting-down"
-            case .challengesExhausted: "challenges-exhausted"
             case .storageFull: "storage-full"
             case .storageFailed: "storage-failed"
             case .storageDamaged: "storage-damaged"
@@ -99,7 +98,7 @@ public struct ServiceError: Error, Sendable {
         /// Whether the same request may succeed later without anybody changing it.
         public var isTransient: Bool {
             switch self {
-            case .busy, .shuttingDown, .challengesExhausted, .tooManyConnections, .connectionLost, .connectionRefused,
+            case .busy, .shuttingDown, .tooManyConnections, .connectionLost, .connectionRefused,
                 .deadlineExceeded, .behindSequence, .staleEdit:
                 true
             default: false
@@ -107,17 +106,51 @@ public struct ServiceError: Error, Sendable {
         }
     }
 
-    /// What went wrong.
-    public let code: Code
-    /// The number that the code speaks of: a limit, an operation, a version, an errno; otherwise zero.
-    public let detail: UInt32
-    /// One line for people: what was wrong and what to do.
-    public let reason: String
+    /// Who made an error.
+    public enum Origin: Hashable, Sendable {
+        /// This process. In a client: the request was not sent, or no answer came that can be read.
+        case local
+        /// The service, which answered a request with this error.
+        case service
+    }
 
-    public init(_ code: Code, detail: UInt32 = 0, _ reason: String) {
-        self.code = code
-        self.detail = detail
-        self.reason = reason
+    /// Errors are rare and the functions that may throw one are many: so it is one word wide.
+    private final class Content: Sendable {
+        let code: Code
+        let detail: UInt32
+        let reason: String
+        let origin: Origin
+        let file: StaticString
+        let line: UInt
+
+        init(_ code: Code, _ detail: UInt32, _ reason: String, _ origin: Origin, _ file: StaticString, _ line: UInt) {
+            self.code = code
+            self.detail = detail
+            self.reason = reason
+            self.origin = origin
+            self.file = file
+            self.line = line
+        }
+    }
+
+    private let content: Content
+
+    /// What went wrong.
+    public var code: Code { content.code }
+    /// The number that the code speaks of: a limit, an operation, a version, an errno; otherwise zero.
+    public var detail: UInt32 { content.detail }
+    /// One line for people: what was wrong and what to do.
+    public var reason: String { content.reason }
+    /// Whether this process or the service made the error.
+    public var origin: Origin { content.origin }
+
+    /// `file` and `line` say in `debugDescription` where the error was made; one that the service made, where it was
+    /// read.
+    public init(
+        _ code: Code, detail: UInt32 = 0, origin: Origin = .local, _ reason: String, file: StaticString = #fileID,
+        line: UInt = #line
+    ) {
+        content = Content(code, detail, reason, origin, file, line)
     }
 }
 
@@ -126,5 +159,16 @@ extension ServiceError: Equatable {
 }
 
 extension ServiceError: CustomStringConvertible {
-    public var description: String { "\(code.name): \(reason)" }
+    /// The code's name and the reason, in one line; of a service's error it says that the service answered so.
+    public var description: String {
+        switch origin {
+        case .local: "\(code.name): \(reason)"
+        case .service: "the service answered \(code.name): \(reason)"
+        }
+    }
+}
+
+extension ServiceError: CustomDebugStringConvertible {
+    /// The description and the place in the source where the error was made.
+    public var debugDescription: String { "\(description) (\(content.file):\(content.line))" }
 }

@@ -58,21 +58,12 @@ final class Lane {
         case .ended: return lose()
         }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + received)])
-        var start = 0
-        while true {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
-            switch FrameScanner.scan(rest, expecting: Lane.expectedKinds) {
-            case .incomplete:
-                // Empty as a rule; then nothing is allocated.
-                parked.removeAll(keepingCapacity: true)
-                return parked.append(contentsOf: rest)
-            case .violation: return lose()
-            case .frame(let header):
-                let body = start + Limits.frameHeaderBytes
-                start = body + header.bodyLength
-                handle(header, UnsafeRawBufferPointer(rebasing: bytes[body..<start]))
-            }
-        }
+        var frames = FrameReader(bytes, expecting: Lane.expectedKinds)
+        while let frame = frames.next() { handle(frame.header, frame.body) }
+        guard frames.violation == nil else { return lose() }
+        // Nothing is left as a rule; then nothing is allocated.
+        parked.removeAll(keepingCapacity: true)
+        parked.append(contentsOf: bytes[frames.consumed...])
     }
 
     private static let expectedKinds: [FrameKind] = [.answer, .error]

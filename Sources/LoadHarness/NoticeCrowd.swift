@@ -179,12 +179,9 @@ private final class Poster: ConnectionHandler, @unchecked Sendable {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
-        let progress = FrameScanner.eachAnswer(buffer, range) { header, body in
+        let progress = tally.forEachAnswer(in: buffer.bytes(range), on: connection) { header, body in
             guard header.kind == .answer else { return tally.fail(body) }
             answered += 1
-        } orElse: { error in
-            tally.fail(error)
-            connection.close()
         }
         tally.posted.store(answered, ordering: .relaxed)
         if answered == posts { tally.endPosting() }
@@ -212,26 +209,20 @@ extension NoticeTally {
     }
 }
 
-extension FrameScanner {
-    /// Hands on every whole answer, also errors, that was received, with its body.
-    fileprivate static func eachAnswer(
-        _ buffer: ReceiveBuffer, _ range: Range<Int>, _ take: (FrameHeader, UnsafeRawBufferPointer) -> Void,
-        orElse violated: (ServiceError) -> Void
+extension NoticeTally {
+    /// Hands on every whole answer, also errors, that was received, with its body. A frame that can't be read fails the
+    /// run and closes the connection.
+    fileprivate func forEachAnswer(
+        in bytes: UnsafeRawBufferPointer, on connection: Connection,
+        _ take: (FrameHeader, UnsafeRawBufferPointer) -> Void
     ) -> Transport.Progress {
-        var start = range.lowerBound
-        while true {
-            switch scan(buffer.bytes(start..<range.upperBound), expecting: [.answer, .error]) {
-            case .incomplete(let frameBytes):
-                return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: frameBytes)
-            case .violation(let error, _):
-                violated(error)
-                return Transport.Progress(consumed: range.count, nextFrameBytes: 0)
-            case .frame(let header):
-                let end = start + Limits.frameHeaderBytes + header.bodyLength
-                take(header, buffer.bytes(start + Limits.frameHeaderBytes..<end))
-                start = end
-            }
+        var frames = FrameReader(bytes, expecting: [.answer, .error])
+        while let frame = frames.next() { take(frame.header, frame.body) }
+        if let violation = frames.violation {
+            fail(violation.error)
+            connection.close()
         }
+        return Transport.Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
 }
 
@@ -278,7 +269,7 @@ private final class FollowerRow: ConnectionHandler, @unchecked Sendable {
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
         var answered: [Int] = []
         defer { ask(answered) }
-        return FrameScanner.eachAnswer(buffer, range) { header, body in
+        return tally.forEachAnswer(in: buffer.bytes(range), on: connection) { header, body in
             let number = Int(truncatingIfNeeded: header.requestID)
             guard followers.indices.contains(number) else { return tally.fail(malformedAnswer) }
             if header.kind == .answer {
@@ -287,9 +278,6 @@ private final class FollowerRow: ConnectionHandler, @unchecked Sendable {
             } else {
                 refused(body, number)
             }
-        } orElse: { error in
-            tally.fail(error)
-            connection.close()
         }
     }
 

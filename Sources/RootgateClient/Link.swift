@@ -110,21 +110,13 @@ final class Link: ConnectionHandler {
     // MARK: On the loop's thread
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
-        var start = range.lowerBound
-        while true {
-            switch FrameScanner.scan(buffer.bytes(start..<range.upperBound), expecting: [.answer, .error]) {
-            case .incomplete(let frameBytes):
-                return Progress(consumed: start - range.lowerBound, nextFrameBytes: frameBytes)
-            case .violation:
-                connection.close()
-                failAll(malformedAnswer)
-                return Progress(consumed: range.count, nextFrameBytes: 0)
-            case .frame(let header):
-                let end = start + Limits.frameHeaderBytes + header.bodyLength
-                deliver(header, buffer.bytes(start + Limits.frameHeaderBytes..<end))
-                start = end
-            }
+        var frames = FrameReader(buffer.bytes(range), expecting: [.answer, .error])
+        while let frame = frames.next() { deliver(frame.header, frame.body) }
+        if frames.violation != nil {
+            connection.close()
+            failAll(malformedAnswer)
         }
+        return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
 
     private func deliver(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {

@@ -38,20 +38,18 @@ package final class Service: Sendable {
 
     /// Opens the storage, starts the threads and listens. `log` gets one line for people now and then.
     ///
-    /// Throws what the storage throws, `limitExceeded` when an endpoint is not allowed, and
-    /// `internalFault` when nothing can be listened on.
+    /// Throws why it can't start; then nothing of it runs.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() },
         log: @escaping @Sendable (String) -> Void = { _ in }
-    ) throws(ServiceError) {
+    ) throws(StartupFailure) {
         self.configuration = configuration
         try Service.checkPlainText(configuration)
-        let rootSets = try RootSets(
-            RootSets.Configuration(
-                directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
-                reserveBytes: configuration.storageReserveBytes,
-                logRetentionBytes: configuration.logRetentionBytes))
+        let site = try configuration.linkBase.map { base throws(StartupFailure) in
+            try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
+        }
+        let rootSets = try Service.openStorage(configuration)
         gate = Gate(
             rootSets: rootSets,
             challenges: ChallengeBook(
@@ -59,15 +57,20 @@ package final class Service: Sendable {
                 replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
             nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
             signatures: SignatureEngine(configuration.signatures, log: log))
-        // Its workers live on the event loops.
-        pool = try WorkerPool(gate, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
+        do throws(ServiceError) {
+            // Its workers live on the event loops.
+            pool = try WorkerPool(gate, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
+        } catch {
+            rootSets.close()
+            throw StartupFailure.outOfResources(error.reason)
+        }
         let sockets: Sockets
-        do throws(SystemFailure) {
+        do throws(StartupFailure) {
             sockets = try Sockets(configuration, clock)
         } catch {
             pool.close()
             rootSets.close()
-            throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
+            throw error
         }
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
@@ -77,21 +80,34 @@ package final class Service: Sendable {
                 clock: clock, followersMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
         statistics = StatisticsSource(gate, pool, admission, collaboration.followers, clock)
-        try sockets.start(
-            serving: Pipeline(
-                gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),
-            try configuration.linkBase.map { base throws(ServiceError) in
-                try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
-            },
-            connectionsMax: configuration.connectionsMax, log: log)
+        do throws(ServiceError) {
+            try sockets.start(
+                serving: Pipeline(
+                    gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),
+                site, connectionsMax: configuration.connectionsMax, log: log)
+        } catch {
+            pool.close()
+            rootSets.close()
+            throw StartupFailure.outOfResources(error.reason)
+        }
     }
 
-    private static func checkPlainText(_ configuration: Configuration) throws(ServiceError) {
-        guard !configuration.allowsPlainText, let open = configuration.allEndpoints.first(where: { !$0.isLoopback })
+    private static func openStorage(_ configuration: Configuration) throws(StartupFailure) -> RootSets {
+        do throws(ServiceError) {
+            return try RootSets(
+                RootSets.Configuration(
+                    directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
+                    reserveBytes: configuration.storageReserveBytes,
+                    logRetentionBytes: configuration.logRetentionBytes))
+        } catch {
+            throw StartupFailure.storage(directory: configuration.dataDirectory, error)
+        }
+    }
+
+    private static func checkPlainText(_ configuration: Configuration) throws(StartupFailure) {
+        guard !configuration.allowsPlainText, let other = configuration.allEndpoints.first(where: { !$0.isLoopback })
         else { return }
-        throw ServiceError(
-            .limitExceeded,
-            "\(open) is not a loopback address and nothing is encrypted: say --allow-plain-text if that is meant")
+        throw StartupFailure.plainText(other)
     }
 
     /// Where the service listens, with the ports that it got.

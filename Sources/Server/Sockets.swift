@@ -3,6 +3,7 @@ import Foundation
 import Platform
 import Synchronization
 import Transport
+import Verification
 
 /// The service's listeners and event loops.
 final class Sockets: Sendable {
@@ -19,22 +20,26 @@ final class Sockets: Sendable {
 
     /// Listens everywhere that the configuration says, and takes no connection yet.
     ///
-    /// Throws when an endpoint can't be listened on.
-    init(_ configuration: Configuration, _ clock: MonotonicClock) throws(SystemFailure) {
+    /// Throws when an endpoint can't be listened on, or when there are no descriptors for the event loops.
+    init(_ configuration: Configuration, _ clock: MonotonicClock) throws(StartupFailure) {
         let buffers = ReceiveBufferPool(bytesMax: configuration.requestBytesMax)
         let timeouts = EventLoop.Timeouts(
             idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
-        var loops: [EventLoop] = []
-        for _ in 0..<max(1, configuration.workers) {
-            loops.append(try EventLoop(buffers: buffers, timeouts: timeouts, clock: clock))
+        do throws(SystemFailure) {
+            var loops: [EventLoop] = []
+            for _ in 0..<max(1, configuration.workers) {
+                loops.append(try EventLoop(buffers: buffers, timeouts: timeouts, clock: clock))
+            }
+            self.loops = loops
+        } catch {
+            throw StartupFailure.outOfResources("\(error)")
         }
-        self.loops = loops
         var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
         var associationListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
-        do throws(SystemFailure) {
-            for endpoint in configuration.endpoints { listeners += try Socket.listen(on: endpoint) }
+        do throws(StartupFailure) {
+            for endpoint in configuration.endpoints { listeners += try Sockets.listen(on: endpoint) }
             if let endpoint = configuration.associationEndpoint {
-                associationListeners = try Socket.listen(on: endpoint)
+                associationListeners = try Sockets.listen(on: endpoint)
             }
         } catch {
             for listener in listeners + associationListeners { close(listener.descriptor) }
@@ -46,18 +51,35 @@ final class Sockets: Sendable {
         associationEndpoints = associationListeners.map(\.endpoint)
     }
 
+    private static func listen(
+        on endpoint: Endpoint
+    ) throws(StartupFailure) -> [(descriptor: CInt, endpoint: Endpoint)] {
+        do throws(SystemFailure) {
+            return try Socket.listen(on: endpoint)
+        } catch {
+            throw error.number == EADDRINUSE
+                ? StartupFailure.portTaken(endpoint) : StartupFailure.cannotListen(endpoint, error)
+        }
+    }
+
     /// Bytes of answers that wait to be sent.
     var unsentBytes: Int { loops.reduce(0) { $0 + $1.unsentBytes.load(ordering: .relaxed) } }
 
     /// Starts the threads, which verify for the pipeline's pool too, and takes connections.
     ///
-    /// Throws `internalFault` when a worker can't get its memory.
+    /// Throws `internalFault` when a worker can't get its memory; then no thread was started, and nobody listens.
     func start(
         serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int,
         log: @escaping @Sendable (String) -> Void
     ) throws(ServiceError) {
-        for (number, loop) in loops.enumerated() {
-            let worker = try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }
+        var workers: [PoolWorker] = []
+        do throws(ServiceError) {
+            for loop in loops { workers.append(try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }) }
+        } catch {
+            for listener in listeners + associationListeners { close(listener) }
+            throw error
+        }
+        for (number, (loop, worker)) in zip(loops, workers).enumerated() {
             loop.start(
                 name: "rootgate loop \(number)",
                 work: EventLoop.Work(perform: { worker.work() }, awoke: { worker.awoke() }))

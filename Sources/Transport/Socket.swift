@@ -16,17 +16,19 @@ package enum Socket {
     /// Listens on every address that the endpoint's host stands for; port 0 takes a free one, the same for
     /// all. Returns descriptors that don't block and where they listen.
     ///
-    /// Throws when nothing can be listened on.
+    /// Throws when no address can be listened on, or when the port is taken on one of them: a service that listened on
+    /// the others alone would leave clients to whoever has it. With port 0, addresses that can't have the port of the
+    /// first one are left out.
     package static func listen(on endpoint: Endpoint, backlog: CInt = 1024) throws(SystemFailure) -> [(
         descriptor: CInt, endpoint: Endpoint
     )] {
         var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
         var port = endpoint.port
-        var failure = SystemFailure("listening on \(endpoint)", number: EADDRNOTAVAIL)
+        var failure = SystemFailure("listen", number: EADDRNOTAVAIL)
         for address in try addresses(of: endpoint, passive: true) {
             let descriptor = socket(address.family, System.streamSocket, 0)
             guard descriptor >= 0 else {
-                failure = SystemFailure("listening on \(endpoint)")
+                failure = SystemFailure("socket")
                 continue
             }
             var isBound = setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
@@ -35,8 +37,12 @@ package enum Socket {
             }
             isBound = isBound && address.with(port: port) { bind(descriptor, $0, $1) } == 0
             guard isBound, Foundation.listen(descriptor, backlog) == 0, stopBlocking(descriptor) else {
-                failure = SystemFailure("listening on \(endpoint)")
+                failure = SystemFailure(isBound ? "listen" : "bind")
                 close(descriptor)
+                if failure.number == EADDRINUSE, endpoint.port != 0 {
+                    for listener in listeners { close(listener.descriptor) }
+                    throw failure
+                }
                 continue
             }
             if port == 0 { port = localPort(of: descriptor) }
@@ -158,7 +164,7 @@ package enum Socket {
         let code = getaddrinfo(endpoint.host, nil, &hints, &list)
         guard code == 0 else {
             throw SystemFailure(
-                "no address for \(endpoint.host) (\(String(cString: gai_strerror(code))))", number: EINVAL)
+                "looking up \(endpoint.host)", number: EINVAL, reason: String(cString: gai_strerror(code)))
         }
         defer { freeaddrinfo(list) }
         var addresses: [Address] = []
@@ -168,11 +174,14 @@ package enum Socket {
                 var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
                 getnameinfo(address, current.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
                 let length = text.firstIndex(of: 0) ?? text.count
-                addresses.append(
-                    Address(
-                        family: current.ai_family,
-                        storage: Array(UnsafeRawBufferPointer(start: address, count: Int(current.ai_addrlen))),
-                        text: String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)))
+                let storage = Array(UnsafeRawBufferPointer(start: address, count: Int(current.ai_addrlen)))
+                // A name may stand for an address twice.
+                if !addresses.contains(where: { $0.storage == storage }) {
+                    addresses.append(
+                        Address(
+                            family: current.ai_family, storage: storage,
+                            text: String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)))
+                }
             }
             entry = current.ai_next
         }

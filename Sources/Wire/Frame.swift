@@ -136,7 +136,7 @@ package enum FrameWriter {
         }
     }
 
-    /// The error in the body of an error answer.
+    /// The error in the body of an error answer, marked as the service's.
     ///
     /// Throws `malformedAnswer` when it is none.
     package static func decodeError(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> ServiceError {
@@ -148,7 +148,8 @@ package enum FrameWriter {
         let known = code < 256 ? ServiceError.Code(rawValue: code) : nil
         let reason = String(decoding: text, as: UTF8.self)
         return ServiceError(
-            known ?? .internalFault, detail: detail, known == nil ? "error \(code): \(reason)" : reason)
+            known ?? .internalFault, detail: detail, origin: .service,
+            known == nil ? "error \(code): \(reason)" : reason)
     }
 }
 

@@ -191,6 +191,6 @@ package enum VerdictList {
 }
 
 /// A `malformedRequest` that says what is wrong.
-func malformedRequest(_ what: String) -> ServiceError {
-    ServiceError(.malformedRequest, what)
+func malformedRequest(_ what: String, file: StaticString = #fileID, line: UInt = #line) -> ServiceError {
+    ServiceError(.malformedRequest, what, file: file, line: line)
 }

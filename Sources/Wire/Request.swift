@@ -42,25 +42,24 @@ package enum Request: Sendable {
     private static func read(
         _ operation: Operation, _ reader: inout ByteReader, bodyBytes: Int
     ) throws(ServiceError) -> Request {
-        let short = malformedRequest("the body is too short")
         switch operation {
         case .hello:
             guard let minimum = reader.byte(), let maximum = reader.byte(), let zero: UInt16 = reader.integer() else {
-                throw short
+                throw tooShort
             }
             guard zero == 0 else { throw malformedRequest("a reserved bit is set") }
             guard minimum <= maximum else { throw malformedRequest("the lowest version is above the highest") }
             return .hello(minimum: minimum, maximum: maximum)
         case .ping:
             try checkLimit(bodyBytes, Limits.pingBytesMax, "bytes of ping")
-            guard let bytes = reader.bytes(bodyBytes) else { throw short }
+            guard let bytes = reader.bytes(bodyBytes) else { throw tooShort }
             return .ping(Array(bytes))
         case .issueChallenges:
-            guard let count: UInt32 = reader.integer() else { throw short }
+            guard let count: UInt32 = reader.integer() else { throw tooShort }
             try checkLimit(Int(count), Limits.challengesPerRequestMax, "challenges")
             return .issueChallenges(count: Int(count))
         case .addRoots, .removeRoots:
-            guard let identifier: UInt128 = reader.integer() else { throw short }
+            guard let identifier: UInt128 = reader.integer() else { throw tooShort }
             let collaboration = try readCollaboration(&reader)
             let roots = try readRoots(&reader)
             return .mutate(
@@ -71,32 +70,34 @@ package enum Request: Sendable {
             return .testRoots(try readCollaboration(&reader), try readRoots(&reader))
         case .listRoots:
             let collaboration = try readCollaboration(&reader)
-            guard let limit: UInt32 = reader.integer(), let hasStart = reader.byte(), hasStart <= 1 else { throw short }
+            guard let limit: UInt32 = reader.integer(), let hasStart = reader.byte(), hasStart <= 1 else {
+                throw tooShort
+            }
             try checkPage(Int(limit), Limits.rootsPerPageMax)
             var start: Digest?
             if hasStart == 1 {
-                guard let digest = reader.digest() else { throw short }
+                guard let digest = reader.digest() else { throw tooShort }
                 start = digest
             }
             return .listRoots(collaboration, after: start, limit: Int(limit))
         case .countRoots:
             return .countRoots(try readCollaboration(&reader))
         case .createCollaboration:
-            guard let identifier: UInt128 = reader.integer() else { throw short }
+            guard let identifier: UInt128 = reader.integer() else { throw tooShort }
             let collaboration = try readCollaboration(&reader)
-            guard let kind = reader.byte(), let window: UInt32 = reader.integer() else { throw short }
+            guard let kind = reader.byte(), let window: UInt32 = reader.integer() else { throw tooShort }
             guard let policy = ProofPolicy(kind: kind, windowSeconds: window) else {
                 throw malformedRequest("there is no policy \(kind) with a window of \(window) seconds")
             }
             return .mutate(
                 Mutation(identifier: MutationIdentifier(identifier), .createCollaboration(collaboration, policy)))
         case .dropCollaboration:
-            guard let identifier: UInt128 = reader.integer() else { throw short }
+            guard let identifier: UInt128 = reader.integer() else { throw tooShort }
             return .mutate(
                 Mutation(
                     identifier: MutationIdentifier(identifier), .dropCollaboration(try readCollaboration(&reader))))
         case .listCollaborations:
-            guard let limit: UInt32 = reader.integer(), let name = reader.shortBytes() else { throw short }
+            guard let limit: UInt32 = reader.integer(), let name = reader.shortBytes() else { throw tooShort }
             try checkPage(Int(limit), Limits.collaborationsPerPageMax)
             if name.isEmpty { return .listCollaborations(after: nil, limit: Int(limit)) }
             guard let start = CollaborationIdentifier(utf8: name) else { throw invalidCollaboration }
@@ -104,7 +105,7 @@ package enum Request: Sendable {
         case .statistics:
             return .statistics
         case .readChanges:
-            guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw short }
+            guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw tooShort }
             try checkPage(Int(limit), Limits.changesPerPageMax)
             return .readChanges(after: sequence, limit: Int(limit))
         case .collaborate:
@@ -119,6 +120,8 @@ package enum Request: Sendable {
         }
     }
 
+    private static var tooShort: ServiceError { malformedRequest("the body is too short") }
+
     private static var invalidCollaboration: ServiceError {
         malformedRequest("a collaboration's identifier is 1 to 128 bytes of UTF-8 without control characters")
     }
@@ -131,9 +134,9 @@ package enum Request: Sendable {
     }
 
     private static func readRoots(_ reader: inout ByteReader) throws(ServiceError) -> [Digest] {
-        guard let count: UInt32 = reader.integer() else { throw malformedRequest("the body is too short") }
+        guard let count: UInt32 = reader.integer() else { throw tooShort }
         try checkLimit(Int(count), Limits.rootsPerRequestMax, "root hashes")
-        guard let roots = reader.digests(Int(count)) else { throw malformedRequest("the body is too short") }
+        guard let roots = reader.digests(Int(count)) else { throw tooShort }
         return roots
     }
 

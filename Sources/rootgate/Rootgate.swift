@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Server
 
 /// The command line: finds the subcommand and ends the process with its exit code.
 @main
@@ -47,6 +48,8 @@ enum Rootgate {
         } catch let error as UsageError {
             complain("\(error.text); rootgate \(command.name) --help shows the options")
         } catch let error as ServiceError {
+            complain(error.description)
+        } catch let error as StartupFailure {
             complain(error.description)
         } catch {
             complain("\(error.localizedDescription)".replacingOccurrences(of: "\n", with: " "))

@@ -59,7 +59,7 @@ struct StableCodesTests {
         }
         let travelling = ServiceError.Code.allCases.filter { $0.rawValue < 256 }
         let actual = Dictionary(uniqueKeysWithValues: travelling.map { ($0.rawValue, $0.name) })
-        #expect(documented.count == 30)
+        #expect(documented.count == 29)
         #expect(actual == documented)
     }
 
@@ -86,7 +86,7 @@ struct StableCodesTests {
         ] {
             #expect(!code.isTransient, "\(code.name)")
         }
-        for code in [ServiceError.Code.busy, .shuttingDown, .challengesExhausted, .tooManyConnections] {
+        for code in [ServiceError.Code.busy, .shuttingDown, .tooManyConnections] {
             #expect(code.isTransient, "\(code.name)")
         }
     }
@@ -95,7 +95,18 @@ struct StableCodesTests {
     func errorEquality() {
         #expect(ServiceError(.busy, detail: 1, "a") == ServiceError(.busy, detail: 2, "b"))
         #expect(ServiceError(.busy, "a") != ServiceError(.shuttingDown, "a"))
-        #expect(ServiceError(.busy, "wait").description == "busy: wait")
+    }
+
+    @Test("An error says who made it, and for programmers where")
+    func errorOrigin() {
+        let local = ServiceError(.busy, "wait", file: "Core/Here.swift", line: 7)
+        #expect(local.origin == .local)
+        #expect(local.description == "busy: wait")
+        #expect(local.debugDescription == "busy: wait (Core/Here.swift:7)")
+        let answered = ServiceError(.busy, origin: .service, "wait")
+        #expect(answered.origin == .service)
+        #expect(answered.description == "the service answered busy: wait")
+        #expect(answered == local)
     }
 
     @Test("Signature formats have the bytes of PROTOCOL.md and names that lead back")

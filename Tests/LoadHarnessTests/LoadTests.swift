@@ -3,6 +3,7 @@ import Identity
 import LoadHarness
 import RootgateClient
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Transport
@@ -119,20 +120,17 @@ private final class LoadedGate {
     let population: Population
     let client: RootgateClient
     let endpoint: Endpoint
-    private let service: Service
-    private let directory = ScratchDirectory()
+    private let service: TestService
 
     init(people: Int) async throws {
-        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
-        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        service = try Service(configuration)
-        endpoint = service.endpoints[0]
-        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
+        service = try TestService()
+        endpoint = service.endpoint
+        client = try service.client()
         let collaboration = try #require(CollaborationIdentifier("load"))
         population = try Population(people: people, devices: 1...5, in: collaboration)
         try await client.createCollaboration(collaboration)
         try await client.addRoots(population.rootHashes, to: collaboration)
     }
 
-    func close() { _ = service.shutDown() }
+    func close() { service.stop() }
 }

@@ -2,20 +2,16 @@ import Core
 import LoadHarness
 import RootgateClient
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 
 @Suite struct NoticeLoadTests {
     @Test func everyFollowerIsSeenToGetEveryNotice() async throws {
-        let directory = ScratchDirectory()
-        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
-        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        configuration.linkBase = "https://decks.example/c"
-        let service = try Service(configuration)
-        defer { _ = service.shutDown() }
+        let service = try TestService()
         var plan = NoticeLoad.Plan()
         (plan.collaborations, plan.followers, plan.connections, plan.batch, plan.postsInFlight) = (5, 33, 3, 4, 6)
-        let load = try await NoticeLoad(service.endpoints[0], plan)
+        let load = try await NoticeLoad(service.endpoint, plan)
         // The second run begins where the first one ended.
         for _ in 0..<2 {
             let report = try await load.run(count: 90)

@@ -3,18 +3,6 @@ import Platform
 import TestSupport
 import Testing
 
-enum PollerKind: CaseIterable, Sendable {
-    case portable
-    case systems
-
-    func make() throws -> any Poller {
-        switch self {
-        case .portable: PollPoller()
-        case .systems: try makePoller()
-        }
-    }
-}
-
 /// A pipe whose ends don't block.
 final class TestPipe {
     private(set) var reader: CInt = -1

@@ -3,64 +3,36 @@ import Foundation
 import Identity
 import RootgateClient
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Transport
 
 @Suite struct ClientTests {
-    private func service(_ directory: ScratchDirectory, port: UInt16 = 0) throws -> Service {
-        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 1)
-        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: port)]
-        return try Service(configuration)
-    }
-
-    /// A service where one was before. Another test's connection may have taken the port meanwhile, for a while.
-    private func service(_ directory: ScratchDirectory, againOn endpoint: Endpoint) async throws -> Service {
-        for _ in 0..<200 {
-            do {
-                return try service(directory, port: endpoint.port)
-            } catch let error as ServiceError where error.reason.contains("in use") {
-                try await Task.sleep(for: .milliseconds(50))
-            }
-        }
-        return try service(directory, port: endpoint.port)
-    }
-
     @Test func aConnectionThatWasLostIsMadeAgain() async throws {
-        let directory = ScratchDirectory()
-        var first: Service? = try service(directory)
-        let endpoint = try #require(first?.endpoints.first)
-        let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
+        let service = try TestService()
+        let client = try service.client()
         try await client.ping()
-        _ = first?.shutDown()
-        first = nil
-        let second = try await service(directory, againOn: endpoint)
+        try service.restart()
         try await client.ping()
-        _ = second.shutDown()
     }
 
     @Test func aRepeatableRequestWaitsForAServiceThatComesBack() async throws {
-        let directory = ScratchDirectory()
-        var first: Service? = try service(directory)
-        let endpoint = try #require(first?.endpoints.first)
-        _ = first?.shutDown()
-        first = nil
-        let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: patience))
+        let service = try TestService()
+        service.stop()
+        let client = try service.client()
         let collaboration = try #require(CollaborationIdentifier("later"))
         async let receipt = client.createCollaboration(collaboration)
         try await Task.sleep(for: .milliseconds(300))
-        let second = try await service(directory, againOn: endpoint)
+        try service.start()
         let answered = try await receipt
         #expect(answered.changed == 1)
-        _ = second.shutDown()
     }
 
     @Test func nobodyThereIsAnErrorOfItsOwnWithinTheDeadline() async throws {
-        let directory = ScratchDirectory()
-        let gone = try service(directory)
-        let endpoint = gone.endpoints[0]
-        _ = gone.shutDown()
-        let client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .milliseconds(200)))
+        let gone = try TestService()
+        gone.stop()
+        let client = try gone.client(timeout: .milliseconds(200))
         await #expect(throws: ServiceError(.connectionRefused, "")) { try await client.ping() }
     }
 
@@ -74,12 +46,10 @@ import Transport
 
     @Test(arguments: [Duration.seconds(4000), .seconds(400 * 365 * 86_400), .seconds(Int64.max / 4)])
     func whoHasAllTheTimeThereIsGetsAnAnswer(timeout: Duration) async throws {
-        let directory = ScratchDirectory()
-        let running = try service(directory)
+        let running = try TestService()
         let client = try RootgateClient(
-            running.endpoints[0], configuration: .init(requestTimeout: timeout, connectTimeout: timeout))
+            running.endpoint, configuration: .init(requestTimeout: timeout, connectTimeout: timeout))
         try await client.ping()
-        _ = running.shutDown()
     }
 
     @Test func aCancelledTaskStopsWaiting() async throws {
@@ -93,13 +63,11 @@ import Transport
     }
 
     @Test func aClosedClientSaysSo() async throws {
-        let directory = ScratchDirectory()
-        let running = try service(directory)
-        let client = try RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience))
+        let running = try TestService()
+        let client = try running.client()
         try await client.ping()
         client.close()
         await #expect(throws: ServiceError(.connectionLost, "")) { try await client.ping() }
-        _ = running.shutDown()
     }
 
     @Test func countsOverALimitAreRefusedBeforeTheyAreSent() async throws {
@@ -115,15 +83,41 @@ import Transport
         }
     }
 
+    @Test("An error says whether the service answered it or the client found it")
+    func errorOrigins() async throws {
+        func error(_ body: () async throws(ServiceError) -> Void) async -> ServiceError? {
+            do throws(ServiceError) {
+                try await body()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let service = try TestService()
+        let client = try service.client()
+        let unknown = try #require(CollaborationIdentifier("unknown"))
+        let answered = await error { () throws(ServiceError) in _ = try await client.state(of: unknown) }
+        #expect(answered?.code == .unknownCollaboration)
+        #expect(answered?.origin == .service)
+        #expect(answered?.description.hasPrefix("the service answered unknown-collaboration: ") == true)
+        // The same code can come from either side.
+        let refused = await error { () throws(ServiceError) in
+            _ = try await client.challenges(Limits.challengesPerRequestMax + 1)
+        }
+        #expect(refused?.code == .limitExceeded)
+        #expect(refused?.origin == .local)
+        client.close()
+        let lost = await error { () throws(ServiceError) in try await client.ping() }
+        #expect(lost?.origin == .local)
+        #expect(lost?.description.hasPrefix("connection-lost: ") == true)
+    }
+
     @Test func theServiceSaysWhatItIs() async throws {
-        let directory = ScratchDirectory()
-        let running = try service(directory)
-        let hello = try await RootgateClient(running.endpoints[0], configuration: .init(requestTimeout: patience))
-            .hello()
+        let running = try TestService()
+        let hello = try await running.client().hello()
         #expect(hello.version == 1)
         #expect(hello.software == "rootgate \(Service.version)")
         #expect(hello.limits[1] == UInt64(Limits.frameBodyBytesMax))
         #expect(hello.limits.count == 14)
-        _ = running.shutDown()
     }
 }

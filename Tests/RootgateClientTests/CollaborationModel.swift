@@ -2,6 +2,7 @@
 import Core
 import Foundation
 import Hashing
+import ServiceTestSupport
 @testable import RootgateClient
 
 /// The collaboration layer as PROTOCOL.md has it, in dictionaries and arrays: what every answer must be.
@@ -145,7 +146,7 @@ struct CollaborationModel: Sendable {
         self.now = now
     }
 
-    static let linkBase = LiveService.linkBase
+    static let linkBase = TestService.linkBase
     static let noticeSeconds = 30.0 * 24 * 3600
 
     /// The sequence of a change that is made now.

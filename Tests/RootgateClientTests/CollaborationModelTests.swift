@@ -3,6 +3,7 @@ import Core
 import Foundation
 import Hashing
 import RootgateClient
+import ServiceTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -511,7 +512,8 @@ private struct RandomSteps {
 /// One service, its clients, and the model beside them.
 private struct ModelRun {
     let seed: UInt64
-    let service: LiveService
+    let calendar = TestCalendar(milliseconds: 1_800_000_000_123)
+    let service: TestService
     let leaping: LeapingClock
     let clients: [RootgateClient]
     let world: World
@@ -525,9 +527,7 @@ private struct ModelRun {
     init(seed: UInt64) async throws {
         self.seed = seed
         leaping = LeapingClock()
-        service = try LiveService(
-            calendar: TestCalendar(milliseconds: 1_800_000_000_123), clock: leaping.clock
-        ) { configuration in
+        service = try TestService(calendar: calendar, clock: leaping.clock) { configuration in
             configuration.grantSeconds = UInt64(CheckGrants.validSeconds)
             configuration.challengeSeconds = UInt64(CheckGrants.leapSeconds) / 2
             // Connections outlive the leaps.
@@ -537,7 +537,7 @@ private struct ModelRun {
         clients = try (0..<4).map { [service] _ in try service.client() }
         world = try await World()
         steps = RandomSteps(seed: seed, world)
-        model = CollaborationModel(now: service.calendar.now)
+        model = CollaborationModel(now: calendar.now)
     }
 
     private mutating func compare(_ attempt: Attempt, _ place: String, isAgain: Bool = false) throws {
@@ -573,8 +573,8 @@ private struct ModelRun {
     }
 
     private mutating func advanceTime(_ index: Int) {
-        service.calendar.advance(seconds: steps.once(in: 120) ? 9 * 24 * 3600 : steps.once(in: 10) ? 60 : 1)
-        model.now = service.calendar.now
+        calendar.advance(seconds: steps.once(in: 120) ? 9 * 24 * 3600 : steps.once(in: 10) ? 60 : 1)
+        model.now = calendar.now
         if steps.once(in: 150) {
             leaping.leap(seconds: CheckGrants.leapSeconds)
             model.age += 1

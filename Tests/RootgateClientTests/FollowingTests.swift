@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import RootgateClient
+import ServiceTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -17,12 +18,13 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
 
 /// Live streams and actions against a live service.
 @Suite struct FollowingTests {
-    private let service: LiveService
+    private let calendar = TestCalendar()
+    private let service: TestService
     private let client: RootgateClient
     private let ana = SimulatedPerson("ana")
 
     init() throws {
-        service = try LiveService()
+        service = try TestService(calendar: calendar)
         client = try service.client()
     }
 
@@ -193,7 +195,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     @Test func oneMoreFollowerThanTheServiceTakesIsToldThatItIsBusy() async throws {
-        let small = try LiveService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
+        let small = try TestService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
         let client = try small.client()
         // An account that takes part nowhere waits for one topic.
         func question(_ name: String) throws -> ReadNotices {
@@ -207,7 +209,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         while try await following() != 2 { try await Task.sleep(for: .milliseconds(5)) }
         await #expect(throws: ServiceError(.busy, "")) { try await client.send(questions[2]) }
         #expect(try await following() == 2)
-        let few = try LiveService { ($0.followsMax, $0.followedTopicsMax) = (1, 100) }
+        let few = try TestService { ($0.followsMax, $0.followedTopicsMax) = (1, 100) }
         let other = try few.client()
         let first = Task { try await other.send(questions[0]) }
         while try await other.statistics().first(where: { $0.name == "requests-following" })?.value != 1 {
@@ -378,7 +380,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)
         let identifier = MutationIdentifier.random()
         let first = try await client.send(post, identifier: identifier)
-        service.calendar.advance(seconds: 5)
+        calendar.advance(seconds: 5)
         let again = try await client.send(post, identifier: identifier)
         #expect(again.sequence == first.sequence)
         #expect(again.changed == 0)

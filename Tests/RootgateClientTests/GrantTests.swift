@@ -2,17 +2,18 @@ import Core
 import Foundation
 import Hashing
 import RootgateClient
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Wire
 
 /// Grants against a live service.
 @Suite struct GrantTests {
-    private let service: LiveService
+    private let service: TestService
     private let client: RootgateClient
 
     init() throws {
-        service = try LiveService { $0.grantSeconds = 60 }
+        service = try TestService { $0.grantSeconds = 60 }
         client = try service.client()
     }
 
@@ -248,7 +249,7 @@ import Wire
     }
 
     @Test func anExpiredGrantIsExpired() async throws {
-        let brief = try LiveService { $0.grantSeconds = 0 }
+        let brief = try TestService { $0.grantSeconds = 0 }
         let client = try brief.client()
         let person = SimulatedPerson("ana")
         let owner = try #require(Account("owner"))

@@ -2,6 +2,7 @@ import Core
 import Foundation
 import Hashing
 import RootgateClient
+import ServiceTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -11,12 +12,13 @@ import Testing
 // the same order, with the same names apart from the prefix, against a live service and simulated devices.
 
 @Suite struct SharedWithYouTwins {
-    private let service: LiveService
+    private let calendar = TestCalendar()
+    private let service: TestService
     private let client: RootgateClient
     private let devin = SimulatedPerson("devin")
 
     init() throws {
-        service = try LiveService()
+        service = try TestService(calendar: calendar)
         client = try service.client()
     }
 
@@ -129,7 +131,7 @@ import Testing
         metadata.userSelectedShareOptions = try metadata.defaultShareOptions?.selecting(["view", "mentions"])
         let started = try await collaborationCoordinator.startCollaboration(with: metadata)
         #expect(
-            started.url.absoluteString == "\(LiveService.linkBase)/\(started.collaborationIdentifier)")
+            started.url.absoluteString == "\(TestService.linkBase)/\(started.collaborationIdentifier)")
         let highlightCenter = HighlightCenter(client, account: devin.account)
         let highlight = try await highlightCenter.collaborationHighlight(for: started.url)
         #expect(highlight.collaborationIdentifier == started.collaborationIdentifier)
@@ -270,7 +272,7 @@ import Testing
     }
 
     private func share(_ link: String, from name: String = "Ana", in conversation: String = "chat") async throws {
-        service.calendar.advance(seconds: 60)
+        calendar.advance(seconds: 60)
         _ = try await client.send(
             RecordShare(
                 url: #require(URL(string: link)), title: "About \(link.suffix(1))", app: "com.example.app",

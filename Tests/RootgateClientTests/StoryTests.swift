@@ -2,6 +2,7 @@ import Core
 import Foundation
 import Hashing
 import RootgateClient
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -12,7 +13,8 @@ import Testing
     }
 
     @Test func ownerThreePeopleEightDevices() async throws {
-        let service = try LiveService()
+        let calendar = TestCalendar()
+        let service = try TestService(calendar: calendar)
         let client = try service.client()
         let owner = SimulatedPerson("owner")
         let ana = SimulatedPerson("ana", devices: 2)
@@ -56,7 +58,7 @@ import Testing
 
         // The link lands in conversations, and so on the shelves.
         for (person, conversation) in [(ana, "pair"), (bo, "group"), (cy, "group")] {
-            service.calendar.advance(seconds: 10)
+            calendar.advance(seconds: 10)
             _ = try await client.send(
                 RecordShare(
                     url: prepared.url, title: "Deck", app: "com.example.decks", sharer: Sharer(name: "Owner"),
@@ -76,7 +78,7 @@ import Testing
                 .collaborationHighlight(for: prepared.url)
             #expect(highlight.collaborationIdentifier == deck)
             for device in 0..<person.deviceCount {
-                service.calendar.advance(seconds: 1)
+                calendar.advance(seconds: 1)
                 let decision = try await person.open(deck, device: device, client)
                 #expect(decision.verdict == .granted)
                 grants[person.name, default: []].append(try #require(decision.grant))

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Transport

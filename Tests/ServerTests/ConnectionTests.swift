@@ -4,6 +4,7 @@ import Foundation
 import Identity
 import RootgateClient
 import Server
+import ServiceTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -228,9 +229,13 @@ import Wire
     }
 
     @Test func otherThanLoopbackNeedsToBeMeant() throws {
-        #expect(throws: ServiceError.self) {
-            try TestService { $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)] }
+        let failure = startupFailure { _ = try TestService { $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)] } }
+        guard case .plainText(let endpoint) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
         }
+        #expect(endpoint.host == "0.0.0.0")
+        #expect(failure?.description.contains("0.0.0.0:0: it is not a loopback address") == true)
         let open = try TestService {
             $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)]
             $0.allowsPlainText = true
@@ -248,7 +253,63 @@ import Wire
 
     @Test func aSecondServiceOnTheSameDataIsRefused() throws {
         let service = try TestService()
-        #expect(throws: ServiceError(.storageInUse, "")) { try TestService(directory: service.directory) }
+        let failure = startupFailure { _ = try TestService(directory: service.directory) }
+        guard case .storage(let directory, let error) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(error.code == .storageInUse)
+        #expect(directory == service.directory.path + "/data")
+        #expect(failure?.isInUse == true)
+    }
+
+    private func startupFailure(_ start: () throws -> Void) -> StartupFailure? {
+        do {
+            try start()
+            return nil
+        } catch {
+            return error as? StartupFailure
+        }
+    }
+
+    @Test("A taken port is named, and what was opened before it was found is closed again")
+    func takenPort() throws {
+        let service = try TestService()
+        let directory = ScratchDirectory()
+        let failure = startupFailure { _ = try TestService(directory: directory) { $0.endpoints = [service.endpoint] } }
+        guard case .portTaken(service.endpoint) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(failure?.description.hasPrefix("port \(service.endpoint.port) on 127.0.0.1 is taken") == true)
+        #expect(failure?.isInUse == true)
+        _ = try TestService(directory: directory)
+    }
+
+    @Test("Addresses that can't be listened on, storage that can't be opened and a broken link base say so")
+    func otherStartupFailures() throws {
+        let nowhere = startupFailure {
+            _ = try TestService {
+                $0.endpoints = [Endpoint(host: "999.999.999.999", port: 0)]
+                $0.allowsPlainText = true
+            }
+        }
+        guard case .cannotListen = nowhere else {
+            Issue.record("\(String(describing: nowhere))")
+            return
+        }
+        #expect(nowhere?.description.hasPrefix("can't listen on 999.999.999.999:0: looking up ") == true)
+        let directory = ScratchDirectory()
+        try Data("a file".utf8).write(to: URL(fileURLWithPath: directory.path + "/data"))
+        guard case .storage(_, let error) = startupFailure({ _ = try TestService(directory: directory) }) else {
+            Issue.record("a file served as a directory")
+            return
+        }
+        #expect(error.code == .storageFailed)
+        guard case .linkBase("") = startupFailure({ _ = try TestService { $0.linkBase = "" } }) else {
+            Issue.record("nothing served as a link base")
+            return
+        }
     }
 }
 

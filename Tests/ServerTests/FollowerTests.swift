@@ -2,6 +2,7 @@ import Core
 import Identity
 import RootgateClient
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Wire

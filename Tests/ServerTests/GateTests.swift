@@ -4,6 +4,7 @@ import Hashing
 import Identity
 import RootgateClient
 import Server
+import ServiceTestSupport
 import Signatures
 import TestSupport
 import Testing

@@ -57,13 +57,18 @@ final class RawPeer: Sendable {
 
     /// The next frame; `nil` when the connection ended.
     func readFrame() -> (header: FrameHeader, body: [UInt8])? {
-        let header = read(Limits.frameHeaderBytes)
-        guard header.count == Limits.frameHeaderBytes else { return nil }
-        let length = header.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
-        let whole = header + read(length)
-        guard case .frame(let parsed) = whole.withUnsafeBytes({ FrameScanner.scan($0, expecting: [.answer, .error]) })
-        else { return nil }
-        return (parsed, Array(whole.dropFirst(Limits.frameHeaderBytes)))
+        var bytes: [UInt8] = []
+        while true {
+            let (frame, missing) = bytes.withUnsafeBytes { received in
+                var frames = FrameReader(received, expecting: [.answer, .error])
+                return (frames.next().map { ($0.header, Array($0.body)) }, frames.nextFrameBytes - received.count)
+            }
+            if let frame { return frame }
+            guard missing > 0 else { return nil }
+            let more = read(missing)
+            guard more.count == missing else { return nil }
+            bytes += more
+        }
     }
 
     /// The error in the next frame.

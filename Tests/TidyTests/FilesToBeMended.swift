@@ -30,8 +30,7 @@ let filesToBeMended: [String: Set<String>] = [
         "Tests/WireTests/AnswerTests.swift",
     ],
     "Nothing is named": [
-        "Tests/SignaturesTests/Helpers.swift",
-        "Tests/WireTests/Helpers.swift",
+        "Tests/SignaturesTests/Helpers.swift"
     ],
     "Tests are named": [
         "Tests/LoadHarnessTests/LoadTests.swift",
@@ -80,8 +79,6 @@ let filesToBeMended: [String: Set<String>] = [
         "Tests/CKernelsTests/Kernels.swift",
         "Tests/CollaborationTests/ValuesTests.swift",
         "Tests/CoreTests/ValuesTests.swift",
-        "Tests/SignaturesTests/Helpers.swift",
-        "Tests/WireTests/Helpers.swift",
     ],
     "Targets are": [
         "ARCHITECTURE.md"

@@ -5,18 +5,6 @@ import TestSupport
 import Testing
 import Transport
 
-enum PollerKind: CaseIterable, Sendable {
-    case portable
-    case systems
-
-    func make() throws -> any Poller {
-        switch self {
-        case .portable: PollPoller()
-        case .systems: try makePoller()
-        }
-    }
-}
-
 /// What an echo does besides echoing.
 struct EchoBehaviour: Sendable {
     /// After so many frames reading is paused, and resumed from another thread.

@@ -73,6 +73,20 @@ struct EndpointTests {
         #expect(throws: SystemFailure.self) { try Socket.listen(on: listener.endpoint) }
     }
 
+    @Test("A port that is taken on one address of a name can't be listened on")
+    func partlyTakenPort() throws {
+        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        defer { close(listener.descriptor) }
+        do throws(SystemFailure) {
+            let listeners = try Socket.listen(on: Endpoint(host: "localhost", port: listener.endpoint.port))
+            for listener in listeners { close(listener.descriptor) }
+            Issue.record("\(listeners.map(\.endpoint)) are listened on")
+        } catch {
+            #expect(error.number == EADDRINUSE)
+            #expect(error.call == "bind" || error.call == "listen")
+        }
+    }
+
     @Test("All addresses of a name are listened on at the same port")
     func samePort() throws {
         let listeners = try Socket.listen(on: Endpoint(host: "localhost", port: 0))

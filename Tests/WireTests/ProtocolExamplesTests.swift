@@ -129,6 +129,7 @@ struct ProtocolExamplesTests {
         #expect(error == ProtocolExample.error)
         #expect(error.reason == ProtocolExample.error.reason)
         #expect(error.detail == 0)
+        #expect(error.origin == .service)
         #expect(try read("hello-answer") { try HelloAnswer($0) } == ProtocolExample.hello)
         let challenges = try read("challenges-answer") { try Answer.challenges($0) }
         #expect(challenges.challenges == [ProtocolExample.challenge])

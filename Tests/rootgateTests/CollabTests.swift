@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Server
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Transport
@@ -18,25 +19,17 @@ import Transport
         """
 
     private final class Shell: Sendable {
-        let folder = ScratchDirectory()
-        let service: Service
+        let service: TestService
         private let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appendingPathComponent("rootgate").path
 
         init() throws {
-            var configuration = Configuration(dataDirectory: folder.path + "/data", workers: 1)
-            configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-            configuration.linkBase = "https://example.com/c"
-            service = try Service(configuration)
-        }
-
-        deinit {
-            _ = service.shutDown()
+            service = try TestService { $0.linkBase = "https://example.com/c" }
         }
 
         func run(_ words: [String], input: String? = nil) throws -> (code: Int32, output: String, errors: String) {
             try runProgram(
-                program, words, input: input, environment: ["ROOTGATE_SERVER": service.endpoints[0].description])
+                program, words, input: input, environment: ["ROOTGATE_SERVER": service.endpoint.description])
         }
 
         /// The fields of the answer to a verb that must succeed.
@@ -48,7 +41,7 @@ import Transport
         }
 
         func file(_ name: String, _ text: String) throws -> String {
-            let path = folder.path + "/" + name
+            let path = service.directory.path + "/" + name
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))
             return path
         }

@@ -185,7 +185,11 @@ private let programPath: String = {
         let simulated = try run("simulate", "--collaboration", "c", "--register", "--roots-out", folder.path + "/roots")
         #expect(simulated.code == 0, "\(simulated.errors)")
         let early = try run("verify", "--collaboration", "c", "--at-least", "1000", input: simulated.output)
-        #expect(early.code == 2 && early.errors.contains("behind-sequence"))
+        #expect(early.code == 2 && early.errors.contains("the service answered behind-sequence"))
+        let second = try runProgram(
+            programPath, ["serve", "--data", folder.path + "/other", "--listen", running.endpoint])
+        #expect(second.code == 2 && second.errors.contains(" is taken: "))
+        #expect(second.errors.split(separator: "\n").count == 1, "\(second.errors)")
         let verified = try run("verify", "--collaboration", "c", "--at-least", "2", input: simulated.output)
         #expect(verified.code == 0)
         #expect(verified.output.split(separator: "\n").allSatisfy { $0.contains("\"verdict\":\"granted\"") })

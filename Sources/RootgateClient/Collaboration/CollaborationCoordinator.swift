@@ -119,9 +119,9 @@ public final class StartCollaborationAction: Sendable {
         do throws(ServiceError) {
             answer = try await client.send(request, identifier: identifier)
         } catch {
-            // Without an answer nobody knows whether it was prepared: asked again, the service does, and keeps what was
-            // there before.
-            if error.code.rawValue >= 256, let late = try? await client.send(request, identifier: identifier),
+            // Without an answer the collaboration may be prepared or not. The repeated request prepares it if it was
+            // not, and its answer says whether it was there before.
+            if error.origin == .local, let late = try? await client.send(request, identifier: identifier),
                 late.isNew
             {
                 await undo()

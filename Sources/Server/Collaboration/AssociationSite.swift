@@ -11,8 +11,8 @@ struct AssociationSite: Sendable {
 
     /// `appIdentifiers`: each the team's prefix, a dot and the bundle identifier.
     ///
-    /// Throws `internalFault` when the link base is no URL.
-    init(linkBase: String, appIdentifiers: [String]) throws(ServiceError) {
+    /// Throws when the link base is no URL.
+    init(linkBase: String, appIdentifiers: [String]) throws(StartupFailure) {
         struct Site: Encodable {
             struct Links: Encodable {
                 struct Details: Encodable {
@@ -24,7 +24,7 @@ struct AssociationSite: Sendable {
             let applinks: Links
         }
         guard let base = URL(string: linkBase) else {
-            throw ServiceError(.internalFault, "the link base \(linkBase) is no URL")
+            throw StartupFailure.linkBase(linkBase)
         }
         let links = base.path.hasSuffix("/") ? base.path + "*" : base.path + "/*"
         let site = Site(
@@ -35,7 +35,8 @@ struct AssociationSite: Sendable {
         do {
             page = Array(try encoder.encode(site))
         } catch {
-            throw ServiceError(.internalFault, "the association can't be written as JSON")
+            // Strings can always be written as JSON.
+            throw StartupFailure.linkBase(linkBase)
         }
     }
 

@@ -6,34 +6,6 @@ import Server
 import TestSupport
 import Transport
 
-/// A service on a free loopback port with storage of its own, shut down with this object.
-final class TestService: Sendable {
-    let directory: ScratchDirectory
-    let service: Service
-    let endpoint: Endpoint
-
-    init(
-        directory: ScratchDirectory = ScratchDirectory(), clock: MonotonicClock = .system,
-        _ adjust: (inout Configuration) -> Void = { _ in }
-    ) throws {
-        self.directory = directory
-        var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
-        configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        configuration.drainSeconds = 5
-        adjust(&configuration)
-        service = try Service(configuration, clock: clock)
-        endpoint = service.endpoints[0]
-    }
-
-    deinit {
-        _ = service.shutDown()
-    }
-
-    func client(timeout: Duration = patience) throws -> RootgateClient {
-        try RootgateClient(endpoint, configuration: .init(requestTimeout: timeout))
-    }
-}
-
 /// A collaboration on a service with one person who has devices.
 struct Door {
     let collaboration: CollaborationIdentifier
