@@ -93,7 +93,8 @@ let package = Package(
                 "Verification", "Wire", "Transport", "Server", "RootgateClient", "LoadHarness",
             ]),
 
-        // What the kernels keep in private headers, and kernels that are broken on purpose, for the tests of the kernels.
+        // For the tests of the kernels: what the kernels keep in private headers, and kernels that are broken on
+        // purpose.
         .target(
             name: "KernelInternals", path: "Tests/KernelInternals",
             cSettings: [
@@ -137,6 +138,9 @@ let package = Package(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
         tests(of: "rootgate-bench"),
         tests(of: "rootgate", ["Core", "Identity", "Server", "ServiceTestSupport", "Transport"]),
+
+        // The rules of style, over every file that git tracks.
+        .testTarget(name: "TidyTests", swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,12 +5,13 @@ import Wire
 /// A connection to a Rootgate service, for any number of tasks at once.
 ///
 /// Requests are pipelined over one TCP connection and answered in any order.
-/// A lost connection is made again, with growing pauses; requests that can be
-/// repeated without changing anything are sent again by themselves until their
-/// deadline. A verify is not one of them: its challenge may be spent.
+/// A lost connection is made again, with growing pauses. Requests that are
+/// harmless to repeat are sent again until their deadline. A verify is not one
+/// of them: its challenge may be spent.
 ///
-/// Every method throws `ServiceError` only.
+/// Every method throws ``ServiceError`` only.
 public final class RootgateClient: Sendable {
+    /// How long a client waits for answers and for connections.
     public struct Configuration: Sendable {
         /// How long a request may take, connecting included.
         public var requestTimeout: Duration
@@ -18,8 +19,10 @@ public final class RootgateClient: Sendable {
         public var connectTimeout: Duration
         /// The pause before the second attempt to connect; it doubles up to `reconnectPauseMax`.
         public var reconnectPause: Duration
+        /// The longest pause between two attempts to connect.
         public var reconnectPauseMax: Duration
 
+        /// Ten seconds for a request, three for an attempt to connect, pauses from 25 milliseconds to two seconds.
         public init(
             requestTimeout: Duration = .seconds(10), connectTimeout: Duration = .seconds(3),
             reconnectPause: Duration = .milliseconds(25), reconnectPauseMax: Duration = .seconds(2)
@@ -62,7 +65,7 @@ public final class RootgateClient: Sendable {
         return ServiceDescription(version: answer.version, software: answer.software, limits: answer.limits)
     }
 
-    /// Goes to the service and back.
+    /// Sends a request that does nothing and waits for its answer.
     public func ping() async throws(ServiceError) {
         try await ask(.ping([])) { _ in }
     }

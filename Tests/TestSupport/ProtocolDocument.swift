@@ -40,23 +40,34 @@ package struct ProtocolDocument: Sendable {
     /// The blocks fenced as `hex NAME`, in order: the name and the bytes, comments dropped. `nil` bytes
     /// stand for a block that is no hexadecimal.
     package var hexBlocks: [(name: String, bytes: [UInt8]?)] {
-        var blocks: [(name: String, bytes: [UInt8]?)] = []
-        var current: (name: String, bytes: [UInt8]?)?
+        blocks(fencedAs: "hex").map { block in
+            let words = block.lines.flatMap { $0.prefix { $0 != "#" }.split(separator: " ") }
+            let bytes = words.compactMap { $0.utf8.count == 2 ? UInt8($0, radix: 16) : nil }
+            return (block.name, bytes.count == words.count ? bytes : nil)
+        }
+    }
+
+    /// The blocks fenced as `json NAME`, in order.
+    package var jsonBlocks: [(name: String, text: String)] {
+        blocks(fencedAs: "json").map { ($0.name, $0.lines.joined(separator: "\n")) }
+    }
+
+    /// Whether a heading of whatever level has exactly this text.
+    package func hasHeading(_ heading: String) -> Bool {
+        lines.contains { $0.hasPrefix("#") && $0.drop { $0 == "#" || $0 == " " } == heading }
+    }
+
+    private func blocks(fencedAs language: String) -> [(name: String, lines: [String])] {
+        var blocks: [(name: String, lines: [String])] = []
+        var current: (name: String, lines: [String])?
         for line in lines {
-            if line.hasPrefix("```hex ") {
-                current = (String(line.dropFirst("```hex ".count)), [])
+            if line.hasPrefix("```\(language) ") {
+                current = (String(line.dropFirst("```\(language) ".count)), [])
             } else if line.hasPrefix("```"), let block = current {
                 blocks.append(block)
                 current = nil
-            } else if current != nil {
-                let code = line.prefix { $0 != "#" }
-                for word in code.split(separator: " ") {
-                    if word.utf8.count == 2, let byte = UInt8(word, radix: 16) {
-                        current?.bytes?.append(byte)
-                    } else {
-                        current?.bytes = nil
-                    }
-                }
+            } else {
+                current?.lines.append(line)
             }
         }
         return blocks

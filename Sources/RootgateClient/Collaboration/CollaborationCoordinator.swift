@@ -64,13 +64,16 @@ private final class Settlement<Value: Sendable>: Sendable {
 
 /// A collaboration that was started.
 public struct StartedCollaboration: Hashable, Sendable {
+    /// The universal link that leads to the collaboration.
     public let url: URL
+    /// The name by which all devices know it.
     public let collaborationIdentifier: CollaborationIdentifier
 }
 
 /// Asks to start a collaboration. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
 /// `SWStartCollaborationAction`.
 public final class StartCollaborationAction: Sendable {
+    /// What is to be shared, and the options that were chosen.
     public let collaborationMetadata: CollaborationMetadata
     fileprivate let settlement = Settlement<StartedCollaboration>()
     /// What undoes the preparation, should the action fail.
@@ -146,8 +149,11 @@ public final class StartCollaborationAction: Sendable {
 /// Asks to change who takes part. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
 /// `SWUpdateCollaborationParticipantsAction`.
 public final class UpdateCollaborationParticipantsAction: Sendable {
+    /// What is shared.
     public let collaborationMetadata: CollaborationMetadata
+    /// Who is to take part.
     public let addedIdentities: [PersonIdentity]
+    /// Who is not to take part any more.
     public let removedIdentities: [PersonIdentity]
     fileprivate let settlement = Settlement<Bool>()
 
@@ -176,6 +182,7 @@ public final class UpdateCollaborationParticipantsAction: Sendable {
 /// Hands actions to their handler. Each action ends by its handler or by its deadline. Apple:
 /// `SWCollaborationCoordinator`.
 public final class CollaborationCoordinator: Sendable {
+    /// The coordinator of a whole program.
     public static let shared = CollaborationCoordinator()
 
     private struct Handler {
@@ -184,6 +191,7 @@ public final class CollaborationCoordinator: Sendable {
 
     private let handler = Mutex(Handler())
 
+    /// A coordinator of its own, for tests.
     public init() {}
 
     /// Carries out the actions; held weakly.

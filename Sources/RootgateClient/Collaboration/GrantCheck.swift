@@ -3,12 +3,15 @@ public import Core
 
 /// A grant to be checked, with the collaboration and the device that it is shown for.
 public struct GrantCheck: Hashable, Sendable {
+    /// The grant that was shown.
     public var grant: AccessGrant
+    /// The collaboration that it was shown for.
     public var collaboration: CollaborationIdentifier
     /// The first 16 bytes of the SHA-256 of the public key of the device that shows it, as the device sends the key;
     /// `nil` when the caller does not know the device.
     public var deviceKey: [UInt8]?
 
+    /// A grant that is shown for a collaboration.
     public init(_ grant: AccessGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil) {
         self.grant = grant
         self.collaboration = collaboration
@@ -18,9 +21,12 @@ public struct GrantCheck: Hashable, Sendable {
 
 /// The result of checking one grant.
 public struct GrantDecision: Hashable, Sendable {
+    /// Whether the grant holds now, and if not, why.
     public let status: GrantStatus
     /// What the bearer may do. This and the following values are `nil` when the grant is refused.
     public let permission: Permission?
+    /// The bearer's role.
     public let role: ParticipantRole?
+    /// How long the grant will hold unless it is revoked.
     public let timeLeft: Duration?
 }

@@ -13,15 +13,20 @@ public protocol IdentityDevice: Sendable {
 
 /// An event to be posted, with the collaboration that it happened in.
 public protocol HighlightNotice: Sendable {
+    /// The content that the notice is about.
     var highlight: CollaborationHighlight { get }
+    /// What happened to it.
     var event: HighlightEvent { get }
 }
 
 /// The content changed, or was commented on. Apple: `SWHighlightChangeEvent`.
 public struct HighlightChangeEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// The content was changed or commented on.
     public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Change) {
         self.highlight = highlight
         event = .change(trigger: trigger)
@@ -30,9 +35,12 @@ public struct HighlightChangeEvent: HighlightNotice {
 
 /// A participant was added or removed. Apple: `SWHighlightMembershipEvent`.
 public struct HighlightMembershipEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// Somebody was added or removed; `person` says who, where that is known.
     public init(
         highlight: CollaborationHighlight, trigger: HighlightEvent.Membership, person: PersonIdentity? = nil
     ) {
@@ -43,9 +51,12 @@ public struct HighlightMembershipEvent: HighlightNotice {
 
 /// Somebody was mentioned. Apple: `SWHighlightMentionEvent`.
 public struct HighlightMentionEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// A participant was mentioned; only that person is told.
     public init(highlight: CollaborationHighlight, mentionedPersonIdentity: PersonIdentity) {
         self.highlight = highlight
         event = .mention(person: mentionedPersonIdentity)
@@ -54,9 +65,12 @@ public struct HighlightMentionEvent: HighlightNotice {
 
 /// The content was created, deleted, renamed or moved. Apple: `SWHighlightPersistenceEvent`.
 public struct HighlightPersistenceEvent: HighlightNotice {
+    /// The content that the notice is about.
     public let highlight: CollaborationHighlight
+    /// What happened to it.
     public let event: HighlightEvent
 
+    /// The content was created, deleted, renamed or moved.
     public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Persistence) {
         self.highlight = highlight
         event = .persistence(trigger: trigger)
@@ -78,6 +92,7 @@ public final class HighlightCenter: Sendable {
         var grants: [CollaborationIdentifier: AccessGrant] = [:]
     }
 
+    /// Whose shelf it is.
     public let account: Account
     private let client: RootgateClient
     private let device: (any IdentityDevice)?

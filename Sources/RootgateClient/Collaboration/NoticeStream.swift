@@ -3,15 +3,19 @@ public import Core
 
 /// Follows a feed page by page. The next page is requested when the caller asks for it.
 public struct NoticeStream: AsyncSequence, Sendable {
+    /// A page of notices.
     public typealias Element = NoticePage
+    /// What ends a stream.
     public typealias Failure = ServiceError
 
     let client: RootgateClient
     let feed: Feed
     let after: UInt64
 
+    /// Begins to follow the feed where the stream begins.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
 
+    /// The place in a stream.
     public struct Iterator: AsyncIteratorProtocol {
         /// How long one query waits for its answer.
         private static let wait = Duration.seconds(20)
@@ -44,6 +48,10 @@ public struct NoticeStream: AsyncSequence, Sendable {
             try await next(isolation: nil)
         }
 
+        /// The next page with something in it.
+        ///
+        /// Throws what the service throws, except `busy`: then it asks again after a short pause. Throws `cancelled`
+        /// when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
                 let query = ReadNotices(feed, after: after, waitMilliseconds: 20_000)

@@ -3,11 +3,13 @@ public import Core
 
 /// The verdict on one proof, with a grant for the participant's next requests.
 public struct OpenDecision: Hashable, Sendable {
+    /// Whether the proof holds, and if not, why.
     public let verdict: Verdict
     /// Only with `granted`, and only for a participant of the collaboration layer: `nil` for a root hash that was added
     /// without it.
     public let grant: AccessGrant?
 
+    /// A decision as the service gives it; for tests and simulated services.
     public init(verdict: Verdict, grant: AccessGrant? = nil) {
         self.verdict = verdict
         self.grant = grant

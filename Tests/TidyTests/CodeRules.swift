@@ -1,0 +1,170 @@
+/// Files that may import OpenSSL, LMDB, the kernels or what only Linux has. Everywhere else these stay out of sight.
+let filesThatImportC: Set<String> = [
+    "Benchmarks/rootgate-bench/HashBenchmarks.swift",
+    "Benchmarks/rootgate-bench/MutationBenchmarks.swift",
+    "Benchmarks/rootgate-bench/Report.swift",
+    "Benchmarks/rootgate-bench/StorageBenchmarks.swift",
+    "Sources/Hashing/BatchHashing.swift",
+    "Sources/Hashing/HashSelfTest.swift",
+    "Sources/Hashing/KeyDerivation.swift",
+    "Sources/Hashing/MessageAuthenticator.swift",
+    "Sources/Hashing/SHA256.swift",
+    "Sources/Kernels/ProcessorFeatures.swift",
+    "Sources/LoadHarness/BareVerification.swift",
+    "Sources/Platform/Linux.swift",
+    "Sources/RootSets/Applier.swift",
+    "Sources/RootSets/BucketDirectory.swift",
+    "Sources/RootSets/CollaborationLookup.swift",
+    "Sources/RootSets/CommitQueue.swift",
+    "Sources/RootSets/Layout.swift",
+    "Sources/RootSets/ReadTransaction.swift",
+    "Sources/RootSets/Records.swift",
+    "Sources/RootSets/Snapshot.swift",
+    "Sources/RootSets/StorageEnvironment.swift",
+    "Sources/RootSets/StorageFailure.swift",
+    "Sources/RootSets/WriteTransaction.swift",
+    "Sources/Signatures/CurveLibrary.swift",
+    "Sources/Signatures/EquippedKernel.swift",
+    "Sources/Signatures/KernelTrial.swift",
+    "Sources/Signatures/KnownKeys.swift",
+    "Sources/Signatures/LibcryptoVerifier.swift",
+    "Sources/Signatures/PrivateKey.swift",
+    "Sources/Signatures/SignatureCases.swift",
+    "Sources/Signatures/SignatureKernel.swift",
+    "Sources/Signatures/SignatureSelfTest.swift",
+    "Sources/Signatures/SignatureVerifier.swift",
+    "Tests/CKernelsTests/ConstantsTests.swift",
+    "Tests/CKernelsTests/FieldTests.swift",
+    "Tests/CKernelsTests/HashKernelTests.swift",
+    "Tests/CKernelsTests/Kernels.swift",
+    "Tests/CKernelsTests/SelfTestTests.swift",
+    "Tests/CKernelsTests/SignatureKernelTests.swift",
+    "Tests/CKernelsTests/TableTests.swift",
+    "Tests/SignaturesTests/SignatureEngineTests.swift",
+    "Tests/TestSupport/ProofOracle.swift",
+]
+
+/// The files whose types own raw memory, and how many calls free it in all of them.
+let ownersOfMemory: Set<String> = ["Sources/Core/ScratchBuffer.swift"]
+let deallocationsMax = 10
+
+private let cModules: Set<String> = ["COpenSSL", "CLMDB", "CKernels", "CLinux"]
+
+/// Imports of C modules by files that may not, and files that may and don't.
+func misplacedImports(_ files: [TrackedFile], allowed: Set<String>) -> [Violation] {
+    var found: [Violation] = []
+    var importing: Set<String> = []
+    for file in files where file.kind == .swift {
+        let code = words(of: MarkedText(file).only(.code))
+        for (keyword, module) in zip(code, code.dropFirst())
+        where keyword.text == "import" && cModules.contains(module.text) {
+            importing.insert(file.path)
+            if !allowed.contains(file.path) {
+                found.append(Violation(file.path, line: keyword.line, "imports \(module.text) and is not listed"))
+            }
+        }
+    }
+    return found + allowed.subtracting(importing).sorted().map { Violation($0, "is listed and imports no C module") }
+}
+
+/// Calls that free memory, in files that own none; more than `max` of them; owners that free nothing.
+func misplacedDeallocations(_ files: [TrackedFile], owners: Set<String>, max: Int) -> [Violation] {
+    var found: [Violation] = []
+    var freeing: Set<String> = []
+    var count = 0
+    for file in files where file.kind == .swift {
+        let code = MarkedText(file).only(.code)
+        for word in words(of: code) where word.text == "deallocate" && isMember(word, of: code) {
+            count += 1
+            freeing.insert(file.path)
+            if !owners.contains(file.path) {
+                found.append(Violation(file.path, line: word.line, "frees memory and is not listed as an owner"))
+            }
+        }
+    }
+    if count > max { found.append(Violation("Sources", "\(count) calls free memory; \(max) are allowed")) }
+    return found + owners.subtracting(freeing).sorted().map { Violation($0, "is listed as an owner and frees nothing") }
+}
+
+private func isMember(_ word: Word, of code: [UInt8]) -> Bool {
+    word.offset > 0 && code[word.offset - 1] == UInt8(ascii: ".")
+}
+
+/// `try!` and `as!`; `print` in a layer; failures without a reason.
+func bannedCalls(_ file: TrackedFile) -> [Violation] {
+    guard file.kind == .swift else { return [] }
+    let isLayer = file.path.hasPrefix("Sources/") && !file.path.hasPrefix("Sources/rootgate/")
+    let failures: Set<String> = ["fatalError", "preconditionFailure", "assertionFailure"]
+    let code = MarkedText(file).only(.code)
+    return words(of: code).compactMap { word in
+        let rest = code[(word.offset + word.text.utf8.count)...].prefix(2)
+        if word.text == "try" || word.text == "as", rest.first == UInt8(ascii: "!") {
+            return Violation(file.path, line: word.line, "\(word.text)!")
+        }
+        if isLayer, word.text == "print", rest.first == UInt8(ascii: "("), !isMember(word, of: code) {
+            return Violation(file.path, line: word.line, "print in a layer")
+        }
+        if failures.contains(word.text), Array(rest) == Array("()".utf8) {
+            return Violation(file.path, line: word.line, "\(word.text) without a reason")
+        }
+        return nil
+    }
+}
+
+private let drawers = ["Util", "Utils", "Utilities", "Manager", "Helper", "Helpers"]
+private let declaring: Set<String> = ["struct", "class", "enum", "actor", "protocol", "typealias", "extension"]
+
+/// Files and types named after a drawer for odds and ends: `Utils`, `Manager`, `Helper` and their like.
+func drawerNames(_ file: TrackedFile) -> [Violation] {
+    func isDrawer(_ name: String) -> Bool { drawers.contains { name.hasSuffix($0) } }
+    var found: [Violation] = []
+    let stem = file.name.split(separator: ".").first.map(String.init) ?? ""
+    if file.isCode, isDrawer(stem) || drawers.contains(where: { stem.lowercased() == $0.lowercased() }) {
+        found.append(Violation(file.path, "the file is named \(file.name)"))
+    }
+    guard file.kind == .swift else { return found }
+    let code = words(of: MarkedText(file).only(.code))
+    for (keyword, name) in zip(code, code.dropFirst())
+    where declaring.contains(keyword.text) && isDrawer(name.text) && name.text != "FileManager" {
+        found.append(Violation(file.path, line: name.line, "a type is named \(name.text)"))
+    }
+    return found
+}
+
+/// Public declarations of the client library that no documentation comment precedes.
+func undocumentedDeclarations(_ file: TrackedFile) -> [Violation] {
+    guard file.path.hasPrefix("Sources/RootgateClient/"), file.kind == .swift else { return [] }
+    var found: [Violation] = []
+    for (index, line) in file.lines.enumerated() {
+        let text = line.drop { $0 == " " }
+        guard text.hasPrefix("public "), !text.hasPrefix("public import ") else { continue }
+        // Attributes may stand between a comment and what it documents.
+        let before = file.lines[..<index].last { !$0.drop { $0 == " " }.hasPrefix("@") } ?? ""
+        if !before.drop(while: { $0 == " " }).hasPrefix("///") {
+            found.append(Violation(file.path, line: index + 1, "no documentation: \(text.prefix(60))"))
+        }
+    }
+    return found
+}
+
+/// Tests without a display name, or with one that is no sentence.
+func testNames(_ file: TrackedFile) -> [Violation] {
+    guard file.path.hasPrefix("Tests/"), file.kind == .swift else { return [] }
+    let code = MarkedText(file).only(.code)
+    return words(of: code).compactMap { word in
+        guard word.text == "Test", word.offset > 0, code[word.offset - 1] == UInt8(ascii: "@") else { return nil }
+        // In the text itself: a literal is not code.
+        let behind = file.bytes[(word.offset + 4)...].drop { [UInt8(ascii: "("), 10, 32].contains($0) }
+        guard behind.first == UInt8(ascii: "\"") else {
+            return Violation(file.path, line: word.line, "a test without a sentence as its name")
+        }
+        let name = String(decoding: behind.dropFirst().prefix { $0 != UInt8(ascii: "\"") && $0 != 10 }, as: UTF8.self)
+        return isSentence(name) ? nil : Violation(file.path, line: word.line, "“\(name)” is no sentence")
+    }
+}
+
+/// Whether a name is a sentence: a capital letter or a number first, several words, no full stop.
+private func isSentence(_ name: String) -> Bool {
+    guard let first = name.first else { return false }
+    return (first.isUppercase || first.isNumber) && name.contains(" ") && name.last != "."
+}
