@@ -50,6 +50,13 @@ package struct Configuration: Sendable {
     package var noticeDays: UInt64 = 30
     package var noticesKept = 1000
 
+    /// Requests that take longer are logged with the time of each stage; `nil`: none.
+    package var slowMilliseconds: UInt64?
+    /// Where the stages of requests are written, for a viewer of trace events; `nil`: nowhere.
+    package var tracePath: String?
+    /// One request in so many is written there.
+    package var traceInterval: UInt64 = 1000
+
     package init(dataDirectory: String, workers: Int) {
         self.dataDirectory = dataDirectory
         self.workers = workers

@@ -15,13 +15,15 @@ struct Pipeline: Sendable {
     let admission: Admission
     let statistics: StatisticsSource
     let collaboration: CollaborationLayer
+    /// `nil` unless requests are traced.
+    let tracer: RequestTracer?
 
     /// Sees to one request. `frame` is called only for requests whose proofs stay in it.
     func handle(
         _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes,
         respondingTo responder: Responder
     ) {
-        let pending = PendingRequest(header, responder, admission)
+        let pending = PendingRequest(header, responder, admission, tracer: tracer)
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
             try pending.reserve(bytes: body.count + request.answerBytes)
@@ -30,7 +32,7 @@ struct Pipeline: Sendable {
             case .ping(let content): pending.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
-            case .mutate(let mutation): gate.rootSets.submit(mutation) { result in pending.answer(result) }
+            case .mutate(let mutation): apply(mutation, pending)
             case .collaborate(let call): try collaboration.handle(call, pending)
             case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
@@ -46,7 +48,9 @@ struct Pipeline: Sendable {
         guard batch.count > 0 else {
             return pending.answer { VerdictList.append(UnsafeBufferPointer(start: nil, count: 0), roots: nil, to: &$0) }
         }
+        pending.begin(.queued)
         let request = VerificationRequest(count: batch.count, isSigned: batch.isSigned, wantsRoots: batch.wantsRoots) {
+            pending.begin(.working)
             batch.read($0, in: UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...]), into: $1)
         } completion: { request, failure in
             if let failure { return pending.fail(failure) }
@@ -59,8 +63,15 @@ struct Pipeline: Sendable {
         guard pool.submit(request, from: pending.source) else { throw Admission.busy }
     }
 
+    private func apply(_ mutation: Mutation, _ pending: PendingRequest) {
+        pending.begin(.committing)
+        gate.rootSets.submit(mutation) { result in pending.answer(result) }
+    }
+
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
+        pending.begin(.queued)
         let isTaken = pool.submit(from: pending.source) {
+            pending.begin(.working)
             do throws(ServiceError) {
                 try gate.rootSets.read { snapshot throws(ServiceError) in
                     try answer(request, from: snapshot, pending)

@@ -49,6 +49,7 @@ package final class Service: Sendable {
         let site = try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
         }
+        let tracer = try Service.makeTracer(configuration, log)
         let rootSets = try Service.openStorage(configuration)
         gate = Gate(
             rootSets: rootSets,
@@ -83,7 +84,8 @@ package final class Service: Sendable {
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
-                    gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration),
+                    gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration,
+                    tracer: tracer),
                 site, connectionsMax: configuration.connectionsMax, log: log)
         } catch {
             pool.close()
@@ -101,6 +103,20 @@ package final class Service: Sendable {
                     logRetentionBytes: configuration.logRetentionBytes))
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
+        }
+    }
+
+    private static func makeTracer(
+        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) -> RequestTracer? {
+        let settings = RequestTracer.Settings(
+            slowMilliseconds: configuration.slowMilliseconds, path: configuration.tracePath,
+            interval: configuration.traceInterval)
+        guard settings.isOn else { return nil }
+        do {
+            return try RequestTracer(settings, log: log)
+        } catch {
+            throw StartupFailure.trace(path: configuration.tracePath ?? "", "\(error)")
         }
     }
 

@@ -32,7 +32,7 @@ final class Session: ConnectionHandler {
         responder.sendAndClose(bytes)
     }
 
-    var isBusy: Bool { responder.hasOpenRequests }
+    var isBusy: Bool { responder.hasUnansweredRequests }
 
     func drained() { responder.resumeReadingIfPossible() }
 

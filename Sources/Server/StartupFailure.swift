@@ -14,6 +14,8 @@ package enum StartupFailure: Error, Sendable {
     case storage(directory: String, ServiceError)
     /// What universal links shall begin with is no URL.
     case linkBase(String)
+    /// The file for the trace of requests can't be made.
+    case trace(path: String, String)
     /// The system has no memory or no descriptors for the service's threads.
     case outOfResources(String)
 
@@ -39,6 +41,7 @@ extension StartupFailure: CustomStringConvertible {
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
         case .linkBase(let text): "the link base \(text) is no URL"
+        case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }
     }

@@ -41,8 +41,41 @@ let serveCommand = Command(
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
         Option(
             "notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
+        Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
+        Option("trace", "FILE", "write the stages of requests there, in the trace event format"),
+        Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
     ]
 ) { arguments in
+    let configuration = try serviceConfiguration(arguments)
+    let descriptors = System.raiseDescriptorLimit()
+    if descriptors < configuration.connectionsMax + 64 {
+        complain(
+            "the system allows this process \(descriptors) open files, too few for "
+                + "\(configuration.connectionsMax) connections (ulimit -n)"
+        )
+    }
+    let signals = TerminationSignals()
+    let service = try Service(configuration, log: complain)
+    printNow(
+        "rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
+    for endpoint in service.associationEndpoints {
+        printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
+    }
+    await signals.first()
+    complain(
+        "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
+    switch service.shutDown(isForced: { signals.count > 1 }) {
+    case .drained: return .success
+    case .forced:
+        complain("the shutdown was forced: requests were left unanswered")
+        return .forced
+    }
+}
+
+/// What the arguments of `serve` say.
+///
+/// Throws a `UsageError` that names the option.
+private func serviceConfiguration(_ arguments: Arguments) throws -> Configuration {
     var configuration = Configuration(
         dataDirectory: try arguments.required("data"), workers: ProcessInfo.processInfo.activeProcessorCount)
     configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
@@ -72,6 +105,17 @@ let serveCommand = Command(
     configuration.storageBytesMax = try arguments.number("storage-max", in: 1...16_777_216) << 20
     configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
+    try readCollaborationOptions(arguments, into: &configuration)
+    if arguments.text("slow-milliseconds") != nil {
+        configuration.slowMilliseconds = UInt64(try arguments.number("slow-milliseconds", in: 0...3_600_000))
+    }
+    configuration.tracePath = arguments.text("trace")
+    configuration.traceInterval = UInt64(try arguments.number("trace-interval", in: 1...1_000_000_000))
+    return configuration
+}
+
+/// The options of the collaboration layer.
+private func readCollaborationOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
     if let base = arguments.text("link-base") {
         guard let url = URL(string: base), url.scheme == "https", url.host != nil, url.query == nil, url.fragment == nil
         else { throw UsageError("--link-base takes an https URL without query and fragment, not \(base)") }
@@ -88,30 +132,6 @@ let serveCommand = Command(
     configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...86_400))
     configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
-
-    let descriptors = System.raiseDescriptorLimit()
-    if descriptors < configuration.connectionsMax + 64 {
-        complain(
-            "the system allows this process \(descriptors) open files, too few for "
-                + "\(configuration.connectionsMax) connections (ulimit -n)"
-        )
-    }
-    let signals = TerminationSignals()
-    let service = try Service(configuration, log: complain)
-    printNow(
-        "rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
-    for endpoint in service.associationEndpoints {
-        printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
-    }
-    await signals.first()
-    complain(
-        "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
-    switch service.shutDown(isForced: { signals.count > 1 }) {
-    case .drained: return .success
-    case .forced:
-        complain("the shutdown was forced: requests were left unanswered")
-        return .forced
-    }
 }
 
 /// Counts SIGTERM and SIGINT instead of dying of them.

@@ -97,13 +97,13 @@ import Transport
         for descriptor in silent { close(descriptor) }
         // Places are free again as the service notices that their visitors have gone.
         let deadline = ContinuousClock.now + patience
-        var isOpen = false
-        while !isOpen, ContinuousClock.now < deadline {
+        var isUnanswered = false
+        while !isUnanswered, ContinuousClock.now < deadline {
             let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
             defer { close(descriptor) }
             usleep(20_000)
             var byte: UInt8 = 0
-            isOpen = recv(descriptor, &byte, 1, 0) == -1 && errno == EAGAIN
+            isUnanswered = recv(descriptor, &byte, 1, 0) == -1 && errno == EAGAIN
         }
         #expect(try answer(service, "GET \(Self.path) HTTP/1.1\r\n\r\n").hasPrefix("HTTP/1.1 200 OK\r\n"))
     }

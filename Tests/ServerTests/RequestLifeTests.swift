@@ -61,9 +61,9 @@ private func life(in state: RequestLife.State) -> RequestLife {
                 if effect.releasesMemory { isReserved = false }
                 #expect(inFlight == (life.state == .admitted ? 1 : 0))
                 #expect(suspended == (life.state == .suspended ? 1 : 0))
-                #expect(ends == (life.state.isOpen ? 0 : 1))
+                #expect(ends == (life.state.isUnanswered ? 0 : 1))
             }
-            if !life.state.isOpen { #expect(!isReserved) }
+            if !life.state.isUnanswered { #expect(!isReserved) }
         }
     }
 

@@ -65,6 +65,7 @@ final class CollaborationLayer: Sendable {
     /// Has tasks decided on a worker: one task, or several that are the same query.
     private func enqueue(_ tasks: [CollaborationTask]) {
         guard let source = tasks.first?.pending.source else { return }
+        for task in tasks { task.pending.begin(.queued) }
         if !pool.submit(from: source, task: { self.decide(tasks) }) {
             for task in tasks { task.pending.fail(Admission.busy) }
         }
@@ -73,6 +74,7 @@ final class CollaborationLayer: Sendable {
     /// Reads a snapshot, has the rules decide the first task, and does for all tasks what they decided.
     private func decide(_ tasks: [CollaborationTask]) {
         guard let first = tasks.first else { return }
+        for task in tasks { task.pending.begin(.working) }
         let changeCount = queries.changeCount
         let decision: EncodedDecision
         do throws(ServiceError) {
@@ -134,6 +136,7 @@ final class CollaborationLayer: Sendable {
         _ edit: Edit, changing topics: [Topic], _ task: CollaborationTask,
         _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
+        task.pending.begin(.committing)
         gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:

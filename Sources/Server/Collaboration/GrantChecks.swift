@@ -9,7 +9,9 @@ extension CollaborationLayer {
     ///
     /// Throws `busy`.
     func check(_ batch: GrantBatch, _ pending: PendingRequest) throws(ServiceError) {
+        pending.begin(.queued)
         let isTaken = pool.submit(from: pending.source) { [self] in
+            pending.begin(.working)
             do throws(ServiceError) {
                 var answers: [UInt8] = []
                 try append(checksOf: batch, to: &answers)

@@ -45,7 +45,9 @@ extension CollaborationLayer {
         try gate.rootSets.check(atLeast: batch.atLeast)
         let issuing = GrantIssuing(batch, frame, pending)
         guard batch.count > 0 else { return answer(issuing, Grants(verdicts: []), []) }
+        pending.begin(.queued)
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
+            pending.begin(.working)
             issuing.batch.read($0, in: issuing.body, into: $1)
         } completion: { [self] request, failure in
             if let failure { return pending.fail(failure) }
@@ -75,6 +77,7 @@ extension CollaborationLayer {
             return issuing.pending.fail(error)
         }
         guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
+        issuing.pending.begin(.committing)
         note(Array(grants.joinings.values)) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
@@ -82,7 +85,9 @@ extension CollaborationLayer {
                 answer(issuing, grants, roots)
             case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
                 // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
+                issuing.pending.begin(.queued)
                 let isTaken = pool.submit(from: issuing.pending.source) {
+                    issuing.pending.begin(.working)
                     self.grant(issuing, grants.verdicts, roots)
                 }
                 if !isTaken { issuing.pending.fail(Admission.busy) }

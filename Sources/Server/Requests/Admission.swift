@@ -8,7 +8,7 @@ final class Admission: Sendable {
     private let bytesMax: Int
     private let bytes = Atomic<Int>(0)
     /// Requests that are neither answered nor dropped, suspended ones included.
-    private let open = Atomic<Int>(0)
+    private let unanswered = Atomic<Int>(0)
     /// Requests that somebody works on, or will.
     let inFlight = Atomic<Int>(0)
     /// Requests since the start.
@@ -26,12 +26,12 @@ final class Admission: Sendable {
     }
 
     /// Whether every request is answered or dropped.
-    var isIdle: Bool { open.load(ordering: .acquiring) == 0 }
+    var isIdle: Bool { unanswered.load(ordering: .acquiring) == 0 }
 
     /// A request has arrived.
     func began() {
         requests.add(1, ordering: .relaxed)
-        open.add(1, ordering: .relaxed)
+        unanswered.add(1, ordering: .relaxed)
         inFlight.add(1, ordering: .relaxed)
     }
 
@@ -39,7 +39,7 @@ final class Admission: Sendable {
     func count(_ effect: RequestLife.Effect, reserved: Int) {
         if effect.releasesMemory, reserved > 0 { bytes.subtract(reserved, ordering: .relaxed) }
         if effect.inFlight != 0 { inFlight.add(effect.inFlight, ordering: .relaxed) }
-        if effect.isEnd { open.subtract(1, ordering: .releasing) }
+        if effect.isEnd { unanswered.subtract(1, ordering: .releasing) }
     }
 
     /// Reserves memory for a request.

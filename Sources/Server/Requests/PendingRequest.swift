@@ -18,19 +18,26 @@ final class PendingRequest: Sendable {
     let header: FrameHeader
     private let responder: Responder
     private let admission: Admission
+    private let tracer: RequestTracer?
+    /// `nil` unless requests are traced.
+    private let trace: RequestTrace?
     private let state = Mutex(State())
 
-    init(_ header: FrameHeader, _ responder: Responder, _ admission: Admission) {
+    init(
+        _ header: FrameHeader, _ responder: Responder, _ admission: Admission, tracer: RequestTracer? = nil
+    ) {
         self.header = header
         self.responder = responder
         self.admission = admission
+        self.tracer = tracer
+        trace = tracer?.begin(header)
         admission.began()
         responder.began()
     }
 
     deinit {
-        let (isOpen, reserved) = state.withLock { ($0.life.state.isOpen, $0.reservedBytes) }
-        guard isOpen else { return }
+        let (isUnanswered, reserved) = state.withLock { ($0.life.state.isUnanswered, $0.reservedBytes) }
+        guard isUnanswered else { return }
         assert(responder.isClosed, "request \(header.requestID) of \(header.operation) was never answered")
         guard let effect = state.withLock({ $0.life.apply(.drop) }) else { return }
         responder.ended(1)
@@ -39,6 +46,9 @@ final class PendingRequest: Sendable {
 
     /// Whose turn the request's work is.
     var source: WorkSource { responder.source }
+
+    /// The request enters a stage; for the trace alone.
+    func begin(_ stage: RequestStage) { trace?.begin(stage) }
 
     /// Reserves memory until the request is answered or suspended.
     ///
@@ -55,6 +65,7 @@ final class PendingRequest: Sendable {
 
     /// Answers with the body that `body` appends.
     func answer(_ body: (inout [UInt8]) -> Void) {
+        begin(.answering)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
         FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &bytes, body: body)
@@ -71,6 +82,7 @@ final class PendingRequest: Sendable {
 
     /// Answers with an error.
     func fail(_ error: ServiceError) {
+        begin(.answering)
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         var bytes: [UInt8] = []
         FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
@@ -102,6 +114,7 @@ final class PendingRequest: Sendable {
                 request.fail(Admission.busy)
                 continue
             }
+            request.begin(.answering)
             guard let end = request.end() else { continue }
             FrameWriter.append(.answer, request.header.operation, requestID: request.header.requestID, to: &bytes) {
                 $0.append(contentsOf: body)
@@ -118,14 +131,17 @@ final class PendingRequest: Sendable {
         end.count()
     }
 
-    /// A request that is being answered. It counts as open until `count` is called, after its answer was handed to the
-    /// connection: so a service that has no open request has sent every answer.
+    /// A request that is being answered. It counts as unanswered until `count` is called, after its answer was handed to the
+    /// connection: so a service that has no unanswered request has sent every answer.
     private struct End {
         let request: PendingRequest
         let effect: RequestLife.Effect
         let reserved: Int
 
-        func count() { request.admission.count(effect, reserved: reserved) }
+        func count() {
+            request.admission.count(effect, reserved: reserved)
+            if let trace = request.trace { request.tracer?.end(trace) }
+        }
     }
 
     private func end() -> End? {
@@ -152,6 +168,7 @@ final class PendingRequest: Sendable {
             return (effect, state.reservedBytes)
         }
         guard let (effect, reserved) = change else { return false }
+        begin(.suspended)
         admission.count(effect, reserved: reserved)
         responder.resumeReadingIfPossible()
         return true

@@ -20,7 +20,7 @@ struct RequestLife: Equatable, Sendable {
         case gone
 
         /// Whether an answer is still owed.
-        var isOpen: Bool { self == .admitted || self == .suspended }
+        var isUnanswered: Bool { self == .admitted || self == .suspended }
     }
 
     enum Event: CaseIterable, Sendable {

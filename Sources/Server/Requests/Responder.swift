@@ -27,7 +27,7 @@ final class Responder: Sendable {
     /// Bytes of answers that the peer has not taken yet.
     var unsentBytes: Int { connection.unsentBytes }
 
-    var hasOpenRequests: Bool { state.withLock { $0.inFlight > 0 || !$0.suspended.isEmpty } }
+    var hasUnansweredRequests: Bool { state.withLock { $0.inFlight > 0 || !$0.suspended.isEmpty } }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 

@@ -1,0 +1,113 @@
+import Core
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+import Wire
+
+@testable import Server
+
+/// Nanoseconds that go on by as many as the test says at each look.
+private final class SteppingTime: Sendable {
+    private let steps: Mutex<[UInt64]>
+    private let time = Mutex<UInt64>(0)
+
+    init(_ steps: [UInt64]) { self.steps = Mutex(steps) }
+
+    func next() -> UInt64 {
+        let step = steps.withLock { $0.isEmpty ? 0 : $0.removeFirst() }
+        return time.withLock { time in
+            time += step
+            return time
+        }
+    }
+}
+
+@Suite struct RequestTraceTests {
+    private let header = FrameHeader(kind: .request, operation: Operation.verify.rawValue, requestID: 7)
+
+    private func trace(_ tracer: RequestTracer, through stages: [RequestStage]) -> RequestTrace {
+        let trace = tracer.begin(header)
+        for stage in stages { trace.begin(stage) }
+        return trace
+    }
+
+    @Test("A slow request is logged with the time of each stage, a quick one is not")
+    func slow() throws {
+        let lines = Mutex<[String]>([])
+        let time = SteppingTime([0, 1_000, 4_000_000, 2_000_000, 30_000, 0, 0, 0, 0, 5_000_000])
+        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 5)) { line in
+            lines.withLock { $0.append(line) }
+        } now: {
+            time.next()
+        }
+        let stages: [RequestStage] = [.queued, .working, .answering]
+        tracer.end(trace(tracer, through: stages))
+        let expected =
+            "slow: verify, request 7, took 6.031 ms: decoding 0.001, queued 4.000, working 2.000, answering 0.030"
+        #expect(lines.withLock { $0 } == [expected])
+        // Exactly five milliseconds are not longer than five milliseconds.
+        tracer.end(trace(tracer, through: stages))
+        #expect(lines.withLock { $0.count } == 1)
+    }
+
+    @Test("Waiting for a change does not make a request slow")
+    func suspended() throws {
+        let lines = Mutex(0)
+        let time = SteppingTime([0, 0, 0, 60_000_000_000, 0, 0])
+        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 1)) { _ in
+            lines.withLock { $0 += 1 }
+        } now: {
+            time.next()
+        }
+        tracer.end(trace(tracer, through: [.working, .suspended, .queued, .working]))
+        #expect(lines.withLock { $0 } == 0)
+    }
+
+    @Test("The file has one interval a stage for one request in so many, as JSON")
+    func file() throws {
+        let directory = ScratchDirectory()
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
+        let path = directory.path + "/trace.json"
+        let time = SteppingTime([UInt64](repeating: 1500, count: 100))
+        let tracer = try RequestTracer(RequestTracer.Settings(path: path, interval: 2)) { _ in
+        } now: {
+            time.next()
+        }
+        for _ in 0..<3 { tracer.end(trace(tracer, through: [.queued, .queued, .working])) }
+        let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
+        // The format leaves the end of the list open, so that a trace can be read while it is written.
+        let events = try JSONDecoder().decode([Event].self, from: Data((text.dropLast(2) + "]").utf8))
+        #expect(events.count == 6)
+        #expect(events.map(\.name) == ["decoding", "queued", "working", "decoding", "queued", "working"])
+        #expect(events.map(\.tid) == [0, 0, 0, 2, 2, 2])
+        #expect(events[0].ts == 1.5 && events[0].dur == 1.5 && events[1].dur == 3)
+        #expect(events.allSatisfy { $0.ph == "X" && $0.cat == "verify" && $0.args.request == 7 })
+    }
+
+    private struct Event: Decodable {
+        struct Arguments: Decodable { let request: UInt64 }
+        let name: String
+        let cat: String
+        let ph: String
+        let tid: UInt64
+        let ts: Double
+        let dur: Double
+        let args: Arguments
+    }
+
+    @Test("A query that is suspended again and again keeps its first stages")
+    func manyStages() throws {
+        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 1)) { _ in }
+        let trace = trace(tracer, through: (0..<100).map { $0 % 2 == 0 ? .suspended : .queued })
+        #expect(trace.marks.count == RequestTrace.marksMax)
+        tracer.end(trace)
+    }
+
+    @Test("A file that can't be made keeps the service from starting")
+    func noFile() throws {
+        #expect(throws: (any Error).self) {
+            try RequestTracer(RequestTracer.Settings(path: "/nonexistent/trace.json")) { _ in }
+        }
+    }
+}
