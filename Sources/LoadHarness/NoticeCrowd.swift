@@ -148,14 +148,12 @@ private final class Poster: ConnectionHandler, @unchecked Sendable {
         bodies = posts.map { json in
             var body: [UInt8] = []
             CollaborationCall(identifier: MutationIdentifier(0), name: PostNotices.name, json: json).append(to: &body)
-            return Array(body.dropFirst(Poster.identifierBytes))
+            return Array(body.dropFirst(Limits.mutationIdentifierBytes))
         }
         self.posts = count
         self.inFlightMax = inFlightMax
         self.tally = tally
     }
-
-    private static let identifierBytes = 16
 
     /// Has so many posts sent, all in all.
     func allow(_ count: Int) {

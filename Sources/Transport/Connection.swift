@@ -37,7 +37,7 @@ package struct Progress: Sendable {
 package final class Connection: @unchecked Sendable {
     /// Frames cut off by the end of what was received, up to this many bytes, are set aside, so that a
     /// silent connection keeps no buffer.
-    private static let parkedBytesMax = 16 << 10
+    private static let parkedBytesMax = Limits.unfinishedFrameBytesMax
     /// Reads of one connection before the others get their turn.
     private static let readsPerTurn = 4
     /// How long a closed connection waits for the peer's end.

@@ -124,9 +124,9 @@ public final class HighlightCenter: Sendable {
             var known: (version: UInt64, links: [URL])?
             while !Task.isCancelled {
                 do throws(ServiceError) {
-                    var question = ReadShelf(of: account, limit: 64)
-                    if let known { (question.after, question.waitMilliseconds) = (known.version, 20_000) }
-                    let shelf = try await client.send(question, waiting: .seconds(20))
+                    var query = ReadShelf(of: account, limit: 64)
+                    if let known { (query.after, query.waitMilliseconds) = (known.version, 20_000) }
+                    let shelf = try await client.send(query, waiting: .seconds(20))
                     guard shelf.version > known?.version ?? 0 || known == nil else { continue }
                     let links = shelf.highlights.map(\.url)
                     if let known, let self {

@@ -175,7 +175,7 @@ public struct NoticeStream: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        /// How long one question waits for its answer.
+        /// How long the service may suspend one query.
         private static let wait = Duration.seconds(20)
 
         /// Waits when too many others wait, or this connection is too far behind: nothing is lost by coming again.
@@ -208,9 +208,9 @@ public struct NoticeStream: AsyncSequence, Sendable {
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
-                let question = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
+                let query = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
                 do throws(ServiceError) {
-                    let page = try await client.send(question, waiting: Iterator.wait)
+                    let page = try await client.send(query, waiting: Iterator.wait)
                     after = page.next
                     if !page.notices.isEmpty { return page }
                 } catch {
