@@ -107,7 +107,7 @@ let package = Package(
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
-            name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
             swiftSettings: swift),
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],

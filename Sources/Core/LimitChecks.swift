@@ -1,11 +1,12 @@
-/// Throws `limitExceeded` unless `count` is at most `limit`; `what` is counted.
+/// Throws `limitExceeded` unless `count` is at most `limit`; `what` names what was counted.
 package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(ServiceError) {
     guard count <= limit else {
         throw ServiceError(.limitExceeded, detail: UInt32(limit), "\(count) \(what) are over the limit of \(limit)")
     }
 }
 
-/// Throws `behindSequence` when a caller demands a change, `wanted`, behind `last`, the last one that is here.
+/// Throws `behindSequence` when the change `wanted`, which a request demands, comes after `last`, the last change that
+/// has been applied here.
 package func checkSequence(_ wanted: UInt64, last: UInt64) throws(ServiceError) {
     guard last < wanted else { return }
     throw ServiceError(

@@ -61,27 +61,35 @@ public enum Limits {
     public static let unsentBytesPerConnectionMax = 256 << 10
     /// Bytes of answers waiting to be sent on all connections; then new requests are answered busy.
     public static let unsentBytesMax = 128 << 20
-    /// Bytes of the longest answer, roughly, that is reserved for a request whose answer has no known length.
+    /// Bytes that are reserved for the answer to a request when its length is not known: roughly the longest.
     public static let pageAnswerBytes = 256 << 10
     /// Bytes of a receive buffer at first; it grows with a frame that is longer, as its bytes arrive.
     public static let receiveBufferBytes = 256 << 10
     /// Free receive buffers kept for reuse.
     public static let receiveBuffersPooledMax = 32
+    /// Bytes of a frame up to which it is copied for its request, so that the receive buffer is free again.
+    public static let copiedFrameBytesMax = 16 << 10
+    /// Bytes of an unfinished frame that a connection keeps without a receive buffer while it waits for the rest.
+    public static let unfinishedFrameBytesMax = 16 << 10
+    /// Bytes of all receive buffers of a client.
+    public static let clientReceiveBytesMax = 64 << 20
+    /// Connections that the system keeps for a listener until the service accepts them.
+    public static let listenBacklog = 1024
 
     // MARK: Verifier
 
     /// Proofs that a worker verifies in one pass over the stages.
     public static let proofsPerPassMax = 256
-    /// Proofs that a worker takes in one go: few enough that a thread is soon back at its sockets.
+    /// Proofs that a worker takes at once: few enough that its thread soon serves its sockets again.
     public static let proofsPerPortionMax = 256
-    /// Proofs for which waking another worker pays.
+    /// Proofs from which on another worker is woken: for fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it looks at the next one.
     public static let proofsPerTurn = 32
 
-    /// Outcomes that may wait to be verified again by libcrypto; then a sample is left out.
+    /// Outcomes that may wait to be verified again by libcrypto; further samples are left out.
     public static let crossChecksQueuedMax = 1024
-    /// Keys that may wait for their tables; then an offer is passed over.
+    /// Keys that may wait for their tables; further ones get theirs after a later grant.
     public static let knownKeysQueuedMax = 1024
 
     // MARK: Storage
@@ -121,19 +129,19 @@ public enum Limits {
     public static let noticesPerPageMax = 256
     /// Identities of one account in one collaboration.
     public static let identitiesPerAccountMax = 8
-    /// Topics that all waiting requests together may wait for.
+    /// Topics of all suspended queries together.
     public static let followedTopicsMax = 4 << 20
     /// Bytes after which a page of a feed ends.
     public static let noticesPageBytesMax = 512 << 10
     /// Participants that one account is linked to: their collaborations' notices make its feed.
     public static let linksPerAccountMax = 4096
-    /// How long an answer may wait for news, and requests of one connection that may wait so.
+    /// Milliseconds that a query may be suspended until there is news, and suspended queries of one connection.
     public static let followMillisecondsMax = 60_000
     public static let followsPerConnectionMax = 1024
-    /// Requests of all connections that may wait for news.
+    /// Suspended queries of all connections.
     public static let followsMax = 65_536
-    /// Shelves that one share is put on, items in one page of a shelf, conversations of one item that are looked at,
-    /// and attributions of one that are told.
+    /// Shelves that one share is put on; items in one page of a shelf; conversations of one item that are read, and
+    /// attributions of one item in an answer.
     public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64
     /// Bytes after which a page of a shelf ends.
@@ -152,7 +160,7 @@ public enum Limits {
     /// Connections to the association's page at once, and bytes of a request's head there.
     public static let associationVisitorsMax = 64
     public static let requestHeadBytesMax = 8 << 10
-    /// How often a request is decided again because what it was decided on has changed.
+    /// Times that a request is evaluated because a record that it read has changed since.
     public static let decisionsPerRequestMax = 16
     /// Equal queries of which a topic changed, decided together and answered together.
     public static let queriesPerDecisionMax = 64

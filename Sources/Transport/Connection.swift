@@ -36,7 +36,7 @@ package struct Progress: Sendable {
 package final class Connection: @unchecked Sendable {
     /// Frames cut off by the end of what was received, up to this many bytes, are set aside, so that a
     /// silent connection keeps no buffer.
-    private static let partialFrameBytesMax = 16 << 10
+    private static let partialFrameBytesMax = Limits.unfinishedFrameBytesMax
     /// Reads of one connection before the others get their turn.
     private static let readsPerTurn = 4
     /// How long a closed connection waits for the peer's end.

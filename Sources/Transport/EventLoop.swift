@@ -93,7 +93,8 @@ package final class EventLoop: @unchecked Sendable {
     package static func startedForClient(name: String) throws(ServiceError) -> EventLoop {
         do throws(SystemFailure) {
             let loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 64 << 20), timeouts: Timeouts(idle: .max / 2, stall: 60_000))
+                buffers: ReceiveBufferPool(bytesMax: Limits.clientReceiveBytesMax),
+                timeouts: Timeouts(idle: .max / 2, stall: 60_000))
             loop.start(name: name)
             return loop
         } catch {

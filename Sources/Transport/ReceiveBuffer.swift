@@ -27,14 +27,11 @@ package final class ReceiveBuffer: @unchecked Sendable {
     }
 }
 
-/// A received frame's bytes on their own: copied when they are few, so that the
-/// large buffer can be used again at once; otherwise the buffer itself, kept.
+/// The bytes of a received frame, for a request that reads them later: a copy when they are few, so that the
+/// large buffer can be used again at once; otherwise the buffer itself, which is then not used again before.
 ///
 /// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
 package final class FrameBytes: @unchecked Sendable {
-    /// Frames up to this many bytes are copied.
-    package static let copiedBytesMax = 16 << 10
-
     private let buffer: ReceiveBuffer?
     private let copy: UnsafeMutableRawBufferPointer?
     /// The bytes, which stay where they are as long as this object lives.
@@ -42,7 +39,7 @@ package final class FrameBytes: @unchecked Sendable {
 
     package init(_ buffer: ReceiveBuffer, _ range: Range<Int>) {
         let received = buffer.bytes(range)
-        if range.count <= FrameBytes.copiedBytesMax {
+        if range.count <= Limits.copiedFrameBytesMax {
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 8)
             copy.copyMemory(from: received)
             (self.buffer, self.copy, bytes) = (nil, copy, UnsafeRawBufferPointer(copy))

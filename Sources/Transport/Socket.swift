@@ -19,13 +19,20 @@ package enum Socket {
     /// Throws when no address can be listened on, or when the port is taken on one of them: a service that listened on
     /// the others alone would leave clients to whoever has it. With port 0, addresses that can't have the port of the
     /// first one are left out.
-    package static func listen(on endpoint: Endpoint, backlog: CInt = 1024) throws(SystemFailure) -> [(
-        descriptor: CInt, endpoint: Endpoint
-    )] {
-        var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
-        var port = endpoint.port
+    package static func listen(
+        on endpoint: Endpoint, backlog: CInt = CInt(Limits.listenBacklog)
+    ) throws(SystemFailure) -> [Listener] {
+        try listen(at: try addresses(of: endpoint, passive: true), port: endpoint.port, backlog: backlog)
+    }
+
+    package typealias Listener = (descriptor: CInt, endpoint: Endpoint)
+
+    static func listen(at addresses: [Address], port wanted: UInt16, backlog: CInt) throws(SystemFailure) -> [Listener]
+    {
+        var listeners: [Listener] = []
+        var port = wanted
         var failure = SystemFailure("listen", number: EADDRNOTAVAIL)
-        for address in try addresses(of: endpoint, passive: true) {
+        for address in addresses {
             let descriptor = socket(address.family, System.streamSocket, 0)
             guard descriptor >= 0 else {
                 failure = SystemFailure("socket")
@@ -39,7 +46,7 @@ package enum Socket {
             guard isBound, Foundation.listen(descriptor, backlog) == 0, stopBlocking(descriptor) else {
                 failure = SystemFailure(isBound ? "listen" : "bind")
                 close(descriptor)
-                if failure.number == EADDRINUSE, endpoint.port != 0 {
+                if failure.number == EADDRINUSE, wanted != 0 {
                     for listener in listeners { close(listener.descriptor) }
                     throw failure
                 }
@@ -135,7 +142,7 @@ package enum Socket {
 
     // MARK: Details
 
-    private struct Address {
+    struct Address {
         let family: CInt
         let storage: [UInt8]
         /// The numeric host.
@@ -156,7 +163,7 @@ package enum Socket {
         }
     }
 
-    private static func addresses(of endpoint: Endpoint, passive: Bool) throws(SystemFailure) -> [Address] {
+    static func addresses(of endpoint: Endpoint, passive: Bool) throws(SystemFailure) -> [Address] {
         var hints = addrinfo()
         hints.ai_socktype = System.streamSocket
         hints.ai_flags = passive ? AI_PASSIVE : 0

@@ -45,7 +45,8 @@ package struct CollaborationCall: Sendable {
 ///
 /// The device key is the first 16 bytes of the SHA-256 of the key as the device sends it; without the flag it is zero.
 package struct GrantBatch: Sendable {
-    /// One grant, and what it is shown for.
+    /// A grant, the position of the collaboration that it is to be checked for, and the device that shows it, if that
+    /// is to be checked.
     package struct Entry: Sendable {
         package let collaboration: Int
         package let deviceKey: [UInt8]?
@@ -93,7 +94,7 @@ package struct GrantBatch: Sendable {
         entries = Array(block)
     }
 
-    /// Lends a grant's parts: what it is shown for, whose device shows it (`nil`: not said), and its bytes.
+    /// Lends the parts of an entry: the collaboration's position, the device key (`nil`: not to be checked), the grant.
     @inline(__always)
     package func withEntry<R, E>(
         _ index: Int,
@@ -111,7 +112,7 @@ package struct GrantBatch: Sendable {
         }
     }
 
-    /// Lends all entries' bytes while `body` runs, for who reads many of them.
+    /// Lends the bytes of all entries while `body` runs.
     package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         entries.withUnsafeBytes(body)
     }

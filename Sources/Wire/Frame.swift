@@ -71,8 +71,8 @@ package enum FrameScan: Equatable, Sendable {
     case violation(ServiceError, requestID: UInt64)
 }
 
-/// Finds frames in received bytes. Pure: no I/O, no state; a frame is judged as
-/// soon as its header is there, before room is made for its body.
+/// Finds a frame at the beginning of received bytes. Pure: no I/O, no state. A header is checked as
+/// soon as it is there, before memory is reserved for the body. `FrameReader` reads frame after frame.
 package enum FrameScanner {
     package static func scan(_ bytes: UnsafeRawBufferPointer, expecting kinds: [FrameKind]) -> FrameScan {
         guard bytes.count >= Limits.frameHeaderBytes else { return .incomplete(frameBytes: Limits.frameHeaderBytes) }

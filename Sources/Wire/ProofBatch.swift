@@ -1,7 +1,7 @@
 package import Core
 
-/// A verify, inclusion-only verify or open request as offsets into its body: nothing is
-/// copied, nothing of a proof is judged but that it lies inside the body.
+/// A verify, inclusion-only verify or open request as offsets into its body. Nothing is copied. Of a proof only the
+/// lengths and the collaboration's position are checked: everything else gets a verdict later.
 ///
 ///     a `BatchHead`, with flag 1 when the answer shall carry root hashes
 ///     each proof of a verify or an open:

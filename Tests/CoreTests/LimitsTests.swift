@@ -3,7 +3,7 @@ import Testing
 
 /// The relations between limits that other code relies on.
 struct LimitsTests {
-    private let verifyHead = 8
+    private let verifyHead = 16
     private let proofHead = 16
     private let identifierField = 1 + Limits.collaborationBytesMax
 

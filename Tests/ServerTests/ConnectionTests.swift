@@ -264,12 +264,7 @@ import Wire
     }
 
     private func startupFailure(_ start: () throws -> Void) -> StartupFailure? {
-        do {
-            try start()
-            return nil
-        } catch {
-            return error as? StartupFailure
-        }
+        thrown(StartupFailure.self, start)
     }
 
     @Test("A taken port is named, and what was opened before it was found is closed again")

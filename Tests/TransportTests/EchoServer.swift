@@ -154,67 +154,8 @@ final class EchoServer: Sendable {
     }
 }
 
-/// The other end: a socket that blocks, for up to 30 seconds.
-final class Peer: @unchecked Sendable {
-    let descriptor: CInt
-
-    init(_ server: EchoServer) throws {
-        descriptor = try Socket.connect(to: server.endpoint, milliseconds: 10_000)
-        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    @discardableResult
-    func send(_ bytes: some Collection<UInt8>) -> Bool {
-        let bytes = Array(bytes)
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                Foundation.send(descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, System.sendFlags)
-            }
-            guard count > 0 else { return false }
-            sent += count
-        }
-        return true
-    }
-
-    /// `count` bytes, or fewer when the connection ends before.
-    func receive(_ count: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        var filled = 0
-        while filled < count {
-            let got = bytes.withUnsafeMutableBytes {
-                recv(descriptor, $0.baseAddress?.advanced(by: filled), count - filled, 0)
-            }
-            guard got > 0 else { break }
-            filled += got
-        }
-        return Array(bytes[..<filled])
-    }
-
-    /// Whether the connection has ended, in order or not, waiting for it.
-    func hasEnded() -> Bool {
-        var byte: UInt8 = 0
-        let got = recv(descriptor, &byte, 1, 0)
-        return got == 0 || (got < 0 && errno == ECONNRESET)
-    }
-
-    /// Whether the peer said that nothing more comes, waiting for it.
-    func hasEndedInOrder() -> Bool {
-        var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, 0) == 0
-    }
-
-    /// Whether nothing has come and the connection stands.
-    func isQuiet() -> Bool {
-        var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, CInt(truncatingIfNeeded: Int(MSG_DONTWAIT))) < 0
-            && (errno == EAGAIN || errno == EWOULDBLOCK)
+extension RawPeer {
+    convenience init(_ server: EchoServer) throws(ServiceError) {
+        try self.init(server.endpoint)
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import Platform
 import TestSupport
 import Testing
-import Transport
+@testable import Transport
 
 @Suite("Endpoints")
 struct EndpointTests {
@@ -73,18 +73,30 @@ struct EndpointTests {
         #expect(throws: SystemFailure.self) { try Socket.listen(on: listener.endpoint) }
     }
 
-    @Test("A port that is taken on one address of a name can't be listened on")
+    @Test("A port that is taken on one of a name's addresses can't be listened on, and none of the others is kept")
     func partlyTakenPort() throws {
-        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
-        defer { close(listener.descriptor) }
+        let hosts = ["::1", "127.0.0.1"]
+        let addresses = try hosts.map { host in
+            try #require(try Socket.addresses(of: Endpoint(host: host, port: 0), passive: true).first)
+        }
+        let taken = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        let port = taken.endpoint.port
+        defer { close(taken.descriptor) }
+        guard let other = try? Socket.listen(on: Endpoint(host: "::1", port: port)).first else {
+            print("SKIPPED: the IPv6 loopback is not there, or port \(port) is taken on it")
+            return
+        }
+        close(other.descriptor)
         do throws(SystemFailure) {
-            let listeners = try Socket.listen(on: Endpoint(host: "localhost", port: listener.endpoint.port))
+            let listeners = try Socket.listen(at: addresses, port: port, backlog: 1)
             for listener in listeners { close(listener.descriptor) }
             Issue.record("\(listeners.map(\.endpoint)) are listened on")
         } catch {
             #expect(error.number == EADDRINUSE)
             #expect(error.call == "bind" || error.call == "listen")
         }
+        let again = try Socket.listen(on: Endpoint(host: "::1", port: port))
+        for listener in again { close(listener.descriptor) }
     }
 
     @Test("All addresses of a name are listened on at the same port")

@@ -10,7 +10,7 @@ struct EventLoopTests {
     @Test("Frames come through however they are cut in two", arguments: PollerKind.allCases)
     func everyCut(kind: PollerKind) throws {
         let server = try EchoServer(kind)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         let bytes = frame([]) + frame([1]) + frame(pattern(9)) + frame([]) + frame(pattern(20))
         for cut in 0...bytes.count {
             peer.send(bytes[..<cut])
@@ -25,7 +25,7 @@ struct EventLoopTests {
     func randomPieces(kind: PollerKind) throws {
         var random = SeededGenerator(seed: runSeed)
         let server = try EchoServer(kind)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         var bytes: [UInt8] = []
         for number in 0..<60 {
             let most = [10, 3000, 20_000, 300_000][number % 4]
@@ -49,7 +49,7 @@ struct EventLoopTests {
     func pauses(kind: PollerKind) throws {
         var random = SeededGenerator(seed: runSeed)
         let server = try EchoServer(kind, EchoBehaviour(pausesAfter: 3))
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         var bytes: [UInt8] = []
         for number in 0..<600 {
             let most = number % 50 == 0 ? 300_000 : 4000
@@ -66,7 +66,7 @@ struct EventLoopTests {
     @Test("A peer that reads late gets everything", arguments: PollerKind.allCases)
     func slowReader(kind: PollerKind) throws {
         let server = try EchoServer(kind)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         let one = frame(pattern(500_000))
         for _ in 0..<40 { peer.send(one) }
         #expect(becomesTrue { server.counts.frames.value == 40 })
@@ -85,7 +85,7 @@ struct EventLoopTests {
         [0, 1, 100_000, 8_000_000])
     func closing(kind: PollerKind, count: Int) throws {
         let server = try EchoServer(kind, EchoBehaviour(closesAfterSending: count))
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         // What comes after the first frame is ignored, and takes nothing with it.
         let isSent = Shared(false)
         Thread {
@@ -103,7 +103,7 @@ struct EventLoopTests {
     @Test("A connection is told once when its peer goes away", arguments: PollerKind.allCases)
     func peerLeaves(kind: PollerKind) throws {
         let server = try EchoServer(kind)
-        var peer: Peer? = try Peer(server)
+        var peer: RawPeer? = try RawPeer(server)
         peer?.send(frame([1]) + [9, 0])
         #expect(becomesTrue { server.counts.frames.value == 1 })
         peer = nil
@@ -117,7 +117,7 @@ struct EventLoopTests {
     func stopping() throws {
         var server: EchoServer? = try EchoServer()
         let counts = try #require(server?.counts)
-        let peer = try Peer(try #require(server))
+        let peer = try RawPeer(try #require(server))
         peer.send(frame([5]))
         #expect(peer.receive(5) == frame([5]))
         server = nil
@@ -128,7 +128,7 @@ struct EventLoopTests {
     @Test("A silent connection is closed after the idle time, not before", arguments: PollerKind.allCases)
     func idle(kind: PollerKind) throws {
         let server = try EchoServer(kind, idle: 5000)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         #expect(becomesTrue { server.counts.opened.value == 1 })
         server.advance(5000)
         #expect(peer.isQuiet())
@@ -145,7 +145,7 @@ struct EventLoopTests {
     @Test("A connection with a request in flight is not idle")
     func busy() throws {
         let server = try EchoServer(.systems, EchoBehaviour(isBusy: true), idle: 5000)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         #expect(becomesTrue { server.counts.opened.value == 1 })
         for _ in 0..<5 { server.advance(5001) }
         peer.send(frame([1]))
@@ -157,7 +157,7 @@ struct EventLoopTests {
         arguments: PollerKind.allCases)
     func slowFrame(kind: PollerKind) throws {
         let server = try EchoServer(kind, stall: 5000)
-        let (slow, good) = (try Peer(server), try Peer(server))
+        let (slow, good) = (try RawPeer(server), try RawPeer(server))
         #expect(becomesTrue { server.counts.opened.value == 2 })
         slow.send(frame(pattern(100)).prefix(10))
         for _ in 0..<5 {
@@ -177,7 +177,7 @@ struct EventLoopTests {
     @Test("A connection whose answers nobody takes is closed after the stall time")
     func unreadAnswers() throws {
         let server = try EchoServer(.systems, EchoBehaviour(), idle: 1_000_000, stall: 5000)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         let one = frame(pattern(1_000_000))
         for _ in 0..<20 { peer.send(one) }
         #expect(becomesTrue { server.counts.frames.value == 20 })
@@ -192,7 +192,7 @@ struct EventLoopTests {
     func pausedIsNotStalled() throws {
         let server = try EchoServer(
             .systems, EchoBehaviour(pausesAfter: 1, isBusy: true, staysPaused: true), idle: 1_000_000, stall: 5000)
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         peer.send(frame([1]) + frame([1, 2, 3]).prefix(5))
         #expect(peer.receive(5) == frame([1]))
         server.advance(6000)
@@ -215,7 +215,7 @@ struct EventLoopTests {
             try #require(setrlimit(files, &limit) == 0, "needs 6,000 descriptors")
         }
         let server = try EchoServer(kind)
-        let peers = try (0..<2000).map { _ in try Peer(server) }
+        let peers = try (0..<2000).map { _ in try RawPeer(server) }
         for round in 0..<2 {
             for (number, peer) in peers.enumerated() { peer.send(frame(pattern(50, from: number + round)).prefix(20)) }
             for (number, peer) in peers.enumerated() {
@@ -235,7 +235,7 @@ struct ReceiveMemoryTests {
     @Test("Without memory for receiving a connection waits and is served when there is some")
     func waits() throws {
         let server = try EchoServer(bufferBytes: Limits.receiveBufferBytes)
-        let (first, second) = (try Peer(server), try Peer(server))
+        let (first, second) = (try RawPeer(server), try RawPeer(server))
         let large = frame(pattern(150_000))
         first.send(large.prefix(100_000))
         // The first connection holds the only buffer as soon as half its frame is there.
@@ -253,7 +253,7 @@ struct ReceiveMemoryTests {
     @Test("Buffers that nobody uses don't stand in the way of a larger one")
     func freeBuffers() throws {
         let server = try EchoServer(bufferBytes: 4 * Limits.receiveBufferBytes)
-        let peers = try (0..<4).map { _ in try Peer(server) }
+        let peers = try (0..<4).map { _ in try RawPeer(server) }
         let one = frame(pattern(150_000))
         for peer in peers { peer.send(one.prefix(100_000)) }
         #expect(becomesTrue { server.counts.halves.value == 4 })
@@ -271,9 +271,9 @@ struct ReceiveMemoryTests {
     func keptFrames() throws {
         var random = SeededGenerator(seed: runSeed)
         let server = try EchoServer(.systems, EchoBehaviour(keepsFrames: true))
-        let peer = try Peer(server)
+        let peer = try RawPeer(server)
         let frames = (0..<200).map { number in
-            frame(pattern(Int.random(in: 0...FrameBytes.copiedBytesMax * 3, using: &random), from: number * 1000))
+            frame(pattern(Int.random(in: 0...Limits.copiedFrameBytesMax * 3, using: &random), from: number * 1000))
         }
         for frame in frames { peer.send(frame) }
         #expect(becomesTrue { server.counts.frames.value == frames.count })
