@@ -22,14 +22,12 @@ final class NoticePoster: ConnectionHandler, @unchecked Sendable {
         bodies = posts.map { json in
             var body: [UInt8] = []
             CollaborationCall(identifier: MutationIdentifier(0), name: PostNotices.name, json: json).append(to: &body)
-            return Array(body.dropFirst(NoticePoster.identifierBytes))
+            return Array(body.dropFirst(Limits.mutationIdentifierBytes))
         }
         self.posts = count
         self.inFlightMax = inFlightMax
         self.tally = tally
     }
-
-    private static let identifierBytes = 16
 
     /// Sends posts until `count` have been sent in all.
     func allow(_ count: Int) {
