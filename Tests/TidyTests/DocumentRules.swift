@@ -51,7 +51,7 @@ private func exists(_ path: String, among places: Set<String>) -> Bool {
 func namedPaths(in file: TrackedFile) -> [(path: String, line: Int)] {
     let text: [UInt8]
     switch file.kind {
-    case .swift, .c: text = MarkedText(file).only(.comment)
+    case .swift, .c: text = file.comments
     case .markdown, .shell, .python: text = file.bytes
     case .other: return []
     }

@@ -42,8 +42,7 @@ func leftNotes(_ file: TrackedFile) -> [Violation] {
 /// Functions, accessors and closures of more than `functionLinesMax` lines, from the declaration to the closing brace.
 func longFunctions(_ file: TrackedFile) -> [Violation] {
     guard file.kind == .swift || file.kind == .c else { return [] }
-    let code = MarkedText(file).only(.code)
-    return functionBodies(in: code, isSwift: file.kind == .swift).compactMap { lines in
+    return functionBodies(in: file.code, isSwift: file.kind == .swift).compactMap { lines in
         guard lines.count > functionLinesMax else { return nil }
         return Violation(file.path, line: lines.lowerBound, "a function of \(lines.count) lines")
     }

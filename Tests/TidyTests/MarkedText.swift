@@ -12,9 +12,9 @@ struct MarkedText {
     /// How many strings are open around `place`. The code of an interpolation counts as literal.
     private var stringDepth = 0
 
-    init(_ file: TrackedFile) {
-        bytes = file.bytes
-        isSwift = file.kind == .swift
+    init(_ bytes: [UInt8], isSwift: Bool) {
+        self.bytes = bytes
+        self.isSwift = isSwift
         marks = Array(repeating: .code, count: bytes.count)
         readCode(isInterpolation: false)
     }

@@ -59,7 +59,7 @@ struct RuleTests {
             """##
         let file = TrackedFile("a.swift", text + String(repeating: "\n", count: 80) + "let b = 1\n")
         #expect(longFunctions(file).isEmpty)
-        #expect(String(decoding: MarkedText(file).only(.comment), as: UTF8.self).contains("/* { /* { */ */  "))
+        #expect(String(decoding: file.comments, as: UTF8.self).contains("/* { /* { */ */  "))
     }
 
     @Test("Functions of C of 71 lines are found, tables and types are not")

@@ -6,12 +6,24 @@ struct TrackedFile: Sendable {
     let path: String
     let bytes: [UInt8]
     let lines: [String]
+    let kind: Kind
+    /// The text of a Swift or C file with spaces in place of comments and literals; empty for other files.
+    let code: [UInt8]
+    /// The text of a Swift or C file with spaces in place of everything but comments; empty for other files.
+    let comments: [UInt8]
+    /// The words of `code`.
+    let codeWords: [Word]
 
     init(_ path: String, _ bytes: [UInt8]) {
         self.path = path
         self.bytes = bytes
         lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
+        kind = Kind(path, firstLine: lines.first ?? "")
+        let marked = kind == .swift || kind == .c ? MarkedText(bytes, isSwift: kind == .swift) : nil
+        code = marked?.only(.code) ?? []
+        comments = marked?.only(.comment) ?? []
+        codeWords = words(of: code)
     }
 
     /// A sample for the tests of the rules.
@@ -23,15 +35,19 @@ struct TrackedFile: Sendable {
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
     /// What the file is written in, as far as the rules tell files apart.
-    enum Kind { case swift, c, python, shell, markdown, other }
+    enum Kind {
+        case swift, c, python, shell, markdown, other
 
-    var kind: Kind {
-        switch name.split(separator: ".").last {
-        case "swift": .swift
-        case "c", "h": .c
-        case "py": .python
-        case "md": .markdown
-        default: lines.first?.hasPrefix("#!") == true || path == "deploy/prerequisites" ? .shell : .other
+        fileprivate init(_ path: String, firstLine: String) {
+            self =
+                switch path.split(separator: ".").last {
+                case "swift": .swift
+                case "c", "h": .c
+                case "py": .python
+                case "md": .markdown
+                // Scripts of the shell have no suffix, and one is sourced by the others.
+                default: firstLine.hasPrefix("#!") || path == "deploy/prerequisites" ? .shell : .other
+                }
         }
     }
 
