@@ -8,14 +8,14 @@
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), \
     apply_to = function)
 
-STEP Digits load(const uint64_t *words) {
+INLINE Digits load(const uint64_t *words) {
     Digits r;
-    EACH_LIMB r.limb[0][i] = _mm512_loadu_si512(words + LANES * i);
+    EACH_LIMB(i) r.limb[0][i] = _mm512_loadu_si512(words + LANES * i);
     return r;
 }
 
-STEP void store(uint64_t *words, const lanes limb[LIMBS]) {
-    EACH_LIMB _mm512_storeu_si512(words + LANES * i, limb[i]);
+INLINE void store(uint64_t *words, const lanes limb[LIMBS]) {
+    EACH_LIMB(i) _mm512_storeu_si512(words + LANES * i, limb[i]);
 }
 
 #define OPERATION(name, ...)                                                         \

@@ -19,49 +19,49 @@ typedef struct { lanes limb[GROUPS][LIMBS]; } Sum;
 typedef struct { lanes limb[GROUPS][LIMBS]; } Digits;
 
 /// Limb i of k p, in the sparse form that has negative limbs: (-k, k 2^44, 0, k 2^36, k (2^48 - 2^16)).
-STEP lanes limb_of_p(int i, int64_t k) {
+INLINE lanes limb_of_p(int i, int64_t k) {
     const int64_t limb[LIMBS] = {-k, k << 44, 0, k << 36, k * ((1ll << 48) - (1ll << 16))};
     return everywhere((uint64_t)limb[i]);
 }
 
 // MARK: Sums
 
-STEP Sum add(Sum a, Sum b) {
-    EACH_GROUP EACH_LIMB a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
+INLINE Sum add(Sum a, Sum b) {
+    EACH_GROUP(g) EACH_LIMB(i) a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
     return a;
 }
 
-STEP Sum subtract(Sum a, Sum b) {
-    EACH_GROUP EACH_LIMB a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
+INLINE Sum subtract(Sum a, Sum b) {
+    EACH_GROUP(g) EACH_LIMB(i) a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
     return a;
 }
 
 /// a + k p.
-STEP Sum add_p(Sum a, int k) {
-    EACH_GROUP EACH_LIMB if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
+INLINE Sum add_p(Sum a, int k) {
+    EACH_GROUP(g) EACH_LIMB(i) if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
     return a;
 }
 
-STEP Sum sum_of(const Digits *clean) {
+INLINE Sum sum_of(const Digits *clean) {
     Sum r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = clean->limb[g][i];
+    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = clean->limb[g][i];
     return r;
 }
 
 /// Carries. The sum is from 0 to 2^260 - 1.
-STEP Digits digits(Sum a) {
+INLINE Digits digits(Sum a) {
     Digits r;
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP
+    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g)
         a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
-    EACH_GROUP EACH_LIMB r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], everywhere(LIMB_MASK)) == 0);
+    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
+    EACH_GROUP(g) KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], everywhere(LIMB_MASK)) == 0);
     return r;
 }
 
 /// The same value modulo p, from 0 to p + 2^225 h for a sum below h 2^256: takes the top limb's bits from 48 on
 /// off, and p times as much. The sum is from 0 to 2^268 - 1.
-STEP Sum reduce_weakly(Sum a) {
-    EACH_GROUP {
+INLINE Sum reduce_weakly(Sum a) {
+    EACH_GROUP(g) {
         const lanes high = _mm512_srli_epi64(a.limb[g][4], 48);
         KERNEL_CHECK(_mm512_cmpgt_epu64_mask(high, everywhere(1 << 12)) == 0);
         a.limb[g][4] = plus(both(a.limb[g][4], everywhere((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
@@ -74,29 +74,29 @@ STEP Sum reduce_weakly(Sum a) {
 
 /// Clean digits (all limbs but the top one below 2^52 as they stand) of the weakly reduced sum: from 0 to
 /// p + 2^225 h, and below 2^256 when the sum is clean itself. The sum is as for `reduce_weakly`.
-STEP Digits clean_digits(Sum a) {
+INLINE Digits clean_digits(Sum a) {
     Digits r = digits(reduce_weakly(a));
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP r.limb[g][i] = low_bits(r.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g) r.limb[g][i] = low_bits(r.limb[g][i]);
     return r;
 }
 
 // MARK: Products
 
 /// t[i...i + 5] += a's limb i times b.
-STEP void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
-    UNROLL for (int j = 0; j < LIMBS; j++) EACH_GROUP
+INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
+    UNROLL(j, 0, LIMBS) EACH_GROUP(g)
         t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
-    UNROLL for (int j = 0; j < LIMBS; j++) EACH_GROUP
+    UNROLL(j, 0, LIMBS) EACH_GROUP(g)
         t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
 }
 
 /// Takes limb i of t away: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery
 /// factor themselves) and carries the rest. What the next step waits for takes shifts, which are quicker than
 /// the multiplier.
-STEP void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
+INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     const lanes at96 = everywhere(1ull << 44), at192 = everywhere(1ull << 36);
     const lanes at256 = everywhere((1ull << 48) - (1ull << 16));
-    EACH_GROUP {
+    EACH_GROUP(g) {
         const lanes factor = t[g][i];
         t[g][i + 1] = plus(
             t[g][i + 1], merge(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
@@ -108,20 +108,20 @@ STEP void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     }
 }
 
-STEP void clear(lanes t[GROUPS][2 * LIMBS]) {
-    EACH_GROUP UNROLL for (int i = 0; i < 2 * LIMBS; i++) t[g][i] = _mm512_setzero_si512();
+INLINE void clear(lanes t[GROUPS][2 * LIMBS]) {
+    EACH_GROUP(g) UNROLL(i, 0, 2 * LIMBS) t[g][i] = _mm512_setzero_si512();
 }
 
-STEP Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
+INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
     Sum r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = t[g][LIMBS + i];
+    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = t[g][LIMBS + i];
     return r;
 }
 
-STEP Sum product(const Digits *a, const Digits *b) {
+INLINE Sum product(const Digits *a, const Digits *b) {
     lanes t[GROUPS][2 * LIMBS];
     clear(t);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, a, b, i);
         reduce_row(t, i);
     }
@@ -129,33 +129,33 @@ STEP Sum product(const Digits *a, const Digits *b) {
 }
 
 /// t = a * a, not reduced.
-STEP void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
+INLINE void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
     clear(t);
-    EACH_LIMB {
-        UNROLL for (int j = i + 1; j < LIMBS; j++) EACH_GROUP
+    EACH_LIMB(i) {
+        UNROLL(j, i + 1, LIMBS) EACH_GROUP(g)
             t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
-        UNROLL for (int j = i + 1; j < LIMBS; j++) EACH_GROUP
+        UNROLL(j, i + 1, LIMBS) EACH_GROUP(g)
             t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
     }
-    UNROLL for (int i = 1; i < 2 * LIMBS - 1; i++) EACH_GROUP t[g][i] = plus(t[g][i], t[g][i]);
-    EACH_LIMB EACH_GROUP {
+    UNROLL(i, 1, 2 * LIMBS - 1) EACH_GROUP(g) t[g][i] = plus(t[g][i], t[g][i]);
+    EACH_LIMB(i) EACH_GROUP(g) {
         t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
         t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
     }
 }
 
-STEP Sum square(const Digits *a) {
+INLINE Sum square(const Digits *a) {
     lanes t[GROUPS][2 * LIMBS];
     square_into(t, a);
-    EACH_LIMB reduce_row(t, i);
+    EACH_LIMB(i) reduce_row(t, i);
     return upper_half(t);
 }
 
 /// a^2 + b c under one reduction; from 0 to ((a^2 + b c) / 16 + 1) p, which is to be below 32 p.
-STEP Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
+INLINE Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
     lanes t[GROUPS][2 * LIMBS];
     square_into(t, a);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, b, c, i);
         reduce_row(t, i);
     }
@@ -163,10 +163,10 @@ STEP Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) 
 }
 
 /// a b + c d under one reduction, with the same bound.
-STEP Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
+INLINE Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
     lanes t[GROUPS][2 * LIMBS];
     clear(t);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, a, b, i);
         multiply_row(t, c, d, i);
         reduce_row(t, i);
@@ -177,39 +177,39 @@ STEP Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c,
 // MARK: Out of line
 
 /// r = a b. `r` may be a or b.
-UNIT void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(product(a, b)); }
+NOINLINE void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(product(a, b)); }
 /// r = a^2. `r` may be a.
-UNIT void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
+NOINLINE void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
 /// r = a b, clean.
-UNIT void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
+NOINLINE void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
 /// r = a b, clean and below 2^256. (A clean product may be a little above: its top limb is looked at before the
 /// carries.)
-UNIT void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
+NOINLINE void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
     Digits carried = digits(product(a, b));
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP carried.limb[g][i] = low_bits(carried.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);
     *r = clean_digits(sum_of(&carried));
 }
-UNIT void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
+NOINLINE void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
 
-STEP Digits constant(const uint64_t limb[LIMBS]) {
+INLINE Digits constant(const uint64_t limb[LIMBS]) {
     Digits r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = everywhere(limb[i]);
+    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = everywhere(limb[i]);
     return r;
 }
 
 /// Clean digits below p, of any digits.
-UNIT void canonical(Digits *r, const Digits *a) {
+NOINLINE void canonical(Digits *r, const Digits *a) {
     Digits clean = *a;
-    EACH_GROUP EACH_LIMB clean.limb[g][i] = low_bits(clean.limb[g][i]);
+    EACH_GROUP(g) EACH_LIMB(i) clean.limb[g][i] = low_bits(clean.limb[g][i]);
     // The first reduction leaves less than p + 2^230, the second less than 2^256.
     *r = clean_digits(sum_of(&clean));
     *r = clean_digits(sum_of(r));
-    EACH_GROUP subtract_once(r->limb[g], P_LIMBS);
+    EACH_GROUP(g) subtract_once(r->limb[g], P_LIMBS);
 }
 
 /// Lanes in which the digits are zero modulo p.
-STEP void is_zero(__mmask8 zero[GROUPS], const Digits *a) {
+INLINE void is_zero(__mmask8 zero[GROUPS], const Digits *a) {
     Digits r;
     canonical(&r, a);
-    EACH_GROUP zero[g] = (__mmask8)~is_nonzero(r.limb[g]);
+    EACH_GROUP(g) zero[g] = (__mmask8)~is_nonzero(r.limb[g]);
 }

@@ -25,7 +25,7 @@ typedef struct {
     Digits x, y2;
 } Affine;
 
-STEP void set_affine(Point *p, const Affine *a) {
+INLINE void set_affine(Point *p, const Affine *a) {
     p->x = add_p(sum_of(&a->x), 3);
     p->x_digits = digits(p->x);
     p->v = sum_of(&a->y2);
@@ -40,20 +40,20 @@ STEP void set_affine(Point *p, const Affine *a) {
 //     X' = alpha^2 - 2 s    Z' = V Z             V' = -(2 alpha (s - X') - g^2)
 
 /// minus = X - zz, plus = X + zz.
-UNIT void doubling_factors(Digits *difference, Digits *total, const Sum *x, const Digits *z) {
+NOINLINE void doubling_factors(Digits *difference, Digits *total, const Sum *x, const Digits *z) {
     const Sum zz = square(z);            // <= 1.2
     *difference = digits(subtract(*x, zz));  // 1.2 ... 9.8
     *total = digits(add(*x, zz));            // <= 11
 }
 
 /// alpha = 3 a b, weakly reduced.
-UNIT void doubling_slope(Digits *alpha, const Digits *a, const Digits *b) {
+NOINLINE void doubling_slope(Digits *alpha, const Digits *a, const Digits *b) {
     const Sum r = product(a, b);  // <= 7.8
     *alpha = digits(reduce_weakly(add(add(r, r), r)));
 }
 
 /// X' and 2 (X' - s).
-UNIT void doubling_x(Sum *x, Digits *x_digits, Digits *twice_drop, const Digits *alpha, const Sum *s) {
+NOINLINE void doubling_x(Sum *x, Digits *x_digits, Digits *twice_drop, const Digits *alpha, const Sum *s) {
     // alpha^2 <= 1.1, s <= 1.9: X' is 2.4 ... 7.1, X' - s is 0.5 ... 7.1.
     *x = add_p(subtract(subtract(square(alpha), *s), *s), 6);
     *x_digits = digits(*x);
@@ -62,13 +62,13 @@ UNIT void doubling_x(Sum *x, Digits *x_digits, Digits *twice_drop, const Digits 
 }
 
 /// V' = g^2 + alpha * 2 (X' - s), at most (1.7 + 1.1 * 14.2) / 16 + 1 = 2.1.
-UNIT void doubling_v(Sum *v, Digits *v_digits, const Digits *g, const Digits *alpha, const Digits *twice_drop) {
+NOINLINE void doubling_v(Sum *v, Digits *v_digits, const Digits *g, const Digits *alpha, const Digits *twice_drop) {
     *v = square_plus_product(g, alpha, twice_drop);
     *v_digits = digits(*v);
 }
 
 /// P = 2 P; flips the sign of V.
-UNIT void double_point(Point *p) {
+NOINLINE void double_point(Point *p) {
     Digits a, b, g, alpha, twice_drop;
     Sum s;
     doubling_factors(&a, &b, &p->x, &p->z);
@@ -87,44 +87,44 @@ UNIT void double_point(Point *p) {
 //     X' = r^2 + j - 2 w    Z' = -2 Z h          V' = 2 (r (X' - w) + V j)
 
 /// h and 2 h, weakly reduced.
-UNIT void addition_height(Digits *h, Digits *twice_h, const Digits *x2, const Digits *zz, const Sum *x) {
+NOINLINE void addition_height(Digits *h, Digits *twice_h, const Digits *x2, const Digits *zz, const Sum *x) {
     const Sum r = reduce_weakly(subtract(*x, product(x2, zz)));  // of 1.2 ... 9.8
     *h = digits(r);
     *twice_h = digits(add(r, r));
 }
 
 /// r; adds in the lanes of `negative`, which hold the opposite point.
-UNIT void addition_slope(
+NOINLINE void addition_slope(
     Digits *r, const Digits *y2, const Digits *zzz, const Sum *v, const __mmask8 negative[GROUPS]) {
     const Sum other = product(y2, zzz);  // <= 1.1
     Sum own = add_p(*v, 2);              // 2 ... 4.1
-    EACH_GROUP EACH_LIMB own.limb[g][i] = _mm512_mask_add_epi64(
+    EACH_GROUP(g) EACH_LIMB(i) own.limb[g][i] = _mm512_mask_add_epi64(
         minus(own.limb[g][i], other.limb[g][i]), negative[g], own.limb[g][i], other.limb[g][i]);
     *r = digits(own);  // 0.9 ... 5.2
 }
 
 /// X' and X' - w.
-UNIT void addition_x(Sum *x, Digits *x_digits, Digits *drop, const Digits *r, const Sum *j, const Sum *w) {
+NOINLINE void addition_x(Sum *x, Digits *x_digits, Digits *drop, const Digits *r, const Sum *j, const Sum *w) {
     // r^2 <= 2.7, j <= 1.1, w <= 1.8: X' is 2.4 ... 9.8, X' - w is 0.6 ... 9.8.
     *x = add_p(subtract(subtract(add(square(r), *j), *w), *w), 6);
     *x_digits = digits(*x);
     *drop = digits(subtract(*x, *w));
 }
 
-UNIT void addition_v(
+NOINLINE void addition_v(
     Sum *v, Digits *v_digits, const Digits *r, const Digits *drop, const Digits *old, const Digits *j) {
     const Sum half = product_plus_product(r, drop, old, j);  // <= 4.4
     *v = reduce_weakly(add(half, half));
     *v_digits = digits(*v);
 }
 
-UNIT void multiply_both(Sum *sum, Digits *r, const Digits *a, const Digits *b) {
+NOINLINE void multiply_both(Sum *sum, Digits *r, const Digits *a, const Digits *b) {
     *sum = product(a, b);
     *r = digits(*sum);
 }
 
 /// P = P + a, or P - a in the lanes of `negative`; flips the sign of V. Leaves Z = 0 where P = +-a.
-UNIT void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
+NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
     Digits zz, zzz, h, twice_h, i, j_digits, r, drop;
     Sum j, w;
     square_digits(&zz, &p->z);
@@ -159,19 +159,19 @@ typedef struct {
 } Chain;
 
 /// a - b + 2 p, or twice that; at most 6.2 p. a and b clean and at most 1.1 p.
-STEP Digits factor_difference(const Digits *a, const Digits *b, int twice) {
+INLINE Digits factor_difference(const Digits *a, const Digits *b, int twice) {
     Sum r = add_p(subtract(sum_of(a), sum_of(b)), 2);
     return digits(twice ? add(r, r) : r);
 }
 
 /// The same, clean.
-STEP Digits difference(const Digits *a, const Digits *b, int twice) {
+INLINE Digits difference(const Digits *a, const Digits *b, int twice) {
     Sum r = add_p(subtract(sum_of(a), sum_of(b)), 2);
     return clean_digits(twice ? add(r, r) : r);
 }
 
 /// Begins with P itself, on Z = 2 y.
-UNIT void begin_chain(Chain *chain, const Affine *p) {
+NOINLINE void begin_chain(Chain *chain, const Affine *p) {
     Digits g, s, alpha, u;
     multiply_clean(&g, &p->y2, &p->y2);
     multiply_clean(&s, &p->x, &g);
@@ -192,7 +192,7 @@ UNIT void begin_chain(Chain *chain, const Affine *p) {
 }
 
 /// Multiple k from multiple `from` and the step.
-UNIT void extend_chain(Chain *chain, int from, int k) {
+NOINLINE void extend_chain(Chain *chain, int from, int k) {
     Digits a, b, c, e, u, rise;
     const Digits *x = &chain->x[from], *v = &chain->v[from];
     chain->height[k] = factor_difference(x, &chain->step_x, 1);
@@ -221,12 +221,12 @@ UNIT void extend_chain(Chain *chain, int from, int k) {
 enum { ROW_WORDS = 8 };
 
 /// The point of every lane from the row that the lane points to. Rows are 64-byte aligned.
-STEP void load_rows(Affine *a, const lanes address[GROUPS]) {
-    EACH_GROUP {
+INLINE void load_rows(Affine *a, const lanes address[GROUPS]) {
+    EACH_GROUP(g) {
         uint64_t at[LANES];
         lanes row[8];
         _mm512_storeu_si512(at, address[g]);
-        UNROLL for (int lane = 0; lane < LANES; lane++) row[lane] = _mm512_load_si512((const void *)at[lane]);
+        UNROLL(lane, 0, LANES) row[lane] = _mm512_load_si512((const void *)at[lane]);
         transpose(row);
         limbs_of_words(a->x.limb[g], row);
         limbs_of_words(a->y2.limb[g], row + 4);
@@ -234,19 +234,19 @@ STEP void load_rows(Affine *a, const lanes address[GROUPS]) {
 }
 
 /// The reverse, of clean coordinates below 2^256. Lanes whose address is 0 are left out.
-STEP void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
-    EACH_GROUP {
+INLINE void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
+    EACH_GROUP(g) {
         lanes row[8];
         words_of_limbs(row, a->x.limb[g]);
         words_of_limbs(row + 4, a->y2.limb[g]);
         transpose(row);
-        UNROLL for (int lane = 0; lane < LANES; lane++)
+        UNROLL(lane, 0, LANES)
             if (row_of_lane[g * LANES + lane]) _mm512_store_si512(row_of_lane[g * LANES + lane], row[lane]);
     }
 }
 
 /// Stores the chain's multiples as rows k of every lane's table. `inverse`: of the chain's z; undefined afterwards.
-UNIT void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_lane[BLOCK]) {
+NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_lane[BLOCK]) {
     for (int k = CHAIN - 1; k >= 0; k--) {
         Digits zz, zzz;
         Affine a;
@@ -263,7 +263,7 @@ UNIT void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_la
 }
 
 /// inverse = 1 / z in all groups. False when some lane is zero.
-UNIT int invert_digits(Digits *inverse, const Digits *z) {
+NOINLINE int invert_digits(Digits *inverse, const Digits *z) {
     lanes x[GROUPS][LIMBS], scratch[GROUPS][LIMBS];
     Digits clean;
     canonical(&clean, z);

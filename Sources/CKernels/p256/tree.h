@@ -26,7 +26,7 @@ typedef struct {
 } Tree;
 
 /// 2 (xb - xa), from 0.9 p to 6.2 p, and its product with those `before`.
-UNIT void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
+NOINLINE void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
     const Digits own = factor_difference(&b->x, &a->x, 1);
     *divisor = own;
     *prefix = digits(product(&own, before));
@@ -34,24 +34,24 @@ UNIT void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const A
 
 // slope = (2 yb - 2 ya) / (2 (xb - xa));  x' = slope^2 - xa - xb;  2 y' = slope 2 (xa - x') - 2 ya
 
-UNIT void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
+NOINLINE void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
     const Digits rise = digits(add_p(subtract(sum_of(&b->y2), sum_of(&a->y2)), 3));  // 0 ... 6
     *slope = digits(product(&rise, inverse));                                        // <= 1.6
 }
 
 /// x' in place of xa, and 2 (xa - x').
-UNIT void tree_x(Digits *xa, Digits *drop, const Digits *slope, const Digits *xb) {
+NOINLINE void tree_x(Digits *xa, Digits *drop, const Digits *slope, const Digits *xb) {
     const Digits x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3));
     *drop = factor_difference(xa, &x, 1);
     *xa = x;
 }
 
-UNIT void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
+NOINLINE void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
     *y2 = clean_digits(add_p(subtract(product(slope, drop), sum_of(y2)), 2));
 }
 
 /// a = a + b, of the inverse of their divisor; clean.
-STEP void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
+INLINE void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
     Digits slope, drop;
     tree_slope(&slope, a, b, inverse);
     tree_x(&a->x, &drop, &slope, &b->x);
@@ -60,20 +60,20 @@ STEP void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
 
 /// Replaces divisors that are zero in some lane by one there, and notes the lanes: two points of theirs have the
 /// same x, and the formula does not hold.
-UNIT void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*undecided)[GROUPS]) {
+NOINLINE void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
     for (int k = 0; k < count; k++) {
         __mmask8 zero[GROUPS];
         is_zero(zero, &divisor[k]);
-        EACH_GROUP {
+        EACH_GROUP(g) {
             undecided[k % blocks][g] |= zero[g];
-            EACH_LIMB divisor[k].limb[g][i] =
+            EACH_LIMB(i) divisor[k].limb[g][i] =
                 _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
         }
     }
 }
 
-STEP void tree_prefixes(Tree *tree, int count) {
+INLINE void tree_prefixes(Tree *tree, int count) {
     tree->prefix[0] = tree->divisor[0];
     for (int k = 1; k < count; k++) multiply(&tree->prefix[k], &tree->prefix[k - 1], &tree->divisor[k]);
 }

@@ -59,10 +59,10 @@ typedef struct {
     uint64_t rows[TREE_BLOCKS * BLOCK * GENERATOR_DIGITS];
 } Workspace;
 
-STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
+INLINE int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
 
 /// The 32 big-endian bytes at every lane's address as clean limbs. Lanes whose address is 0 get zero.
-STEP void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
+INLINE void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
     uint64_t words[4][LANES] __attribute__((aligned(64)));
     for (int lane = 0; lane < LANES; lane++) for (int w = 0; w < 4; w++) {
         uint64_t word = 0;
@@ -77,10 +77,10 @@ STEP void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LA
 // MARK: Scalars
 
 /// u1 = e / s and u2 = r / s for all blocks, with one inversion. An s out of range counts as 1 here.
-UNIT void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
+NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
     const int blocks = blocks_of(count);
     lanes radix[LIMBS];
-    EACH_LIMB radix[i] = everywhere(N_SQUARED_RADIX[i]);
+    EACH_LIMB(i) radix[i] = everywhere(N_SQUARED_RADIX[i]);
     for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
         const uint8_t *r_bytes[LANES], *s_bytes[LANES];
         for (int lane = 0; lane < LANES; lane++) {
@@ -93,7 +93,7 @@ UNIT void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t coun
         load_integers(s, s_bytes);
         const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
         w->block[b].in_range[g] = in_range;
-        EACH_LIMB s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
+        EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
         montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
     }
     // No s is zero modulo n, so there is an inverse.
@@ -116,20 +116,20 @@ UNIT void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t coun
 // MARK: Keys
 
 /// x^3 - 3 x + b, clean, of clean x below 1.1 p.
-UNIT void curve_equation(Digits *r, const Digits *x) {
+NOINLINE void curve_equation(Digits *r, const Digits *x) {
     const Digits three = constant(P_THREE), b = constant(CURVE_B);
     Digits factor = digits(add_p(subtract(square(x), sum_of(&three)), 1));
     *r = clean_digits(add(product(&factor, x), sum_of(&b)));
 }
 
 /// r = a^(2^times).
-STEP void square_often(Digits *r, const Digits *a, int times) {
+INLINE void square_often(Digits *r, const Digits *a, int times) {
     *r = *a;
     for (int k = 0; k < times; k++) square_digits(r, r);
 }
 
 /// A square root of a where there is one: a^((p + 1) / 4), (p + 1) / 4 = 2^254 - 2^222 + 2^190 + 2^94.
-UNIT void square_root(Digits *root, const Digits *a) {
+NOINLINE void square_root(Digits *root, const Digits *a) {
     // a^(2^k - 1) for k = 1, 2, 4, 8, 16, 32; then the exponent is ((2^32 - 1) 2^32 + 1) 2^96 + 1, times 2^94.
     Digits ones = *a, t;
     for (int k = 1; k < 32; k *= 2) {
@@ -144,7 +144,7 @@ UNIT void square_root(Digits *root, const Digits *a) {
 }
 
 /// Loads the keys of a block, notes the bad ones and puts the generator in their place.
-UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
+NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     const uint8_t *x_bytes[BLOCK], *y_bytes[BLOCK];
     __mmask8 compressed[GROUPS] = {0}, odd[GROUPS] = {0}, present[GROUPS] = {0}, any = 0;
     for (int k = 0; k < BLOCK; k++) {
@@ -175,37 +175,37 @@ UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         Digits root, plain;
         const Digits one = {{{everywhere(1)}}};
         Digits unit = constant(P_ONE);
-        EACH_GROUP EACH_LIMB unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
+        EACH_GROUP(g) EACH_LIMB(i) unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
         square_root(&root, &rhs);
         multiply(&plain, &root, &unit);
         canonical(&plain, &plain);
         canonical(&root, &root);
-        EACH_GROUP {
+        EACH_GROUP(g) {
             const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], everywhere(1)) ^ odd[g];
             lanes borrow = _mm512_setzero_si512();
-            EACH_LIMB {
+            EACH_LIMB(i) {
                 const lanes d = plus(minus(everywhere(P_LIMBS[i]), root.limb[g][i]), borrow);
                 borrow = carry_of(d);
                 root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
             }
-            EACH_LIMB y.limb[g][i] = _mm512_mask_mov_epi64(y.limb[g][i], compressed[g], root.limb[g][i]);
+            EACH_LIMB(i) y.limb[g][i] = _mm512_mask_mov_epi64(y.limb[g][i], compressed[g], root.limb[g][i]);
         }
     }
     yy = digits(add_p(subtract(square(&y), sum_of(&rhs)), 3));
     {
         Digits r;
         canonical(&r, &yy);
-        EACH_GROUP equal[g] = (__mmask8)~is_nonzero(r.limb[g]);
+        EACH_GROUP(g) equal[g] = (__mmask8)~is_nonzero(r.limb[g]);
     }
     Sum doubled = sum_of(&y);
     Digits y2 = clean_digits(add(doubled, doubled));
     const Digits generator_x = constant(GENERATOR_X), generator_y = constant(GENERATOR_Y);
     doubled = sum_of(&generator_y);
     const Digits generator_y2 = clean_digits(add(doubled, doubled));
-    EACH_GROUP {
+    EACH_GROUP(g) {
         const __mmask8 good = below[g] & equal[g] & present[g];
         block->bad_key[g] = present[g] & (__mmask8)~good;
-        EACH_LIMB {
+        EACH_LIMB(i) {
             block->key.x.limb[g][i] = _mm512_mask_mov_epi64(generator_x.limb[g][i], good, x.limb[g][i]);
             block->key.y2.limb[g][i] = _mm512_mask_mov_epi64(generator_y2.limb[g][i], good, y2.limb[g][i]);
         }
@@ -220,16 +220,16 @@ typedef struct {
     __mmask8 flipped[GROUPS];
 } Accumulator;
 
-STEP void flip(Accumulator *a) { EACH_GROUP a->flipped[g] = (__mmask8)~a->flipped[g]; }
+INLINE void flip(Accumulator *a) { EACH_GROUP(g) a->flipped[g] = (__mmask8)~a->flipped[g]; }
 
-STEP void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
+INLINE void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
     __mmask8 mask[GROUPS];
-    EACH_GROUP mask[g] = negative[g] ^ a->flipped[g];
+    EACH_GROUP(g) mask[g] = negative[g] ^ a->flipped[g];
     add_affine(&a->point, term, mask);
     flip(a);
 }
 
-STEP void double_often(Accumulator *a, int times) {
+INLINE void double_often(Accumulator *a, int times) {
     for (int k = 0; k < times; k++) {
         double_point(&a->point);
         flip(a);
@@ -237,7 +237,7 @@ STEP void double_often(Accumulator *a, int times) {
 }
 
 /// The addresses of the rows for digit `place` of every lane of a group. Returns the lanes with a negative digit.
-STEP __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
+INLINE __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
     lanes row;
     const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
     const __mmask8 negative = odd_digit(&row, u, place, shape.width, shape.digits);
@@ -246,23 +246,23 @@ STEP __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int 
 }
 
 /// The table point for digit `place` of every lane, and its sign.
-STEP void digit_point(
+INLINE void digit_point(
     Affine *term, __mmask8 negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
     Shape shape) {
     lanes address[GROUPS];
-    EACH_GROUP negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
+    EACH_GROUP(g) negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
     load_rows(term, address);
 }
 
 /// Asks for the rows of a block before they are needed.
-STEP void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+INLINE void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
     for (int place = 0; place < shape.digits; place++) {
-        EACH_GROUP {
+        EACH_GROUP(g) {
             uint64_t at[LANES];
             lanes address;
             digit_rows(&address, u[g], table[g], place, shape);
             _mm512_storeu_si512(at, address);
-            UNROLL for (int lane = 0; lane < LANES; lane++) __builtin_prefetch((const void *)at[lane]);
+            UNROLL(lane, 0, LANES) __builtin_prefetch((const void *)at[lane]);
         }
     }
 }
@@ -276,8 +276,8 @@ typedef struct {
 } Wanted;
 
 /// Adds the rows for all digits of `u`.
-STEP void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
-    for (int place = 0; place < shape.digits; place++) EACH_GROUP {
+INLINE void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+    for (int place = 0; place < shape.digits; place++) EACH_GROUP(g) {
         lanes address;
         digit_rows(&address, u[g], table[g], place, shape);
         _mm512_storeu_si512(&wanted->row[wanted->count], address);
@@ -286,14 +286,14 @@ STEP void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GR
 }
 
 /// Asks for the next rows, `count` of them or as many as there are.
-STEP void ask(Wanted *wanted, int count) {
+INLINE void ask(Wanted *wanted, int count) {
     const int end = wanted->count - wanted->next < count ? wanted->count : wanted->next + count;
     while (wanted->next < end) __builtin_prefetch((const void *)wanted->row[wanted->next++]);
 }
 
 /// The table points for all digits of `u`, with their signs, from leaf `first` on: the
 /// columns one after the other, the last column first.
-UNIT void load_leaves(
+NOINLINE void load_leaves(
     Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposed[GROUPS], const lanes table[GROUPS],
     Shape shape) {
     const Digits zero = constant((const uint64_t[LIMBS]){0});
@@ -303,26 +303,26 @@ UNIT void load_leaves(
             __mmask8 negative[GROUPS];
             digit_point(leaf, negative, u, table, place, shape);
             const Sum negated = add_p(subtract(sum_of(&zero), sum_of(&leaf->y2)), 1);
-            EACH_GROUP EACH_LIMB leaf->y2.limb[g][i] = _mm512_mask_mov_epi64(
+            EACH_GROUP(g) EACH_LIMB(i) leaf->y2.limb[g][i] = _mm512_mask_mov_epi64(
                 leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
         }
 }
 
 /// a += u G.
-UNIT void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
+NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
     lanes table[GROUPS];
-    EACH_GROUP table[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) table[g] = everywhere((uint64_t)(uintptr_t)generator);
     for (int place = 0; place < GENERATOR.digits; place++) {
         Affine term;
         __mmask8 negative[GROUPS];
         digit_point(&term, negative, block->u1, table, place, GENERATOR);
-        EACH_GROUP negative[g] ^= block->opposed[g];
+        EACH_GROUP(g) negative[g] ^= block->opposed[g];
         accumulate(a, &term, negative);
     }
 }
 
 /// a = u2 Q of the keys whose tables stand at `table`. Asks for the `wanted` rows on the way.
-UNIT void multiply_key(
+NOINLINE void multiply_key(
     Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
     Affine term;
     __mmask8 negative[GROUPS];
@@ -331,10 +331,10 @@ UNIT void multiply_key(
         // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q takes the place of it and of
         // the doublings behind it.
         lanes last[GROUPS];
-        EACH_GROUP last[g] = plus(table[g], everywhere((CHAIN - 1) * ROW_WORDS * 8));
+        EACH_GROUP(g) last[g] = plus(table[g], everywhere((CHAIN - 1) * ROW_WORDS * 8));
         load_rows(&term, last);
         set_affine(&a->point, &term);
-        EACH_GROUP a->flipped[g] = 0;
+        EACH_GROUP(g) a->flipped[g] = 0;
         load_rows(&term, table);
         accumulate(a, &term, NONE);
         place = --column;
@@ -343,7 +343,7 @@ UNIT void multiply_key(
     } else {
         digit_point(&term, negative, block->u2, table, place, shape);
         set_affine(&a->point, &term);
-        EACH_GROUP a->flipped[g] = negative[g];
+        EACH_GROUP(g) a->flipped[g] = negative[g];
     }
     for (place += shape.columns;; place += shape.columns) {
         while (place >= shape.digits) {
@@ -361,19 +361,19 @@ UNIT void multiply_key(
 // MARK: Outcomes
 
 /// Compares the sums' x with r, and writes the outcomes of a block.
-UNIT void conclude(
+NOINLINE void conclude(
     const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
     size_t count, uint8_t *outcomes) {
     Digits r, zz;
     const Digits radix = constant(P_SQUARED_RADIX);
-    EACH_GROUP EACH_LIMB r.limb[g][i] = block->r[g][i];
+    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = block->r[g][i];
     multiply(&r, &r, &radix);
     square_digits(&zz, &a->point.z);
     const Digits difference = digits(add_p(subtract(a->point.x, product(&r, &zz)), 2));
     __mmask8 equal[GROUPS], vanished[GROUPS];
     is_zero(equal, &difference);
     is_zero(vanished, &a->point.z);
-    EACH_GROUP {
+    EACH_GROUP(g) {
         const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
         const __mmask8 undecided = vanished[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
         for (int lane = 0; lane < LANES; lane++) {
@@ -388,7 +388,7 @@ UNIT void conclude(
     }
 }
 
-STEP void conclude_block(
+INLINE void conclude_block(
     const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
@@ -396,7 +396,7 @@ STEP void conclude_block(
 }
 
 /// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
-STEP Wanted generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
+INLINE Wanted generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
     Wanted wanted = {w->rows, 0, 0};
     for (int b = first; b < blocks && b < first + TREE_BLOCKS; b++)
         want_rows(&wanted, w->block[b].u1, generators, GENERATOR);
@@ -409,7 +409,7 @@ static void verify(
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) generators[g] = everywhere((uint64_t)(uintptr_t)generator);
     Wanted wanted = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
@@ -456,7 +456,7 @@ static void verify(
             store_chain(&block->chain, &inverse, rows);
             Accumulator sum;
             lanes table[GROUPS];
-            EACH_GROUP table[g] = _mm512_loadu_si512(address + g * LANES);
+            EACH_GROUP(g) table[g] = _mm512_loadu_si512(address + g * LANES);
             multiply_key(&sum, block, table, NEW_KEY, &wanted);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
@@ -475,7 +475,7 @@ static void verify_known(
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) generators[g] = everywhere((uint64_t)(uintptr_t)generator);
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         lanes table[TREE_BLOCKS][GROUPS];
@@ -491,7 +491,7 @@ static void verify_known(
                     const size_t position = (size_t)((first + b) * BLOCK + k);
                     address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
                 }
-                EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
+                EACH_GROUP(g) table[b][g] = _mm512_loadu_si512(address + g * LANES);
                 // At once: between the tree's additions they would get in the way of its own memory.
                 prefetch_rows(block->u2, table[b], KNOWN_KEY);
                 prefetch_rows(block->u1, generators, GENERATOR);
@@ -524,7 +524,7 @@ static void verify_known(
             Accumulator sum;
             const Affine *point = w->tree.leaves[b].point;
             set_affine(&sum.point, &point[columns[0].first]);
-            EACH_GROUP sum.flipped[g] = 0;
+            EACH_GROUP(g) sum.flipped[g] = 0;
             for (int k = 1; k < KNOWN_KEY.columns; k++) {
                 double_often(&sum, KNOWN_KEY.width);
                 accumulate(&sum, &point[columns[k].first], NONE);
@@ -563,7 +563,7 @@ static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const ta
         if (s == subtables - 1) break;
         Accumulator a;
         set_affine(&a.point, p);
-        EACH_GROUP a.flipped[g] = 0;
+        EACH_GROUP(g) a.flipped[g] = 0;
         double_often(&a, shape.width * shape.columns);
         Digits inverse, zz, zzz;
         if (!invert_digits(&inverse, &a.point.z)) return 0;
@@ -606,7 +606,7 @@ static int build_known(const uint8_t *const *points, uint64_t *const *tables, si
         }
         Block *block = &w->block[0];
         load_keys(block, own);
-        EACH_GROUP if (block->bad_key[g]) return 0;
+        EACH_GROUP(g) if (block->bad_key[g]) return 0;
         if (!build_tables(&block->chain, &block->key, KNOWN_KEY, table_of_lane)) return 0;
     }
     return 1;
