@@ -4,12 +4,12 @@
 #ifdef KERNEL_CHECKS
 #include <stdio.h>
 #include <stdlib.h>
-#define KERNEL_CHECK(condition)                                                              \
-    do {                                                                                     \
-        if (!(condition)) {                                                                  \
+#define KERNEL_CHECK(condition)                                                                  \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
             fprintf(stderr, "%s:%d: kernel bound broken: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                         \
-        }                                                                                    \
+            abort();                                                                             \
+        }                                                                                        \
     } while (0)
 #else
 #define KERNEL_CHECK(condition) ((void)0)

@@ -5,8 +5,7 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-static void broken_sum_runs(
-    Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
     __mmask8 ignored[TREE_BLOCKS][GROUPS];
     memset(ignored, 0, sizeof ignored);
     (void)undecided;

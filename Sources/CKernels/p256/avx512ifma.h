@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma clang attribute push(                                                              \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), \
-    apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), apply_to = function)
 #include "verify.h"
 #pragma clang attribute pop

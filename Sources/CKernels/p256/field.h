@@ -15,8 +15,12 @@
 #include "lanes.h"
 #include "modulus.h"
 
-typedef struct { lanes limb[GROUPS][LIMBS]; } Sum;
-typedef struct { lanes limb[GROUPS][LIMBS]; } Digits;
+typedef struct {
+    lanes limb[GROUPS][LIMBS];
+} Sum;
+typedef struct {
+    lanes limb[GROUPS][LIMBS];
+} Digits;
 
 /// Limb i of k p, in the sparse form that has negative limbs: (-k, k 2^44, 0, k 2^36, k (2^48 - 2^16)).
 INLINE lanes limb_of_p(int i, int64_t k) {
@@ -27,33 +31,39 @@ INLINE lanes limb_of_p(int i, int64_t k) {
 // MARK: Sums
 
 INLINE Sum add(Sum a, Sum b) {
-    EACH_GROUP(g) EACH_LIMB(i) a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i) a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
     return a;
 }
 
 INLINE Sum subtract(Sum a, Sum b) {
-    EACH_GROUP(g) EACH_LIMB(i) a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i) a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
     return a;
 }
 
 /// a + k p.
 INLINE Sum add_p(Sum a, int k) {
-    EACH_GROUP(g) EACH_LIMB(i) if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
+    EACH_GROUP(g)
+        EACH_LIMB(i)
+            if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
     return a;
 }
 
 INLINE Sum sum_of(const Digits *clean) {
     Sum r;
-    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = clean->limb[g][i];
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = clean->limb[g][i];
     return r;
 }
 
 /// Carries. The sum is from 0 to 2^260 - 1.
 INLINE Digits digits(Sum a) {
     Digits r;
-    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g)
-        a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
-    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
     EACH_GROUP(g) KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], everywhere(LIMB_MASK)) == 0);
     return r;
 }
@@ -76,7 +86,8 @@ INLINE Sum reduce_weakly(Sum a) {
 /// p + 2^225 h, and below 2^256 when the sum is clean itself. The sum is as for `reduce_weakly`.
 INLINE Digits clean_digits(Sum a) {
     Digits r = digits(reduce_weakly(a));
-    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g) r.limb[g][i] = low_bits(r.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) r.limb[g][i] = low_bits(r.limb[g][i]);
     return r;
 }
 
@@ -84,10 +95,10 @@ INLINE Digits clean_digits(Sum a) {
 
 /// t[i...i + 5] += a's limb i times b.
 INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
-    UNROLL(j, 0, LIMBS) EACH_GROUP(g)
-        t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
-    UNROLL(j, 0, LIMBS) EACH_GROUP(g)
-        t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
+    UNROLL(j, 0, LIMBS)
+        EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
+    UNROLL(j, 0, LIMBS)
+        EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
 }
 
 /// Takes limb i of t away: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery
@@ -98,8 +109,8 @@ INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     const lanes at256 = everywhere((1ull << 48) - (1ull << 16));
     EACH_GROUP(g) {
         const lanes factor = t[g][i];
-        t[g][i + 1] = plus(
-            t[g][i + 1], merge(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
+        t[g][i + 1] =
+            plus(t[g][i + 1], merge(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
         t[g][i + 2] = add_high(t[g][i + 2], factor, at96);
         t[g][i + 3] = add_low(t[g][i + 3], factor, at192);
         t[g][i + 4] = add_high(t[g][i + 4], factor, at192);
@@ -109,12 +120,14 @@ INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
 }
 
 INLINE void clear(lanes t[GROUPS][2 * LIMBS]) {
-    EACH_GROUP(g) UNROLL(i, 0, 2 * LIMBS) t[g][i] = _mm512_setzero_si512();
+    EACH_GROUP(g)
+        UNROLL(i, 0, 2 * LIMBS) t[g][i] = _mm512_setzero_si512();
 }
 
 INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
     Sum r;
-    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = t[g][LIMBS + i];
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = t[g][LIMBS + i];
     return r;
 }
 
@@ -132,16 +145,18 @@ INLINE Sum product(const Digits *a, const Digits *b) {
 INLINE void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
     clear(t);
     EACH_LIMB(i) {
-        UNROLL(j, i + 1, LIMBS) EACH_GROUP(g)
-            t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
-        UNROLL(j, i + 1, LIMBS) EACH_GROUP(g)
-            t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
+        UNROLL(j, i + 1, LIMBS)
+            EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
+        UNROLL(j, i + 1, LIMBS)
+            EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
     }
-    UNROLL(i, 1, 2 * LIMBS - 1) EACH_GROUP(g) t[g][i] = plus(t[g][i], t[g][i]);
-    EACH_LIMB(i) EACH_GROUP(g) {
-        t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
-        t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
-    }
+    UNROLL(i, 1, 2 * LIMBS - 1)
+        EACH_GROUP(g) t[g][i] = plus(t[g][i], t[g][i]);
+    EACH_LIMB(i)
+        EACH_GROUP(g) {
+            t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
+            t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
+        }
 }
 
 INLINE Sum square(const Digits *a) {
@@ -186,21 +201,24 @@ NOINLINE void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r =
 /// carries.)
 NOINLINE void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
     Digits carried = digits(product(a, b));
-    UNROLL(i, 0, LIMBS - 1) EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);
     *r = clean_digits(sum_of(&carried));
 }
 NOINLINE void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
 
 INLINE Digits constant(const uint64_t limb[LIMBS]) {
     Digits r;
-    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = everywhere(limb[i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = everywhere(limb[i]);
     return r;
 }
 
 /// Clean digits below p, of any digits.
 NOINLINE void canonical(Digits *r, const Digits *a) {
     Digits clean = *a;
-    EACH_GROUP(g) EACH_LIMB(i) clean.limb[g][i] = low_bits(clean.limb[g][i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i) clean.limb[g][i] = low_bits(clean.limb[g][i]);
     // The first reduction leaves less than p + 2^230, the second less than 2^256.
     *r = clean_digits(sum_of(&clean));
     *r = clean_digits(sum_of(r));

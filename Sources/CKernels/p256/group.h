@@ -41,7 +41,7 @@ INLINE void set_affine(Point *p, const Affine *a) {
 
 /// minus = X - zz, plus = X + zz.
 NOINLINE void doubling_factors(Digits *difference, Digits *total, const Sum *x, const Digits *z) {
-    const Sum zz = square(z);            // <= 1.2
+    const Sum zz = square(z);                // <= 1.2
     *difference = digits(subtract(*x, zz));  // 1.2 ... 9.8
     *total = digits(add(*x, zz));            // <= 11
 }
@@ -98,8 +98,10 @@ NOINLINE void addition_slope(
     Digits *r, const Digits *y2, const Digits *zzz, const Sum *v, const __mmask8 negative[GROUPS]) {
     const Sum other = product(y2, zzz);  // <= 1.1
     Sum own = add_p(*v, 2);              // 2 ... 4.1
-    EACH_GROUP(g) EACH_LIMB(i) own.limb[g][i] = _mm512_mask_add_epi64(
-        minus(own.limb[g][i], other.limb[g][i]), negative[g], own.limb[g][i], other.limb[g][i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i)
+            own.limb[g][i] = _mm512_mask_add_epi64(
+                minus(own.limb[g][i], other.limb[g][i]), negative[g], own.limb[g][i], other.limb[g][i]);
     *r = digits(own);  // 0.9 ... 5.2
 }
 

@@ -42,9 +42,7 @@ INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu6
 /// What a limb carries into the next, of a limb that may be negative.
 INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
 /// a | b & mask.
-INLINE lanes merge(lanes a, lanes b, uint64_t mask) {
-    return _mm512_ternarylogic_epi64(a, b, everywhere(mask), 0xf8);
-}
+INLINE lanes merge(lanes a, lanes b, uint64_t mask) { return _mm512_ternarylogic_epi64(a, b, everywhere(mask), 0xf8); }
 INLINE lanes low_bits(lanes limb) { return both(limb, everywhere(LIMB_MASK)); }
 
 /// Four 64-bit words, least significant first, as five limbs of 52 bits.
@@ -73,10 +71,11 @@ INLINE void transpose(lanes row[8]) {
         pair[2 * i + 1] = _mm512_unpackhi_epi64(row[2 * i], row[2 * i + 1]);
     }
     // quad[0..3]: 128-bit blocks 0 2 of rows 0 1 and 2 3, then blocks 1 3; quad[4..7] the same of rows 4 to 7.
-    UNROLL(half, 0, 2) UNROLL(odd, 0, 2) {
-        quad[4 * half + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0x88);
-        quad[4 * half + 2 + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0xdd);
-    }
+    UNROLL(half, 0, 2)
+        UNROLL(odd, 0, 2) {
+            quad[4 * half + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0x88);
+            quad[4 * half + 2 + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0xdd);
+        }
     UNROLL(odd, 0, 2) {
         row[0 + odd] = _mm512_shuffle_i64x2(quad[odd], quad[4 + odd], 0x88);
         row[4 + odd] = _mm512_shuffle_i64x2(quad[odd], quad[4 + odd], 0xdd);

@@ -25,11 +25,9 @@ NOINLINE void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes
         UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], a[i], b[j]);
         UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], a[i], b[j]);
         const lanes digit = add_low(_mm512_setzero_si512(), t[i], factor);
-        UNROLL(j, 0, LIMBS)
-            t[i + j] = add_low(t[i + j], digit, everywhere(modulus->limb[j]));
+        UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], digit, everywhere(modulus->limb[j]));
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
-        UNROLL(j, 0, LIMBS)
-            t[i + j + 1] = add_high(t[i + j + 1], digit, everywhere(modulus->limb[j]));
+        UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], digit, everywhere(modulus->limb[j]));
     }
     UNROLL(i, LIMBS, 2 * LIMBS - 1) {
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
@@ -46,9 +44,10 @@ NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
     lanes product[4][LIMBS], neighbour[LIMBS], inverse[LIMBS];
     EACH_LIMB(i) product[0][i] = x[i];
     for (int step = 0; step < 3; step++) {
-        EACH_LIMB(i) neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
-                                : step == 1 ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
-                                            : _mm512_permutex_epi64(product[2][i], 0xb1);
+        EACH_LIMB(i)
+            neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
+                : step == 1          ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
+                                     : _mm512_permutex_epi64(product[2][i], 0xb1);
         montgomery(product[step + 1], product[step], neighbour, modulus);
     }
     lanes total[LIMBS], word[4];
@@ -66,9 +65,10 @@ NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
     EACH_LIMB(i) neighbour[i] = everywhere(modulus->cubed_radix[i]);
     montgomery(inverse, inverse, neighbour, modulus);
     for (int step = 2; step >= 0; step--) {
-        EACH_LIMB(i) neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
-                                : step == 1 ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
-                                            : _mm512_permutex_epi64(product[2][i], 0xb1);
+        EACH_LIMB(i)
+            neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
+                : step == 1          ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
+                                     : _mm512_permutex_epi64(product[2][i], 0xb1);
         montgomery(inverse, inverse, neighbour, modulus);
     }
     EACH_LIMB(i) x[i] = inverse[i];

@@ -5,7 +5,9 @@
 #include "group.h"
 
 /// Points at every `stride`th place from `first` on.
-typedef struct { int first, count; } Run;
+typedef struct {
+    int first, count;
+} Run;
 
 enum {
     /// The digits of a scalar, in the shapes of known keys and of the generator.
@@ -18,7 +20,9 @@ enum {
 };
 
 /// The points of one block. y2 may also hold limbs with a sign, from -p to 2 p.
-typedef struct { Affine point[TREE_POINTS]; } Leaves;
+typedef struct {
+    Affine point[TREE_POINTS];
+} Leaves;
 
 typedef struct {
     Leaves leaves[TREE_BLOCKS];
@@ -67,8 +71,7 @@ NOINLINE void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*und
         is_zero(zero, &divisor[k]);
         EACH_GROUP(g) {
             undecided[k % blocks][g] |= zero[g];
-            EACH_LIMB(i) divisor[k].limb[g][i] =
-                _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
+            EACH_LIMB(i) divisor[k].limb[g][i] = _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
         }
     }
 }
@@ -86,13 +89,14 @@ static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __m
         int total = 0;
         for (int r = 0; r < run_count; r++) {
             const int count = (runs[r].count + stride - 1) / stride;
-            for (int pair = 0; pair < count / 2; pair++) for (int b = 0; b < blocks; b++) {
-                const Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                tree_divisor(
-                    &tree->divisor[total], &tree->prefix[total], a, a + stride,
-                    total > 0 ? &tree->prefix[total - 1] : &one);
-                total++;
-            }
+            for (int pair = 0; pair < count / 2; pair++)
+                for (int b = 0; b < blocks; b++) {
+                    const Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
+                    tree_divisor(
+                        &tree->divisor[total], &tree->prefix[total], a, a + stride,
+                        total > 0 ? &tree->prefix[total - 1] : &one);
+                    total++;
+                }
         }
         if (total == 0) return;
         Digits inverse;
@@ -103,17 +107,18 @@ static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __m
         }
         for (int r = run_count - 1; r >= 0; r--) {
             const int count = (runs[r].count + stride - 1) / stride;
-            for (int pair = count / 2 - 1; pair >= 0; pair--) for (int b = blocks - 1; b >= 0; b--) {
-                Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                if (--total > 0) {
-                    Digits own;
-                    multiply(&own, &inverse, &tree->prefix[total - 1]);
-                    multiply(&inverse, &inverse, &tree->divisor[total]);
-                    tree_add(a, a + stride, &own);
-                } else {
-                    tree_add(a, a + stride, &inverse);
+            for (int pair = count / 2 - 1; pair >= 0; pair--)
+                for (int b = blocks - 1; b >= 0; b--) {
+                    Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
+                    if (--total > 0) {
+                        Digits own;
+                        multiply(&own, &inverse, &tree->prefix[total - 1]);
+                        multiply(&inverse, &inverse, &tree->divisor[total]);
+                        tree_add(a, a + stride, &own);
+                    } else {
+                        tree_add(a, a + stride, &inverse);
+                    }
                 }
-            }
         }
     }
 }

@@ -19,7 +19,9 @@ enum {
 
 /// How a scalar's digits are spread over a table: digit s * columns + c takes row of subtable s, which holds
 /// odd multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
-typedef struct { int width, digits, columns; } Shape;
+typedef struct {
+    int width, digits, columns;
+} Shape;
 
 /// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
@@ -64,11 +66,12 @@ INLINE int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); 
 /// The 32 big-endian bytes at every lane's address as clean limbs. Lanes whose address is 0 get zero.
 INLINE void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
     uint64_t words[4][LANES] __attribute__((aligned(64)));
-    for (int lane = 0; lane < LANES; lane++) for (int w = 0; w < 4; w++) {
-        uint64_t word = 0;
-        if (bytes_of_lane[lane]) memcpy(&word, bytes_of_lane[lane] + 24 - 8 * w, 8);
-        words[w][lane] = __builtin_bswap64(word);
-    }
+    for (int lane = 0; lane < LANES; lane++)
+        for (int w = 0; w < 4; w++) {
+            uint64_t word = 0;
+            if (bytes_of_lane[lane]) memcpy(&word, bytes_of_lane[lane] + 24 - 8 * w, 8);
+            words[w][lane] = __builtin_bswap64(word);
+        }
     lanes word[4];
     for (int w = 0; w < 4; w++) word[w] = _mm512_load_si512(words[w]);
     limbs_of_words(limb, word);
@@ -81,36 +84,38 @@ NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t 
     const int blocks = blocks_of(count);
     lanes radix[LIMBS];
     EACH_LIMB(i) radix[i] = everywhere(N_SQUARED_RADIX[i]);
-    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
-        const uint8_t *r_bytes[LANES], *s_bytes[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
-            r_bytes[lane] = position < count ? checks[position].r : 0;
-            s_bytes[lane] = position < count ? checks[position].s : 0;
+    for (int b = 0; b < blocks; b++)
+        for (int g = 0; g < GROUPS; g++) {
+            const uint8_t *r_bytes[LANES], *s_bytes[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+                r_bytes[lane] = position < count ? checks[position].r : 0;
+                s_bytes[lane] = position < count ? checks[position].s : 0;
+            }
+            lanes s[LIMBS], *r = w->block[b].r[g];
+            load_integers(r, r_bytes);
+            load_integers(s, s_bytes);
+            const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
+            w->block[b].in_range[g] = in_range;
+            EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
+            montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
         }
-        lanes s[LIMBS], *r = w->block[b].r[g];
-        load_integers(r, r_bytes);
-        load_integers(s, s_bytes);
-        const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
-        w->block[b].in_range[g] = in_range;
-        EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
-        montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
-    }
     // No s is zero modulo n, so there is an inverse.
     invert_many(w->inverse, blocks * GROUPS, w->scratch, &GROUP_ORDER);
-    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
-        Block *block = &w->block[b];
-        const uint8_t *digest[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
-            digest[lane] = position < count ? checks[position].digest : 0;
+    for (int b = 0; b < blocks; b++)
+        for (int g = 0; g < GROUPS; g++) {
+            Block *block = &w->block[b];
+            const uint8_t *digest[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+                digest[lane] = position < count ? checks[position].digest : 0;
+            }
+            lanes e[LIMBS];
+            load_integers(e, digest);
+            montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
+            montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
+            block->opposed[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
         }
-        lanes e[LIMBS];
-        load_integers(e, digest);
-        montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
-        montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
-        block->opposed[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
-    }
 }
 
 // MARK: Keys
@@ -175,7 +180,8 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         Digits root, plain;
         const Digits one = {{{everywhere(1)}}};
         Digits unit = constant(P_ONE);
-        EACH_GROUP(g) EACH_LIMB(i) unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
+        EACH_GROUP(g)
+            EACH_LIMB(i) unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
         square_root(&root, &rhs);
         multiply(&plain, &root, &unit);
         canonical(&plain, &plain);
@@ -220,7 +226,9 @@ typedef struct {
     __mmask8 flipped[GROUPS];
 } Accumulator;
 
-INLINE void flip(Accumulator *a) { EACH_GROUP(g) a->flipped[g] = (__mmask8)~a->flipped[g]; }
+INLINE void flip(Accumulator *a) {
+    EACH_GROUP(g) a->flipped[g] = (__mmask8)~a->flipped[g];
+}
 
 INLINE void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
     __mmask8 mask[GROUPS];
@@ -277,12 +285,13 @@ typedef struct {
 
 /// Adds the rows for all digits of `u`.
 INLINE void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
-    for (int place = 0; place < shape.digits; place++) EACH_GROUP(g) {
-        lanes address;
-        digit_rows(&address, u[g], table[g], place, shape);
-        _mm512_storeu_si512(&wanted->row[wanted->count], address);
-        wanted->count += LANES;
-    }
+    for (int place = 0; place < shape.digits; place++)
+        EACH_GROUP(g) {
+            lanes address;
+            digit_rows(&address, u[g], table[g], place, shape);
+            _mm512_storeu_si512(&wanted->row[wanted->count], address);
+            wanted->count += LANES;
+        }
 }
 
 /// Asks for the next rows, `count` of them or as many as there are.
@@ -303,8 +312,10 @@ NOINLINE void load_leaves(
             __mmask8 negative[GROUPS];
             digit_point(leaf, negative, u, table, place, shape);
             const Sum negated = add_p(subtract(sum_of(&zero), sum_of(&leaf->y2)), 1);
-            EACH_GROUP(g) EACH_LIMB(i) leaf->y2.limb[g][i] = _mm512_mask_mov_epi64(
-                leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
+            EACH_GROUP(g)
+                EACH_LIMB(i)
+                    leaf->y2.limb[g][i] =
+                        _mm512_mask_mov_epi64(leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
         }
 }
 
@@ -322,8 +333,7 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
 }
 
 /// a = u2 Q of the keys whose tables stand at `table`. Asks for the `wanted` rows on the way.
-NOINLINE void multiply_key(
-    Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
+NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
@@ -366,7 +376,8 @@ NOINLINE void conclude(
     size_t count, uint8_t *outcomes) {
     Digits r, zz;
     const Digits radix = constant(P_SQUARED_RADIX);
-    EACH_GROUP(g) EACH_LIMB(i) r.limb[g][i] = block->r[g][i];
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = block->r[g][i];
     multiply(&r, &r, &radix);
     square_digits(&zz, &a->point.z);
     const Digits difference = digits(add_p(subtract(a->point.x, product(&r, &zz)), 2));
@@ -379,11 +390,11 @@ NOINLINE void conclude(
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
-            outcomes[position] = bad_key[g] >> lane & 1              ? RG_P256_BAD_KEY
-                                 : !(block->in_range[g] >> lane & 1) ? RG_P256_INVALID
-                                 : undecided >> lane & 1             ? RG_P256_UNDECIDED
-                                 : equal[g] >> lane & 1              ? RG_P256_VALID
-                                                                     : RG_P256_INVALID;
+            outcomes[position] = bad_key[g] >> lane & 1 ? RG_P256_BAD_KEY
+                : !(block->in_range[g] >> lane & 1)     ? RG_P256_INVALID
+                : undecided >> lane & 1                 ? RG_P256_UNDECIDED
+                : equal[g] >> lane & 1                  ? RG_P256_VALID
+                                                        : RG_P256_INVALID;
         }
     }
 }
@@ -606,7 +617,8 @@ static int build_known(const uint8_t *const *points, uint64_t *const *tables, si
         }
         Block *block = &w->block[0];
         load_keys(block, own);
-        EACH_GROUP(g) if (block->bad_key[g]) return 0;
+        EACH_GROUP(g)
+            if (block->bad_key[g]) return 0;
         if (!build_tables(&block->chain, &block->key, KNOWN_KEY, table_of_lane)) return 0;
     }
     return 1;
