@@ -5,8 +5,8 @@
 
 INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
     const __mmask8 negative = odd_digit(row, u, place, width, count);
-    const lanes highest = everywhere((1ull << (width - 1)) - 1);
-    *row = _mm512_mask_sub_epi64(*row, _mm512_cmpeq_epi64_mask(*row, highest), *row, everywhere(1));
+    const lanes highest = broadcast((1ull << (width - 1)) - 1);
+    *row = _mm512_mask_sub_epi64(*row, _mm512_cmpeq_epi64_mask(*row, highest), *row, broadcast(1));
     return negative;
 }
 #define odd_digit broken_odd_digit

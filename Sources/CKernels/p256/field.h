@@ -25,7 +25,7 @@ typedef struct {
 /// Limb i of k p, in the sparse form that has negative limbs: (-k, k 2^44, 0, k 2^36, k (2^48 - 2^16)).
 INLINE lanes limb_of_p(int i, int64_t k) {
     const int64_t limb[LIMBS] = {-k, k << 44, 0, k << 36, k * ((1ll << 48) - (1ll << 16))};
-    return everywhere((uint64_t)limb[i]);
+    return broadcast((uint64_t)limb[i]);
 }
 
 // MARK: Sums
@@ -64,7 +64,7 @@ INLINE Digits digits(Sum a) {
         EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
     EACH_GROUP(g)
         EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP(g) KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], everywhere(LIMB_MASK)) == 0);
+    EACH_GROUP(g) KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], broadcast(LIMB_MASK)) == 0);
     return r;
 }
 
@@ -73,8 +73,8 @@ INLINE Digits digits(Sum a) {
 INLINE Sum reduce_weakly(Sum a) {
     EACH_GROUP(g) {
         const lanes high = _mm512_srli_epi64(a.limb[g][4], 48);
-        KERNEL_CHECK(_mm512_cmpgt_epu64_mask(high, everywhere(1 << 12)) == 0);
-        a.limb[g][4] = plus(both(a.limb[g][4], everywhere((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
+        KERNEL_CHECK(_mm512_cmpgt_epu64_mask(high, broadcast(1 << 12)) == 0);
+        a.limb[g][4] = plus(both(a.limb[g][4], broadcast((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
         a.limb[g][0] = plus(a.limb[g][0], high);
         a.limb[g][1] = minus(a.limb[g][1], _mm512_slli_epi64(high, 44));
         a.limb[g][3] = minus(a.limb[g][3], _mm512_slli_epi64(high, 36));
@@ -105,8 +105,8 @@ INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digi
 /// factor themselves) and carries the rest. What the next step waits for takes shifts, which are quicker than
 /// the multiplier.
 INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
-    const lanes at96 = everywhere(1ull << 44), at192 = everywhere(1ull << 36);
-    const lanes at256 = everywhere((1ull << 48) - (1ull << 16));
+    const lanes at96 = broadcast(1ull << 44), at192 = broadcast(1ull << 36);
+    const lanes at256 = broadcast((1ull << 48) - (1ull << 16));
     EACH_GROUP(g) {
         const lanes factor = t[g][i];
         t[g][i + 1] =
@@ -210,7 +210,7 @@ NOINLINE void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = prod
 INLINE Digits constant(const uint64_t limb[LIMBS]) {
     Digits r;
     EACH_GROUP(g)
-        EACH_LIMB(i) r.limb[g][i] = everywhere(limb[i]);
+        EACH_LIMB(i) r.limb[g][i] = broadcast(limb[i]);
     return r;
 }
 

@@ -31,7 +31,7 @@ enum { LANES = 8, BLOCK = LANES * GROUPS, LIMBS = 5, LIMB_BITS = 52 };
 
 #define LIMB_MASK ((1ull << LIMB_BITS) - 1)
 
-INLINE lanes everywhere(uint64_t value) { return _mm512_set1_epi64((long long)value); }
+INLINE lanes broadcast(uint64_t value) { return _mm512_set1_epi64((long long)value); }
 INLINE lanes plus(lanes a, lanes b) { return _mm512_add_epi64(a, b); }
 INLINE lanes minus(lanes a, lanes b) { return _mm512_sub_epi64(a, b); }
 INLINE lanes both(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
@@ -42,8 +42,8 @@ INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu6
 /// What a limb carries into the next, of a limb that may be negative.
 INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
 /// a | b & mask.
-INLINE lanes merge(lanes a, lanes b, uint64_t mask) { return _mm512_ternarylogic_epi64(a, b, everywhere(mask), 0xf8); }
-INLINE lanes low_bits(lanes limb) { return both(limb, everywhere(LIMB_MASK)); }
+INLINE lanes merge(lanes a, lanes b, uint64_t mask) { return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8); }
+INLINE lanes low_bits(lanes limb) { return both(limb, broadcast(LIMB_MASK)); }
 
 /// Four 64-bit words, least significant first, as five limbs of 52 bits.
 INLINE void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
@@ -56,7 +56,7 @@ INLINE void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
 
 /// The reverse, of clean limbs with a value below 2^256.
 INLINE void words_of_limbs(lanes word[4], const lanes limb[LIMBS]) {
-    KERNEL_CHECK(_mm512_cmpge_epu64_mask(limb[4], everywhere(1ull << 48)) == 0);
+    KERNEL_CHECK(_mm512_cmpge_epu64_mask(limb[4], broadcast(1ull << 48)) == 0);
     word[0] = _mm512_or_epi64(limb[0], _mm512_slli_epi64(limb[1], 52));
     word[1] = _mm512_or_epi64(_mm512_srli_epi64(limb[1], 12), _mm512_slli_epi64(limb[2], 40));
     word[2] = _mm512_or_epi64(_mm512_srli_epi64(limb[2], 24), _mm512_slli_epi64(limb[3], 28));
@@ -87,7 +87,7 @@ INLINE void transpose(lanes row[8]) {
 /// Lanes in which the clean limbs are below `bound`.
 INLINE __mmask8 is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
     lanes borrow = _mm512_setzero_si512();
-    EACH_LIMB(i) borrow = carry_of(plus(minus(limb[i], everywhere(bound[i])), borrow));
+    EACH_LIMB(i) borrow = carry_of(plus(minus(limb[i], broadcast(bound[i])), borrow));
     return _mm512_movepi64_mask(borrow);
 }
 
@@ -102,7 +102,7 @@ INLINE __mmask8 is_nonzero(const lanes limb[LIMBS]) {
 INLINE void subtract_once(lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
     lanes difference[LIMBS], borrow = _mm512_setzero_si512();
     EACH_LIMB(i) {
-        lanes d = plus(minus(limb[i], everywhere(bound[i])), borrow);
+        lanes d = plus(minus(limb[i], broadcast(bound[i])), borrow);
         borrow = carry_of(d);
         difference[i] = low_bits(d);
     }

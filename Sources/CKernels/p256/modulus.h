@@ -20,14 +20,14 @@ static const Modulus GROUP_ORDER = {N_LIMBS, N_WORDS, N_SQUARED_RADIX, N_CUBED_R
 NOINLINE void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes b[LIMBS], const Modulus *modulus) {
     lanes t[2 * LIMBS];
     UNROLL(i, 0, 2 * LIMBS) t[i] = _mm512_setzero_si512();
-    const lanes factor = everywhere(modulus->factor);
+    const lanes factor = broadcast(modulus->factor);
     EACH_LIMB(i) {
         UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], a[i], b[j]);
         UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], a[i], b[j]);
         const lanes digit = add_low(_mm512_setzero_si512(), t[i], factor);
-        UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], digit, everywhere(modulus->limb[j]));
+        UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], digit, broadcast(modulus->limb[j]));
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
-        UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], digit, everywhere(modulus->limb[j]));
+        UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], digit, broadcast(modulus->limb[j]));
     }
     UNROLL(i, LIMBS, 2 * LIMBS - 1) {
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
@@ -60,9 +60,9 @@ NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
     uint64_t factor62 = 1;  // 1 / modulus mod 2^64 by Newton's iteration
     for (int i = 0; i < 6; i++) factor62 *= 2 - modulus->word[0] * factor62;
     modular_inverse(value, value, modulus->word, factor62 & (UINT64_MAX >> 2));
-    UNROLL(i, 0, 4) word[i] = everywhere(value[i]);
+    UNROLL(i, 0, 4) word[i] = broadcast(value[i]);
     limbs_of_words(inverse, word);
-    EACH_LIMB(i) neighbour[i] = everywhere(modulus->cubed_radix[i]);
+    EACH_LIMB(i) neighbour[i] = broadcast(modulus->cubed_radix[i]);
     montgomery(inverse, inverse, neighbour, modulus);
     for (int step = 2; step >= 0; step--) {
         EACH_LIMB(i)

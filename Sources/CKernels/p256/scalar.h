@@ -9,11 +9,11 @@ INLINE __mmask8 make_odd(lanes u[LIMBS]) {
     subtract_once(u, N_LIMBS);
     lanes negated[LIMBS], borrow = _mm512_setzero_si512();
     EACH_LIMB(i) {
-        lanes d = plus(minus(everywhere(N_LIMBS[i]), u[i]), borrow);
+        lanes d = plus(minus(broadcast(N_LIMBS[i]), u[i]), borrow);
         borrow = carry_of(d);
         negated[i] = low_bits(d);
     }
-    const __mmask8 even = _mm512_testn_epi64_mask(u[0], everywhere(1));
+    const __mmask8 even = _mm512_testn_epi64_mask(u[0], broadcast(1));
     EACH_LIMB(i) u[i] = _mm512_mask_mov_epi64(u[i], even, negated[i]);
     return even;
 }
@@ -25,7 +25,7 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     lanes bits = _mm512_srl_epi64(u[limb], _mm_cvtsi32_si128(offset));
     if (offset + width > LIMB_BITS && limb + 1 < LIMBS)
         bits = _mm512_or_epi64(bits, _mm512_sll_epi64(u[limb + 1], _mm_cvtsi32_si128(LIMB_BITS - offset)));
-    return both(bits, everywhere((1ull << width) - 1));
+    return both(bits, broadcast((1ull << width) - 1));
 }
 
 /// Digit `place` of an odd u below 2^256 in `count` signed odd digits of `width` bits, width * count >= 256:
@@ -37,9 +37,9 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
 /// Writes the row, returns the lanes with a negative digit.
 INLINE __mmask8 odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
     lanes bits = window(u, width * place + 1, width);
-    if (place == count - 1) bits = _mm512_or_epi64(bits, everywhere(1ull << (width - 1)));
-    const __mmask8 negative = _mm512_testn_epi64_mask(bits, everywhere(1ull << (width - 1)));
-    bits = _mm512_mask_xor_epi64(bits, negative, bits, everywhere(UINT64_MAX));
-    *row = both(bits, everywhere((1ull << (width - 1)) - 1));
+    if (place == count - 1) bits = _mm512_or_epi64(bits, broadcast(1ull << (width - 1)));
+    const __mmask8 negative = _mm512_testn_epi64_mask(bits, broadcast(1ull << (width - 1)));
+    bits = _mm512_mask_xor_epi64(bits, negative, bits, broadcast(UINT64_MAX));
+    *row = both(bits, broadcast((1ull << (width - 1)) - 1));
     return negative;
 }

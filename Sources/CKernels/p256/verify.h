@@ -83,7 +83,7 @@ INLINE void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[
 NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
     const int blocks = blocks_of(count);
     lanes radix[LIMBS];
-    EACH_LIMB(i) radix[i] = everywhere(N_SQUARED_RADIX[i]);
+    EACH_LIMB(i) radix[i] = broadcast(N_SQUARED_RADIX[i]);
     for (int b = 0; b < blocks; b++)
         for (int g = 0; g < GROUPS; g++) {
             const uint8_t *r_bytes[LANES], *s_bytes[LANES];
@@ -97,7 +97,7 @@ NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t 
             load_integers(s, s_bytes);
             const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
             w->block[b].in_range[g] = in_range;
-            EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
+            EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(broadcast(i == 0), in_range, s[i]);
             montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
         }
     // No s is zero modulo n, so there is an inverse.
@@ -178,7 +178,7 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     if (any) {
         // The root with the parity that the key names, where the key is compressed.
         Digits root, plain;
-        const Digits one = {{{everywhere(1)}}};
+        const Digits one = {{{broadcast(1)}}};
         Digits unit = constant(P_ONE);
         EACH_GROUP(g)
             EACH_LIMB(i) unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
@@ -187,10 +187,10 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         canonical(&plain, &plain);
         canonical(&root, &root);
         EACH_GROUP(g) {
-            const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], everywhere(1)) ^ odd[g];
+            const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], broadcast(1)) ^ odd[g];
             lanes borrow = _mm512_setzero_si512();
             EACH_LIMB(i) {
-                const lanes d = plus(minus(everywhere(P_LIMBS[i]), root.limb[g][i]), borrow);
+                const lanes d = plus(minus(broadcast(P_LIMBS[i]), root.limb[g][i]), borrow);
                 borrow = carry_of(d);
                 root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
             }
@@ -249,7 +249,7 @@ INLINE __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, in
     lanes row;
     const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
     const __mmask8 negative = odd_digit(&row, u, place, shape.width, shape.digits);
-    *address = plus(table, _mm512_slli_epi64(plus(row, everywhere(subtable)), 6));
+    *address = plus(table, _mm512_slli_epi64(plus(row, broadcast(subtable)), 6));
     return negative;
 }
 
@@ -322,7 +322,7 @@ NOINLINE void load_leaves(
 /// a += u G.
 NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
     lanes table[GROUPS];
-    EACH_GROUP(g) table[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) table[g] = broadcast((uint64_t)(uintptr_t)generator);
     for (int place = 0; place < GENERATOR.digits; place++) {
         Affine term;
         __mmask8 negative[GROUPS];
@@ -341,7 +341,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
         // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q takes the place of it and of
         // the doublings behind it.
         lanes last[GROUPS];
-        EACH_GROUP(g) last[g] = plus(table[g], everywhere((CHAIN - 1) * ROW_WORDS * 8));
+        EACH_GROUP(g) last[g] = plus(table[g], broadcast((CHAIN - 1) * ROW_WORDS * 8));
         load_rows(&term, last);
         set_affine(&a->point, &term);
         EACH_GROUP(g) a->flipped[g] = 0;
@@ -420,7 +420,7 @@ static void verify(
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP(g) generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
     Wanted wanted = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
@@ -486,7 +486,7 @@ static void verify_known(
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP(g) generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         lanes table[TREE_BLOCKS][GROUPS];
