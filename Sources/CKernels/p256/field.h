@@ -74,7 +74,7 @@ INLINE Sum reduce_weakly(Sum a) {
     EACH_GROUP(g) {
         const lanes high = _mm512_srli_epi64(a.limb[g][4], 48);
         KERNEL_CHECK(_mm512_cmpgt_epu64_mask(high, broadcast(1 << 12)) == 0);
-        a.limb[g][4] = plus(both(a.limb[g][4], broadcast((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
+        a.limb[g][4] = plus(bit_and(a.limb[g][4], broadcast((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
         a.limb[g][0] = plus(a.limb[g][0], high);
         a.limb[g][1] = minus(a.limb[g][1], _mm512_slli_epi64(high, 44));
         a.limb[g][3] = minus(a.limb[g][3], _mm512_slli_epi64(high, 36));

@@ -34,7 +34,7 @@ enum { LANES = 8, BLOCK = LANES * GROUPS, LIMBS = 5, LIMB_BITS = 52 };
 INLINE lanes broadcast(uint64_t value) { return _mm512_set1_epi64((long long)value); }
 INLINE lanes plus(lanes a, lanes b) { return _mm512_add_epi64(a, b); }
 INLINE lanes minus(lanes a, lanes b) { return _mm512_sub_epi64(a, b); }
-INLINE lanes both(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
+INLINE lanes bit_and(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
 /// sum + the low 52 bits of a * b, of a and b the low 52 bits.
 INLINE lanes add_low(lanes sum, lanes a, lanes b) { return _mm512_madd52lo_epu64(sum, a, b); }
 /// sum + bits 52 to 103 of a * b, of a and b the low 52 bits.
@@ -43,7 +43,7 @@ INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu6
 INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
 /// a | b & mask.
 INLINE lanes merge(lanes a, lanes b, uint64_t mask) { return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8); }
-INLINE lanes low_bits(lanes limb) { return both(limb, broadcast(LIMB_MASK)); }
+INLINE lanes low_bits(lanes limb) { return bit_and(limb, broadcast(LIMB_MASK)); }
 
 /// Four 64-bit words, least significant first, as five limbs of 52 bits.
 INLINE void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {

@@ -25,7 +25,7 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     lanes bits = _mm512_srl_epi64(u[limb], _mm_cvtsi32_si128(offset));
     if (offset + width > LIMB_BITS && limb + 1 < LIMBS)
         bits = _mm512_or_epi64(bits, _mm512_sll_epi64(u[limb + 1], _mm_cvtsi32_si128(LIMB_BITS - offset)));
-    return both(bits, broadcast((1ull << width) - 1));
+    return bit_and(bits, broadcast((1ull << width) - 1));
 }
 
 /// Digit `place` of an odd u below 2^256 in `count` signed odd digits of `width` bits, width * count >= 256:
@@ -40,6 +40,6 @@ INLINE __mmask8 odd_digit(lanes *row, const lanes u[LIMBS], int place, int width
     if (place == count - 1) bits = _mm512_or_epi64(bits, broadcast(1ull << (width - 1)));
     const __mmask8 negative = _mm512_testn_epi64_mask(bits, broadcast(1ull << (width - 1)));
     bits = _mm512_mask_xor_epi64(bits, negative, bits, broadcast(UINT64_MAX));
-    *row = both(bits, broadcast((1ull << (width - 1)) - 1));
+    *row = bit_and(bits, broadcast((1ull << (width - 1)) - 1));
     return negative;
 }
