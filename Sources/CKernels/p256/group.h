@@ -120,7 +120,7 @@ NOINLINE void addition_v(
     *v_digits = digits(*v);
 }
 
-NOINLINE void multiply_both(Sum *sum, Digits *r, const Digits *a, const Digits *b) {
+NOINLINE void multiply_to_sum_and_digits(Sum *sum, Digits *r, const Digits *a, const Digits *b) {
     *sum = product(a, b);
     *r = digits(*sum);
 }
@@ -134,7 +134,7 @@ NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROU
     multiply(&zzz, &p->z, &zz);
     square_digits(&i, &twice_h);  // (2 h)^2 <= 4.1 / 16 + 1
     addition_slope(&r, &a->y2, &zzz, &p->v, negative);
-    multiply_both(&j, &j_digits, &h, &i);
+    multiply_to_sum_and_digits(&j, &j_digits, &h, &i);
     multiply_sum(&w, &p->x_digits, &i);
     addition_x(&p->x, &p->x_digits, &drop, &r, &j, &w);
     multiply(&p->z, &p->z, &twice_h);
