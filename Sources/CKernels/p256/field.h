@@ -109,8 +109,8 @@ INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     const lanes at256 = broadcast((1ull << 48) - (1ull << 16));
     EACH_GROUP(g) {
         const lanes factor = t[g][i];
-        t[g][i + 1] =
-            plus(t[g][i + 1], merge(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
+        t[g][i + 1] = plus(
+            t[g][i + 1], or_masked(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
         t[g][i + 2] = add_high(t[g][i + 2], factor, at96);
         t[g][i + 3] = add_low(t[g][i + 3], factor, at192);
         t[g][i + 4] = add_high(t[g][i + 4], factor, at192);

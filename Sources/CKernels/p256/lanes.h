@@ -42,15 +42,17 @@ INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu6
 /// What a limb carries into the next, of a limb that may be negative.
 INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
 /// a | b & mask.
-INLINE lanes merge(lanes a, lanes b, uint64_t mask) { return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8); }
+INLINE lanes or_masked(lanes a, lanes b, uint64_t mask) {
+    return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8);
+}
 INLINE lanes low_bits(lanes limb) { return bit_and(limb, broadcast(LIMB_MASK)); }
 
 /// Four 64-bit words, least significant first, as five limbs of 52 bits.
 INLINE void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
     limb[0] = low_bits(word[0]);
-    limb[1] = merge(_mm512_srli_epi64(word[0], 52), _mm512_slli_epi64(word[1], 12), LIMB_MASK);
-    limb[2] = merge(_mm512_srli_epi64(word[1], 40), _mm512_slli_epi64(word[2], 24), LIMB_MASK);
-    limb[3] = merge(_mm512_srli_epi64(word[2], 28), _mm512_slli_epi64(word[3], 36), LIMB_MASK);
+    limb[1] = or_masked(_mm512_srli_epi64(word[0], 52), _mm512_slli_epi64(word[1], 12), LIMB_MASK);
+    limb[2] = or_masked(_mm512_srli_epi64(word[1], 40), _mm512_slli_epi64(word[2], 24), LIMB_MASK);
+    limb[3] = or_masked(_mm512_srli_epi64(word[2], 28), _mm512_slli_epi64(word[3], 36), LIMB_MASK);
     limb[4] = _mm512_srli_epi64(word[3], 16);
 }
 
