@@ -128,7 +128,7 @@ NOINLINE void curve_equation(Digits *r, const Digits *x) {
 }
 
 /// r = a^(2^times).
-INLINE void square_often(Digits *r, const Digits *a, int times) {
+INLINE void square_repeatedly(Digits *r, const Digits *a, int times) {
     *r = *a;
     for (int k = 0; k < times; k++) square_digits(r, r);
 }
@@ -138,14 +138,14 @@ NOINLINE void square_root(Digits *root, const Digits *a) {
     // a^(2^k - 1) for k = 1, 2, 4, 8, 16, 32; then the exponent is ((2^32 - 1) 2^32 + 1) 2^96 + 1, times 2^94.
     Digits ones = *a, t;
     for (int k = 1; k < 32; k *= 2) {
-        square_often(&t, &ones, k);
+        square_repeatedly(&t, &ones, k);
         multiply(&ones, &ones, &t);
     }
-    square_often(&t, &ones, 32);
+    square_repeatedly(&t, &ones, 32);
     multiply(&t, &t, a);
-    square_often(&t, &t, 96);
+    square_repeatedly(&t, &t, 96);
     multiply(&t, &t, a);
-    square_often(root, &t, 94);
+    square_repeatedly(root, &t, 94);
 }
 
 /// Loads the keys of a block, notes the bad ones and puts the generator in their place.
@@ -237,7 +237,7 @@ INLINE void accumulate(Accumulator *a, const Affine *term, const __mmask8 negati
     flip(a);
 }
 
-INLINE void double_often(Accumulator *a, int times) {
+INLINE void double_repeatedly(Accumulator *a, int times) {
     for (int k = 0; k < times; k++) {
         double_point(&a->point);
         flip(a);
@@ -359,7 +359,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
         while (place >= shape.digits) {
             if (column == 0) return;
             place = --column;
-            double_often(a, shape.width);
+            double_repeatedly(a, shape.width);
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
@@ -537,7 +537,7 @@ static void verify_known(
             set_affine(&sum.point, &point[columns[0].first]);
             EACH_GROUP(g) sum.flipped[g] = 0;
             for (int k = 1; k < KNOWN_KEY.columns; k++) {
-                double_often(&sum, KNOWN_KEY.width);
+                double_repeatedly(&sum, KNOWN_KEY.width);
                 accumulate(&sum, &point[columns[k].first], NONE);
             }
             conclude_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
@@ -575,7 +575,7 @@ static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const ta
         Accumulator a;
         set_affine(&a.point, p);
         EACH_GROUP(g) a.flipped[g] = 0;
-        double_often(&a, shape.width * shape.columns);
+        double_repeatedly(&a, shape.width * shape.columns);
         Digits inverse, zz, zzz;
         if (!invert_digits(&inverse, &a.point.z)) return 0;
         square_digits(&zz, &inverse);
