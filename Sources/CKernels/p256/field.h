@@ -199,7 +199,7 @@ NOINLINE void square_digits(Digits *r, const Digits *a) { *r = digits(square(a))
 NOINLINE void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
 /// r = a b, clean and below 2^256. (A clean product may be a little above: its top limb is looked at before the
 /// carries.)
-NOINLINE void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
+NOINLINE void multiply_below_256_bits(Digits *r, const Digits *a, const Digits *b) {
     Digits carried = digits(product(a, b));
     UNROLL(i, 0, LIMBS - 1)
         EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);

@@ -254,8 +254,8 @@ NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_o
         Affine a;
         square_digits(&zz, inverse);
         multiply(&zzz, &zz, inverse);
-        multiply_packable(&a.x, &chain->x[k], &zz);
-        multiply_packable(&a.y2, &chain->v[k], &zzz);
+        multiply_below_256_bits(&a.x, &chain->x[k], &zz);
+        multiply_below_256_bits(&a.y2, &chain->v[k], &zzz);
         uint64_t *row[BLOCK];
         for (int lane = 0; lane < BLOCK; lane++)
             row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;
