@@ -87,7 +87,7 @@ NOINLINE void double_point(Point *p) {
 //     X' = r^2 + j - 2 w    Z' = -2 Z h          V' = 2 (r (X' - w) + V j)
 
 /// h and 2 h, weakly reduced.
-NOINLINE void addition_height(Digits *h, Digits *twice_h, const Digits *x2, const Digits *zz, const Sum *x) {
+NOINLINE void addition_difference(Digits *h, Digits *twice_h, const Digits *x2, const Digits *zz, const Sum *x) {
     const Sum r = reduce_weakly(subtract(*x, product(x2, zz)));  // of 1.2 ... 9.8
     *h = digits(r);
     *twice_h = digits(add(r, r));
@@ -130,7 +130,7 @@ NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROU
     Digits zz, zzz, h, twice_h, i, j_digits, r, drop;
     Sum j, w;
     square_digits(&zz, &p->z);
-    addition_height(&h, &twice_h, &a->x, &zz, &p->x);
+    addition_difference(&h, &twice_h, &a->x, &zz, &p->x);
     multiply(&zzz, &p->z, &zz);
     square_digits(&i, &twice_h);  // (2 h)^2 <= 4.1 / 16 + 1
     addition_slope(&r, &a->y2, &zzz, &p->v, negative);
@@ -152,8 +152,8 @@ enum { CHAIN = 16 };
 /// A run of CHAIN odd multiples on its way to affine form. Coordinates are clean.
 typedef struct {
     Digits x[CHAIN], v[CHAIN];
-    /// height[k]: what Z was multiplied with on the way from multiple k - 1 to k.
-    Digits height[CHAIN];
+    /// z_ratio[k]: what Z was multiplied with on the way from multiple k - 1 to k.
+    Digits z_ratio[CHAIN];
     /// Of the last multiple.
     Digits z;
     /// Twice the first point of all, on the same Z.
@@ -197,10 +197,10 @@ NOINLINE void begin_chain(Chain *chain, const Affine *p) {
 NOINLINE void extend_chain(Chain *chain, int from, int k) {
     Digits a, b, c, e, u, rise;
     const Digits *x = &chain->x[from], *v = &chain->v[from];
-    chain->height[k] = factor_difference(x, &chain->step_x, 1);
+    chain->z_ratio[k] = factor_difference(x, &chain->step_x, 1);
     rise = factor_difference(v, &chain->step_v, 0);
-    multiply(&chain->z, &chain->z, &chain->height[k]);
-    square_digits(&a, &chain->height[k]);
+    multiply(&chain->z, &chain->z, &chain->z_ratio[k]);
+    square_digits(&a, &chain->z_ratio[k]);
     multiply_clean(&b, &chain->step_x, &a);
     multiply_clean(&c, x, &a);
     const Digits x_new = clean_digits(add_p(subtract(subtract(square(&rise), sum_of(&b)), sum_of(&c)), 3));
@@ -260,7 +260,7 @@ NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_o
         for (int lane = 0; lane < BLOCK; lane++)
             row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;
         store_rows(&a, row);
-        if (k > 0) multiply(inverse, inverse, &chain->height[k]);
+        if (k > 0) multiply(inverse, inverse, &chain->z_ratio[k]);
     }
 }
 
