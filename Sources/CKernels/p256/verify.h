@@ -281,23 +281,23 @@ typedef struct {
     /// Addresses; those before `next` were asked for.
     uint64_t *row;
     int next, count;
-} Wanted;
+} PrefetchQueue;
 
 /// Adds the rows for all digits of `u`.
-INLINE void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+INLINE void queue_rows(PrefetchQueue *queue, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
     for (int place = 0; place < shape.digits; place++)
         EACH_GROUP(g) {
             lanes address;
             digit_rows(&address, u[g], table[g], place, shape);
-            _mm512_storeu_si512(&wanted->row[wanted->count], address);
-            wanted->count += LANES;
+            _mm512_storeu_si512(&queue->row[queue->count], address);
+            queue->count += LANES;
         }
 }
 
 /// Asks for the next rows, `count` of them or as many as there are.
-INLINE void ask(Wanted *wanted, int count) {
-    const int end = wanted->count - wanted->next < count ? wanted->count : wanted->next + count;
-    while (wanted->next < end) __builtin_prefetch((const void *)wanted->row[wanted->next++]);
+INLINE void prefetch_next(PrefetchQueue *queue, int count) {
+    const int end = queue->count - queue->next < count ? queue->count : queue->next + count;
+    while (queue->next < end) __builtin_prefetch((const void *)queue->row[queue->next++]);
 }
 
 /// The table points for all digits of `u`, with their signs, from leaf `first` on: the
@@ -332,8 +332,8 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
     }
 }
 
-/// a = u2 Q of the keys whose tables stand at `table`. Asks for the `wanted` rows on the way.
-NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
+/// a = u2 Q of the keys whose tables stand at `table`. Asks for the `queue` rows on the way.
+NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, PrefetchQueue *queue) {
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
@@ -364,7 +364,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
         // 51 steps a block: half a row for every lane each makes all 20, and some to spare.
-        ask(wanted, BLOCK / 2);
+        prefetch_next(queue, BLOCK / 2);
     }
 }
 
@@ -407,11 +407,11 @@ INLINE void conclude_block(
 }
 
 /// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
-INLINE Wanted generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
-    Wanted wanted = {w->rows, 0, 0};
+INLINE PrefetchQueue generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
+    PrefetchQueue queue = {w->rows, 0, 0};
     for (int b = first; b < blocks && b < first + TREE_BLOCKS; b++)
-        want_rows(&wanted, w->block[b].u1, generators, GENERATOR);
-    return wanted;
+        queue_rows(&queue, w->block[b].u1, generators, GENERATOR);
+    return queue;
 }
 
 static void verify(
@@ -421,7 +421,7 @@ static void verify(
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
     EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
-    Wanted wanted = generator_rows(w, 0, blocks, generators);
+    PrefetchQueue queue = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
         for (int k = 0; k < BLOCK; k++) {
@@ -434,7 +434,7 @@ static void verify(
         for (int k = 1; k < CHAIN; k++) {
             extend_chain(&block->chain, k - 1, k);
             // 15 steps a block, so two rows for every lane are more than its 20.
-            ask(&wanted, 2 * BLOCK);
+            prefetch_next(&queue, 2 * BLOCK);
         }
         Digits z;
         canonical(&z, &block->chain.z);
@@ -454,7 +454,7 @@ static void verify(
                     &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
             sum_runs(&w->tree, some, &generator_run, 1, undecided);
         }
-        wanted = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
+        queue = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
         for (int b = 0; b < some; b++) {
             Block *block = &w->block[first + b];
             uint64_t *rows[BLOCK], address[BLOCK];
@@ -468,7 +468,7 @@ static void verify(
             Accumulator sum;
             lanes table[GROUPS];
             EACH_GROUP(g) table[g] = _mm512_loadu_si512(address + g * LANES);
-            multiply_key(&sum, block, table, NEW_KEY, &wanted);
+            multiply_key(&sum, block, table, NEW_KEY, &queue);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
             } else {
@@ -516,8 +516,8 @@ static void verify_known(
                 continue;
             }
             Accumulator sum;
-            Wanted nothing = {0};
-            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &nothing);
+            PrefetchQueue empty = {0};
+            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &empty);
             accumulate_generator(&sum, block, generator);
             conclude_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
