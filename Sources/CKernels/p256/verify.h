@@ -371,7 +371,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
 // MARK: Outcomes
 
 /// Compares the sums' x with r, and writes the outcomes of a block.
-NOINLINE void conclude(
+NOINLINE void decide(
     const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
     size_t count, uint8_t *outcomes) {
     Digits r, zz;
@@ -399,11 +399,11 @@ NOINLINE void conclude(
     }
 }
 
-INLINE void conclude_block(
+INLINE void decide_block(
     const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
-    conclude(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+    decide(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
 }
 
 /// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
@@ -474,7 +474,7 @@ static void verify(
             } else {
                 accumulate_generator(&sum, block, generator);
             }
-            conclude_block(&sum, block, block->bad_key, undecided[b], first + b, count, outcomes);
+            decide_block(&sum, block, block->bad_key, undecided[b], first + b, count, outcomes);
         }
     }
 }
@@ -519,7 +519,7 @@ static void verify_known(
             PrefetchQueue empty = {0};
             multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &empty);
             accumulate_generator(&sum, block, generator);
-            conclude_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
+            decide_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
         if (!by_tree) continue;
         Run columns[8];
@@ -540,7 +540,7 @@ static void verify_known(
                 double_repeatedly(&sum, KNOWN_KEY.width);
                 accumulate(&sum, &point[columns[k].first], NONE);
             }
-            conclude_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
+            decide_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
         }
     }
 }
