@@ -1,4 +1,4 @@
-// A Z that vanished goes unnoticed.
+// A Z of zero goes unnoticed.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
@@ -6,7 +6,7 @@
 #include "../../Sources/CKernels/p256/tree.h"
 
 INLINE void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
-INLINE void is_zero_of_vanished(__mmask8 zero[GROUPS], const Digits *a) {
+INLINE void is_zero_of_z_is_zero(__mmask8 zero[GROUPS], const Digits *a) {
     (void)a;
     EACH_GROUP(g) zero[g] = 0;
 }

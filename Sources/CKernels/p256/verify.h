@@ -381,12 +381,12 @@ NOINLINE void decide(
     multiply(&r, &r, &radix);
     square_digits(&zz, &a->point.z);
     const Digits difference = digits(add_p(subtract(a->point.x, product(&r, &zz)), 2));
-    __mmask8 equal[GROUPS], vanished[GROUPS];
+    __mmask8 equal[GROUPS], z_is_zero[GROUPS];
     is_zero(equal, &difference);
-    is_zero(vanished, &a->point.z);
+    is_zero(z_is_zero, &a->point.z);
     EACH_GROUP(g) {
         const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
-        const __mmask8 undecided = vanished[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
+        const __mmask8 undecided = z_is_zero[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
