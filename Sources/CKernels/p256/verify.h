@@ -372,7 +372,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
 
 /// Compares the sums' x with r, and writes the outcomes of a block.
 NOINLINE void decide(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     size_t count, uint8_t *outcomes) {
     Digits r, zz;
     const Digits radix = constant(P_SQUARED_RADIX);
@@ -386,7 +386,7 @@ NOINLINE void decide(
     is_zero(z_is_zero, &a->point.z);
     EACH_GROUP(g) {
         const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
-        const __mmask8 undecided = z_is_zero[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
+        const __mmask8 undecided = z_is_zero[g] | undecided_before[g] | (ambiguous & (__mmask8)~equal[g]);
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
@@ -400,10 +400,10 @@ NOINLINE void decide(
 }
 
 INLINE void decide_block(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
-    decide(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+    decide(a, block, bad_key, undecided_before, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
 }
 
 /// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
