@@ -40,7 +40,7 @@ typedef struct {
     /// Scalars made odd, clean.
     lanes u1[GROUPS][LIMBS], u2[GROUPS][LIMBS];
     /// Lanes in which u1 and u2 took different signs.
-    __mmask8 opposed[GROUPS];
+    __mmask8 opposite_signs[GROUPS];
     /// r as it came.
     lanes r[GROUPS][LIMBS];
     /// Lanes that hold a check whose r and s are from 1 to n - 1.
@@ -114,7 +114,7 @@ NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t 
             load_integers(e, digest);
             montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
             montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
-            block->opposed[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
+            block->opposite_signs[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
         }
 }
 
@@ -303,7 +303,7 @@ INLINE void prefetch_next(PrefetchQueue *queue, int count) {
 /// The table points for all digits of `u`, with their signs, from leaf `first` on: the
 /// columns one after the other, the last column first.
 NOINLINE void load_leaves(
-    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposed[GROUPS], const lanes table[GROUPS],
+    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposite_signs[GROUPS], const lanes table[GROUPS],
     Shape shape) {
     const Digits zero = constant((const uint64_t[LIMBS]){0});
     for (int column = shape.columns - 1; column >= 0; column--)
@@ -315,7 +315,7 @@ NOINLINE void load_leaves(
             EACH_GROUP(g)
                 EACH_LIMB(i)
                     leaf->y2.limb[g][i] =
-                        _mm512_mask_mov_epi64(leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
+                        _mm512_mask_mov_epi64(leaf->y2.limb[g][i], negative[g] ^ opposite_signs[g], negated.limb[g][i]);
         }
 }
 
@@ -327,7 +327,7 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
         Affine term;
         __mmask8 negative[GROUPS];
         digit_point(&term, negative, block->u1, table, place, GENERATOR);
-        EACH_GROUP(g) negative[g] ^= block->opposed[g];
+        EACH_GROUP(g) negative[g] ^= block->opposite_signs[g];
         accumulate(a, &term, negative);
     }
 }
@@ -451,7 +451,8 @@ static void verify(
             static const Run generator_run = {0, GENERATOR_DIGITS};
             for (int b = 0; b < some; b++)
                 load_leaves(
-                    &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
+                    &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposite_signs, generators,
+                    GENERATOR);
             sum_runs(&w->tree, some, &generator_run, 1, undecided);
         }
         queue = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
@@ -512,7 +513,8 @@ static void verify_known(
             if (by_tree) {
                 // The key's column 0 comes last, and the generator's points continue it.
                 load_leaves(&w->tree.leaves[b - 1], 0, block->u2, NONE, table[b - 1], KNOWN_KEY);
-                load_leaves(&w->tree.leaves[b - 1], KNOWN_KEY.digits, block->u1, block->opposed, generators, GENERATOR);
+                load_leaves(
+                    &w->tree.leaves[b - 1], KNOWN_KEY.digits, block->u1, block->opposite_signs, generators, GENERATOR);
                 continue;
             }
             Accumulator sum;
