@@ -53,31 +53,32 @@ NOINLINE void doubling_slope(Digits *alpha, const Digits *a, const Digits *b) {
 }
 
 /// X' and 2 (X' - s).
-NOINLINE void doubling_x(Sum *x, Digits *x_digits, Digits *twice_drop, const Digits *alpha, const Sum *s) {
+NOINLINE void doubling_x(Sum *x, Digits *x_digits, Digits *twice_x_difference, const Digits *alpha, const Sum *s) {
     // alpha^2 <= 1.1, s <= 1.9: X' is 2.4 ... 7.1, X' - s is 0.5 ... 7.1.
     *x = add_p(subtract(subtract(square(alpha), *s), *s), 6);
     *x_digits = digits(*x);
-    const Sum drop = subtract(*x, *s);
-    *twice_drop = digits(add(drop, drop));
+    const Sum x_difference = subtract(*x, *s);
+    *twice_x_difference = digits(add(x_difference, x_difference));
 }
 
 /// V' = g^2 + alpha * 2 (X' - s), at most (1.7 + 1.1 * 14.2) / 16 + 1 = 2.1.
-NOINLINE void doubling_v(Sum *v, Digits *v_digits, const Digits *g, const Digits *alpha, const Digits *twice_drop) {
-    *v = square_plus_product(g, alpha, twice_drop);
+NOINLINE void doubling_v(
+    Sum *v, Digits *v_digits, const Digits *g, const Digits *alpha, const Digits *twice_x_difference) {
+    *v = square_plus_product(g, alpha, twice_x_difference);
     *v_digits = digits(*v);
 }
 
 /// P = 2 P; flips the sign of V.
 NOINLINE void double_point(Point *p) {
-    Digits a, b, g, alpha, twice_drop;
+    Digits a, b, g, alpha, twice_x_difference;
     Sum s;
     doubling_factors(&a, &b, &p->x, &p->z);
     square_digits(&g, &p->v_digits);
     doubling_slope(&alpha, &a, &b);
     multiply_sum(&s, &p->x_digits, &g);
-    doubling_x(&p->x, &p->x_digits, &twice_drop, &alpha, &s);
+    doubling_x(&p->x, &p->x_digits, &twice_x_difference, &alpha, &s);
     multiply(&p->z, &p->v_digits, &p->z);
-    doubling_v(&p->v, &p->v_digits, &g, &alpha, &twice_drop);
+    doubling_v(&p->v, &p->v_digits, &g, &alpha, &twice_x_difference);
 }
 
 // MARK: Adding an affine point
@@ -106,16 +107,16 @@ NOINLINE void addition_slope(
 }
 
 /// X' and X' - w.
-NOINLINE void addition_x(Sum *x, Digits *x_digits, Digits *drop, const Digits *r, const Sum *j, const Sum *w) {
+NOINLINE void addition_x(Sum *x, Digits *x_digits, Digits *x_difference, const Digits *r, const Sum *j, const Sum *w) {
     // r^2 <= 2.7, j <= 1.1, w <= 1.8: X' is 2.4 ... 9.8, X' - w is 0.6 ... 9.8.
     *x = add_p(subtract(subtract(add(square(r), *j), *w), *w), 6);
     *x_digits = digits(*x);
-    *drop = digits(subtract(*x, *w));
+    *x_difference = digits(subtract(*x, *w));
 }
 
 NOINLINE void addition_v(
-    Sum *v, Digits *v_digits, const Digits *r, const Digits *drop, const Digits *old, const Digits *j) {
-    const Sum half = product_plus_product(r, drop, old, j);  // <= 4.4
+    Sum *v, Digits *v_digits, const Digits *r, const Digits *x_difference, const Digits *old, const Digits *j) {
+    const Sum half = product_plus_product(r, x_difference, old, j);  // <= 4.4
     *v = reduce_weakly(add(half, half));
     *v_digits = digits(*v);
 }
@@ -127,7 +128,7 @@ NOINLINE void multiply_to_sum_and_digits(Sum *sum, Digits *r, const Digits *a, c
 
 /// P = P + a, or P - a in the lanes of `negative`; flips the sign of V. Leaves Z = 0 where P = +-a.
 NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
-    Digits zz, zzz, h, twice_h, i, j_digits, r, drop;
+    Digits zz, zzz, h, twice_h, i, j_digits, r, x_difference;
     Sum j, w;
     square_digits(&zz, &p->z);
     addition_difference(&h, &twice_h, &a->x, &zz, &p->x);
@@ -136,9 +137,9 @@ NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROU
     addition_slope(&r, &a->y2, &zzz, &p->v, negative);
     multiply_to_sum_and_digits(&j, &j_digits, &h, &i);
     multiply_sum(&w, &p->x_digits, &i);
-    addition_x(&p->x, &p->x_digits, &drop, &r, &j, &w);
+    addition_x(&p->x, &p->x_digits, &x_difference, &r, &j, &w);
     multiply(&p->z, &p->z, &twice_h);
-    addition_v(&p->v, &p->v_digits, &r, &drop, &p->v_digits, &j_digits);
+    addition_v(&p->v, &p->v_digits, &r, &x_difference, &p->v_digits, &j_digits);
 }
 
 // MARK: Odd multiples
@@ -195,19 +196,19 @@ NOINLINE void begin_chain(Chain *chain, const Affine *p) {
 
 /// Multiple k from multiple `from` and the step.
 NOINLINE void extend_chain(Chain *chain, int from, int k) {
-    Digits a, b, c, e, u, rise;
+    Digits a, b, c, e, u, y_difference;
     const Digits *x = &chain->x[from], *v = &chain->v[from];
     chain->z_ratio[k] = factor_difference(x, &chain->step_x, 1);
-    rise = factor_difference(v, &chain->step_v, 0);
+    y_difference = factor_difference(v, &chain->step_v, 0);
     multiply(&chain->z, &chain->z, &chain->z_ratio[k]);
     square_digits(&a, &chain->z_ratio[k]);
     multiply_clean(&b, &chain->step_x, &a);
     multiply_clean(&c, x, &a);
-    const Digits x_new = clean_digits(add_p(subtract(subtract(square(&rise), sum_of(&b)), sum_of(&c)), 3));
+    const Digits x_new = clean_digits(add_p(subtract(subtract(square(&y_difference), sum_of(&b)), sum_of(&c)), 3));
     u = factor_difference(&c, &b, 0);
     multiply_clean(&e, &chain->step_v, &u);
     u = factor_difference(&b, &x_new, 0);
-    multiply_clean(&u, &rise, &u);
+    multiply_clean(&u, &y_difference, &u);
     chain->x[k] = x_new;
     chain->v[k] = difference(&u, &e, 1);
     chain->step_x = b;

@@ -39,27 +39,27 @@ NOINLINE void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, con
 // slope = (2 yb - 2 ya) / (2 (xb - xa));  x' = slope^2 - xa - xb;  2 y' = slope 2 (xa - x') - 2 ya
 
 NOINLINE void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
-    const Digits rise = digits(add_p(subtract(sum_of(&b->y2), sum_of(&a->y2)), 3));  // 0 ... 6
-    *slope = digits(product(&rise, inverse));                                        // <= 1.6
+    const Digits y_difference = digits(add_p(subtract(sum_of(&b->y2), sum_of(&a->y2)), 3));  // 0 ... 6
+    *slope = digits(product(&y_difference, inverse));                                        // <= 1.6
 }
 
 /// x' in place of xa, and 2 (xa - x').
-NOINLINE void tree_x(Digits *xa, Digits *drop, const Digits *slope, const Digits *xb) {
+NOINLINE void tree_x(Digits *xa, Digits *x_difference, const Digits *slope, const Digits *xb) {
     const Digits x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3));
-    *drop = factor_difference(xa, &x, 1);
+    *x_difference = factor_difference(xa, &x, 1);
     *xa = x;
 }
 
-NOINLINE void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
-    *y2 = clean_digits(add_p(subtract(product(slope, drop), sum_of(y2)), 2));
+NOINLINE void tree_y(Digits *y2, const Digits *slope, const Digits *x_difference) {
+    *y2 = clean_digits(add_p(subtract(product(slope, x_difference), sum_of(y2)), 2));
 }
 
 /// a = a + b, of the inverse of their divisor; clean.
 INLINE void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
-    Digits slope, drop;
+    Digits slope, x_difference;
     tree_slope(&slope, a, b, inverse);
-    tree_x(&a->x, &drop, &slope, &b->x);
-    tree_y(&a->y2, &slope, &drop);
+    tree_x(&a->x, &x_difference, &slope, &b->x);
+    tree_y(&a->y2, &slope, &x_difference);
 }
 
 /// Replaces divisors that are zero in some lane by one there, and notes the lanes: two points of theirs have the
