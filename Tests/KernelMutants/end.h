@@ -1,4 +1,4 @@
-// The rest of a mutant: the functions under the name MUTANT.
+// The rest of every mutant of the P-256 kernel: a table of its functions, by the name MUTANT.
 #include "../../Sources/CKernels/p256/verify.h"
 #pragma clang attribute pop
 

@@ -1,4 +1,4 @@
-// The sign of a scalar that was made odd is forgotten.
+// The sign of a scalar that was negated to make it odd is lost in one lane.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"

@@ -1,4 +1,4 @@
-// Lanes that the tree can't decide pass for decided.
+// Lanes that the tree leaves undecided are treated as decided.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"

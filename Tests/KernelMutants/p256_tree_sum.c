@@ -1,4 +1,4 @@
-// The tree forgets the point that has no partner.
+// The tree leaves out the last point of an odd number of points.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"

@@ -1,5 +1,6 @@
-// SHA-256 of sixteen messages at a time: word t of all sixteen shares one 512-bit register. Where there are more than
-// sixteen, two such groups go through the rounds together, so that one's instructions fill the other's waits.
+// SHA-256 of sixteen messages at a time: one 512-bit register holds word t of all sixteen. With more than sixteen
+// messages, the rounds of two such groups are interleaved, so that the instructions of one hide the latency of the
+// other.
 //
 // From the bottom up: the functions of FIPS 180-4 on vectors; compression of one block; turning rows of bytes
 // into vectors of words and back; nodes; messages.
@@ -17,10 +18,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are so for 8 rounds only,
-// after which every working variable is back in its register. What the processor's cache of decoded instructions
-// doesn't hold, it decodes again, at half the pace: 16 rounds of two groups took a fifth longer in some builds and not
-// in others, 8 take the same in all.
+// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are unrolled by 8 only,
+// after which every working variable is back in its register. More rounds do not fit into the processor's cache of
+// decoded instructions, and decoding them again halves the speed: 16 rounds of two groups took a fifth longer in some
+// builds and not in others, while 8 took the same time in all.
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
@@ -78,7 +79,7 @@ INLINE words next_word(words *word) {
 //
 // The working variables do not move. Each round renames them instead: variable j of the standard, with a = 0
 // and h = 7, is v[(j - t) & 7]. After 8 rounds every one is back at its own index, so t counts mod 8.
-// The sums are grouped so that what is known early is added early: the order of the standard took a twentieth longer.
+// The sums are grouped so that early operands are added early: the order of the standard took a twentieth longer.
 INLINE void do_round(words v[STATE_WORDS], int t, words addend) {
     const words a = v[(0 - t) & 7], b = v[(1 - t) & 7], c = v[(2 - t) & 7];
     const words e = v[(4 - t) & 7], f = v[(5 - t) & 7], g = v[(6 - t) & 7], h = v[(7 - t) & 7];

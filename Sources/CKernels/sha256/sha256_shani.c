@@ -1,5 +1,5 @@
-// SHA-256 with the processor's own SHA instructions, for up to two messages at a time: while one waits for the
-// result of an instruction, the other advances.
+// SHA-256 with the processor's SHA instructions, for up to two messages at a time: their instructions are interleaved,
+// so that those of one message hide the latency of the other's.
 //
 // From the bottom up: FIPS 180-4 in terms of the instructions; where the words of a block come from; whole
 // messages; the two entry points.
