@@ -5,6 +5,7 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
+INLINE void is_zero_of_on_curve(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
 INLINE void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) {
     is_zero(zero, a);
     zero[0] |= 1 << 5;

@@ -1,10 +1,11 @@
-// A Z of zero goes unnoticed.
+// A Z of zero is not noticed.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
+INLINE void is_zero_of_on_curve(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
 INLINE void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
 INLINE void is_zero_of_z_is_zero(__mmask8 zero[GROUPS], const Digits *a) {
     (void)a;

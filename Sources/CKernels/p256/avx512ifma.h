@@ -1,5 +1,4 @@
-// The P-256 kernels for AVX-512 IFMA: field -> scalar and group -> verify, as functions of the file that
-// includes this.
+// The P-256 kernel for AVX-512 IFMA, as static functions of the file that includes this one.
 #pragma once
 
 #include <immintrin.h>

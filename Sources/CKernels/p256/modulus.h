@@ -1,10 +1,11 @@
-// Arithmetic modulo either of the two primes for one group of lanes: what is needed a few times for a batch
-// (scalars, inverses), so written for both at once and not for speed.
+// Arithmetic modulo p or n for one group of lanes, for what a batch needs only a few times: scalars and inverses. So
+// one code serves both primes and is not written for speed.
 #pragma once
 
 #include "constants.h"
 #include "inverse.h"
 #include "lanes.h"
+#include "limbs.h"
 
 typedef struct {
     const uint64_t *limb, *word, *squared_radix, *cubed_radix;
@@ -34,20 +35,40 @@ NOINLINE void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes
         product[i - LIMBS] = low_bits(t[i]);
     }
     product[LIMBS - 1] = t[2 * LIMBS - 1];
+    check_limbs(product, LIMB_BITS, "Montgomery product: below 2^260");
+}
+
+/// The lanes at distance 4, 2 or 1, for step 0, 1 or 2.
+INLINE void neighbours(lanes neighbour[LIMBS], const lanes limb[LIMBS], int step) {
+    EACH_LIMB(i)
+        neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(limb[i], limb[i], 0x4e)
+            : step == 1          ? _mm512_shuffle_i64x2(limb[i], limb[i], 0xb1)
+                                 : _mm512_permutex_epi64(limb[i], 0xb1);
+}
+
+/// The clean limbs are below twice the modulus in all lanes.
+INLINE void check_below_twice(const lanes limb[LIMBS], const Modulus *modulus, const char *bound) {
+    if (!KERNEL_CHECKS_ON) return;
+    lanes rest[LIMBS];
+    EACH_LIMB(i) rest[i] = limb[i];
+    subtract_once(rest, modulus->limb);
+    kernel_check(is_below(rest, modulus->limb) == 0xff, bound);
 }
 
 /// x = 1 / x, both in Montgomery form; `x` below twice the modulus and clean. False, and x undefined, when
-/// some lane is zero.
+/// some lane is zero modulo the modulus.
+///
+/// One inversion serves all lanes: it inverts the product of the lanes. The product of a and b below 2 m is below
+/// 4 m^2 / 2^260 + m < 2 m, so one subtraction of m leaves the product modulo m. The moduli are prime, so that is zero
+/// exactly when the factor of some lane is.
 NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
     // Each step multiplies lanes with their neighbours at distance 4, 2 and 1, so that every lane of the last
     // holds the product of all.
     lanes product[4][LIMBS], neighbour[LIMBS], inverse[LIMBS];
+    check_below_twice(x, modulus, "inversion: of values below twice the modulus");
     EACH_LIMB(i) product[0][i] = x[i];
     for (int step = 0; step < 3; step++) {
-        EACH_LIMB(i)
-            neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
-                : step == 1          ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
-                                     : _mm512_permutex_epi64(product[2][i], 0xb1);
+        neighbours(neighbour, product[step], step);
         montgomery(product[step + 1], product[step], neighbour, modulus);
     }
     lanes total[LIMBS], word[4];
@@ -65,10 +86,7 @@ NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
     EACH_LIMB(i) neighbour[i] = broadcast(modulus->cubed_radix[i]);
     montgomery(inverse, inverse, neighbour, modulus);
     for (int step = 2; step >= 0; step--) {
-        EACH_LIMB(i)
-            neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(product[0][i], product[0][i], 0x4e)
-                : step == 1          ? _mm512_shuffle_i64x2(product[1][i], product[1][i], 0xb1)
-                                     : _mm512_permutex_epi64(product[2][i], 0xb1);
+        neighbours(neighbour, product[step], step);
         montgomery(inverse, inverse, neighbour, modulus);
     }
     EACH_LIMB(i) x[i] = inverse[i];
@@ -76,7 +94,8 @@ NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
 }
 
 /// The inverses of `count` vectors, at least one, in place and all in Montgomery form; `scratch`: as many.
-/// None of them may be zero: the callers' values cannot be. (A zero leaves all of them undefined, and false.)
+/// False, and all of them undefined, when some lane of one of them is zero. A caller whose values can be zero replaces
+/// those and calls again (`tree_repair`); the others say why theirs cannot.
 NOINLINE int invert_many(lanes (*x)[LIMBS], int count, lanes (*scratch)[LIMBS], const Modulus *modulus) {
     memcpy(scratch[0], x[0], sizeof scratch[0]);
     for (int k = 1; k < count; k++) montgomery(scratch[k], scratch[k - 1], x[k], modulus);
