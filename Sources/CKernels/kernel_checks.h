@@ -1,16 +1,19 @@
-// Assertions about the bounds of intermediate values. They cost time, so only checked builds have them.
+// Checks of the bounds that the kernels' comments state. Debug builds run them. In release builds the constant
+// KERNEL_CHECKS_ON is 0, and the compiler removes every check.
 #pragma once
 
-#ifdef KERNEL_CHECKS
 #include <stdio.h>
 #include <stdlib.h>
-#define KERNEL_CHECK(condition)                                                              \
-    do {                                                                                     \
-        if (!(condition)) {                                                                  \
-            fprintf(stderr, "%s:%d: kernel bound broken: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                         \
-        }                                                                                    \
-    } while (0)
+
+#ifdef KERNEL_CHECKS
+enum { KERNEL_CHECKS_ON = 1 };
 #else
-#define KERNEL_CHECK(condition) ((void)0)
+enum { KERNEL_CHECKS_ON = 0 };
 #endif
+
+/// Aborts when a bound does not hold, and prints its name.
+static inline void kernel_check(int holds, const char *bound) {
+    if (!KERNEL_CHECKS_ON || holds) return;
+    fprintf(stderr, "kernel bound broken: %s\n", bound);
+    abort();
+}

@@ -68,7 +68,9 @@ struct FieldTests {
         let left = try Integer(), right = try Integer(), square = try Integer(), bound = try Integer()
         var generator = SeededGenerator(seed: runSeed &+ UInt64(index))
         for round in 0..<500 {
-            let lanes = try (0..<4).map { _ in try (0..<8).map { _ in try Self.limbs(&generator, library.prime) } }
+            var lanes = try (0..<4).map { _ in try (0..<8).map { _ in try Self.limbs(&generator, library.prime) } }
+            // `montgomery` requires operands whose product is below 2^260.
+            if name.hasPrefix("montgomery") { for lane in 0..<8 { lanes[1][lane][4] &= (1 << 48) - 1 } }
             let operands = lanes.map { lanes in (0..<40).map { lanes[$0 % 8][$0 / 8] } }
             var result = [UInt64](repeating: 0, count: 40)
             operands[0].withUnsafeBufferPointer { a in

@@ -4,26 +4,25 @@
 #define GROUPS 1
 #include "../../Sources/CKernels/p256/avx512ifma.h"
 
-#pragma clang attribute push(                                                              \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), \
-    apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), apply_to = function)
 
-STEP Digits load(const uint64_t *words) {
+INLINE Digits load(const uint64_t *words) {
     Digits r;
-    EACH_LIMB r.limb[0][i] = _mm512_loadu_si512(words + LANES * i);
+    EACH_LIMB(i) r.limb[0][i] = _mm512_loadu_si512(words + LANES * i);
     return r;
 }
 
-STEP void store(uint64_t *words, const lanes limb[LIMBS]) {
-    EACH_LIMB _mm512_storeu_si512(words + LANES * i, limb[i]);
+INLINE void store(uint64_t *words, const lanes limb[LIMBS]) {
+    EACH_LIMB(i) _mm512_storeu_si512(words + LANES * i, limb[i]);
 }
 
-#define OPERATION(name, ...)                                                         \
-    static void run_##name(uint64_t *result, const uint64_t *const *operands) {      \
-        const Digits a = load(operands[0]), b = load(operands[1]);                   \
-        const Digits c = load(operands[2]), d = load(operands[3]);                   \
-        (void)b, (void)c, (void)d;                                                   \
-        __VA_ARGS__                                                                  \
+#define OPERATION(name, ...)                                                    \
+    static void run_##name(uint64_t *result, const uint64_t *const *operands) { \
+        const Digits a = load(operands[0]), b = load(operands[1]);              \
+        const Digits c = load(operands[2]), d = load(operands[3]);              \
+        (void)b, (void)c, (void)d;                                              \
+        __VA_ARGS__                                                             \
     }
 
 OPERATION(product, const Sum r = product(&a, &b); store(result, r.limb[0]);)
@@ -37,11 +36,12 @@ OPERATION(reduce_weakly, const Sum r = reduce_weakly(sum_of(&a)); store(result, 
 
 #pragma clang attribute pop
 
-#define ENTRY(name, operands) {#name, operands, run_##name}
+#define ENTRY(name, operands) \
+    { #name, operands, run_##name }
 
 static const rg_field_operation operations[] = {
-    ENTRY(product, 2), ENTRY(square, 1), ENTRY(square_plus_product, 3), ENTRY(product_plus_product, 4),
-    ENTRY(montgomery_p, 2), ENTRY(montgomery_n, 2), ENTRY(canonical, 1), ENTRY(reduce_weakly, 1),
+    ENTRY(product, 2),      ENTRY(square, 1),       ENTRY(square_plus_product, 3), ENTRY(product_plus_product, 4),
+    ENTRY(montgomery_p, 2), ENTRY(montgomery_n, 2), ENTRY(canonical, 1),           ENTRY(reduce_weakly, 1),
 };
 
 const rg_field_operation *const rg_field_operations = operations;

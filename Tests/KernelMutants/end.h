@@ -1,4 +1,4 @@
-// The rest of a mutant: the functions under the name MUTANT.
+// The rest of every mutant of the P-256 kernel: a table of its functions, by the name MUTANT.
 #include "../../Sources/CKernels/p256/verify.h"
 #pragma clang attribute pop
 
@@ -8,5 +8,5 @@
 #endif
 
 extern const rg_p256_functions MUTANT;
-const rg_p256_functions MUTANT = {
-    BLOCK, sizeof(Workspace), build_generator, MUTANT_VERIFY, MUTANT_VERIFY_KNOWN, build_known};
+const rg_p256_functions MUTANT = {BLOCK,         sizeof(Workspace),   build_generator,
+                                  MUTANT_VERIFY, MUTANT_VERIFY_KNOWN, build_known};

@@ -3,7 +3,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 
-UNIT void broken_add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
+NOINLINE void broken_add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
     const __mmask8 mixed[GROUPS] = {(__mmask8)((negative[0] & 0xbf) | (negative[0] >> 1 & 0x40))};
     add_affine(p, a, mixed);
 }

@@ -1,7 +1,7 @@
 // Carries are taken from a signed limb as if it could not be negative.
 #if defined(__x86_64__)
 #include "begin.h"
-#include "../../Sources/CKernels/p256/lanes.h"
+#include "../../Sources/CKernels/p256/limbs.h"
 
 #define carry_of(limb) _mm512_srli_epi64(limb, LIMB_BITS)
 

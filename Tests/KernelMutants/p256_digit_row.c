@@ -3,10 +3,10 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-STEP __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
     const __mmask8 negative = odd_digit(row, u, place, width, count);
-    const lanes highest = everywhere((1ull << (width - 1)) - 1);
-    *row = _mm512_mask_sub_epi64(*row, _mm512_cmpeq_epi64_mask(*row, highest), *row, everywhere(1));
+    const lanes highest = broadcast((1ull << (width - 1)) - 1);
+    *row = _mm512_mask_sub_epi64(*row, _mm512_cmpeq_epi64_mask(*row, highest), *row, broadcast(1));
     return negative;
 }
 #define odd_digit broken_odd_digit

@@ -1,9 +1,9 @@
-// The sign of a scalar that was made odd is forgotten.
+// The sign of a scalar that was negated to make it odd is lost in one lane.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-STEP __mmask8 broken_make_odd(lanes u[LIMBS]) { return make_odd(u) & 0x7f; }
+INLINE __mmask8 broken_make_odd(lanes u[LIMBS]) { return make_odd(u) & 0x7f; }
 #define make_odd broken_make_odd
 
 #define MUTANT rg_p256_mutant_digit_sign

@@ -5,8 +5,7 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "CKernels.h"
 
-static void verify_known(
-    const rg_p256_check *, const uint64_t *const *, size_t, const uint64_t *, void *, uint8_t *);
+static void verify_known(const rg_p256_check *, const uint64_t *const *, size_t, const uint64_t *, void *, uint8_t *);
 static void broken_verify_known(
     const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
     void *workspace, uint8_t *outcomes) {

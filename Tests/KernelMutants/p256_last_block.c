@@ -1,4 +1,4 @@
-// A last block that holds a single check is forgotten.
+// A last block that holds a single check is not verified.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"

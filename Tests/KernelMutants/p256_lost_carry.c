@@ -3,15 +3,15 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
-STEP void broken_reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
+INLINE void broken_reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     const lanes carry = _mm512_srli_epi64(t[0][i], LIMB_BITS);
     reduce_row(t, i);
     if (i == 1) t[0][2] = minus(t[0][2], carry);
 }
-STEP Sum broken_square(const Digits *a) {
+INLINE Sum broken_square(const Digits *a) {
     lanes t[GROUPS][2 * LIMBS];
     square_into(t, a);
-    EACH_LIMB broken_reduce_row(t, i);
+    EACH_LIMB(i) broken_reduce_row(t, i);
     return upper_half(t);
 }
 #define square broken_square

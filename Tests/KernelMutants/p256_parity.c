@@ -1,4 +1,4 @@
-// A compressed key gets the root that comes out, whatever its parity.
+// A compressed key gets the computed root, whatever parity the key names.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"

@@ -3,7 +3,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
-STEP Sum broken_reduce_weakly(Sum a) {
+INLINE Sum broken_reduce_weakly(Sum a) {
     const lanes high = _mm512_srli_epi64(a.limb[0][4], 48);
     a = reduce_weakly(a);
     a.limb[0][3] = plus(a.limb[0][3], _mm512_slli_epi64(high, 36));

@@ -4,9 +4,9 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-STEP __mmask8 is_not_order(const lanes s[LIMBS]) {
+INLINE __mmask8 is_not_order(const lanes s[LIMBS]) {
     lanes rest[LIMBS];
-    EACH_LIMB rest[i] = minus(s[i], everywhere(N_LIMBS[i]));
+    EACH_LIMB(i) rest[i] = minus(s[i], broadcast(N_LIMBS[i]));
     return is_nonzero(rest);
 }
 #define is_below(limb, bound) \

@@ -3,7 +3,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
-STEP Sum broken_square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
+INLINE Sum broken_square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
     Digits short_of = *a;
     short_of.limb[0][4] = _mm512_setzero_si512();
     return square_plus_product(&short_of, b, c);

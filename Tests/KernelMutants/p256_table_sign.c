@@ -4,7 +4,7 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-UNIT int broken_invert_digits(Digits *inverse, const Digits *z) {
+NOINLINE int broken_invert_digits(Digits *inverse, const Digits *z) {
     const Digits zero = {0};
     const int is_done = invert_digits(inverse, z);
     *inverse = difference(&zero, inverse, 0);

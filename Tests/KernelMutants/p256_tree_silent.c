@@ -1,12 +1,11 @@
-// Lanes that the tree can't decide pass for decided.
+// Lanes that the tree leaves undecided are treated as decided.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-static void broken_sum_runs(
-    Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
     __mmask8 ignored[TREE_BLOCKS][GROUPS];
     memset(ignored, 0, sizeof ignored);
     (void)undecided;

@@ -1,12 +1,11 @@
-// The tree forgets the point that has no partner.
+// The tree leaves out the last point of an odd number of points.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-static void broken_sum_runs(
-    Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
     Run shorter[8];
     for (int r = 0; r < run_count; r++) shorter[r] = (Run){runs[r].first, runs[r].count & ~1};
     sum_runs(tree, blocks, shorter, run_count, undecided);

@@ -1,14 +1,15 @@
-// A Z that vanished goes unnoticed.
+// A Z of zero is not noticed.
 #if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-STEP void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
-STEP void is_zero_of_vanished(__mmask8 zero[GROUPS], const Digits *a) {
+INLINE void is_zero_of_on_curve(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
+INLINE void is_zero_of_equal(__mmask8 zero[GROUPS], const Digits *a) { is_zero(zero, a); }
+INLINE void is_zero_of_z_is_zero(__mmask8 zero[GROUPS], const Digits *a) {
     (void)a;
-    EACH_GROUP zero[g] = 0;
+    EACH_GROUP(g) zero[g] = 0;
 }
 #define is_zero(zero, digits) is_zero_of_##zero(zero, digits)
 

@@ -11,6 +11,5 @@
 #include "../../Sources/CKernels/sha256/sha256_avx512.c"
 
 extern const rg_sha256_functions rg_sha256_mutant_lanes_swapped;
-const rg_sha256_functions rg_sha256_mutant_lanes_swapped = {
-    16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
+const rg_sha256_functions rg_sha256_mutant_lanes_swapped = {16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
 #endif

@@ -15,6 +15,5 @@ __attribute__((constructor)) static void break_round_constants(void) {
 #include "../../Sources/CKernels/sha256/sha256_avx512.c"
 
 extern const rg_sha256_functions rg_sha256_mutant_round_constant;
-const rg_sha256_functions rg_sha256_mutant_round_constant = {
-    16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
+const rg_sha256_functions rg_sha256_mutant_round_constant = {16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
 #endif

@@ -14,6 +14,5 @@ static void first_repeated(const uint8_t *children, uint8_t *digests, size_t cou
 }
 
 extern const rg_sha256_functions rg_sha256_mutant_second_group;
-const rg_sha256_functions rg_sha256_mutant_second_group = {
-    16, first_repeated, rg_sha256_messages_avx512};
+const rg_sha256_functions rg_sha256_mutant_second_group = {16, first_repeated, rg_sha256_messages_avx512};
 #endif

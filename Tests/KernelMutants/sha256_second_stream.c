@@ -12,6 +12,5 @@ static void last_forgotten(const uint8_t *const *messages, size_t length, uint8_
 }
 
 extern const rg_sha256_functions rg_sha256_mutant_second_stream;
-const rg_sha256_functions rg_sha256_mutant_second_stream = {
-    2, rg_sha256_nodes_shani, last_forgotten};
+const rg_sha256_functions rg_sha256_mutant_second_stream = {2, rg_sha256_nodes_shani, last_forgotten};
 #endif

@@ -17,6 +17,5 @@ static void rotated(const uint8_t *const *messages, size_t length, uint8_t *dige
 }
 
 extern const rg_sha256_functions rg_sha256_mutant_tail;
-const rg_sha256_functions rg_sha256_mutant_tail = {
-    16, rg_sha256_nodes_avx512, rotated};
+const rg_sha256_functions rg_sha256_mutant_tail = {16, rg_sha256_nodes_avx512, rotated};
 #endif

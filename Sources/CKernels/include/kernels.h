@@ -1,5 +1,5 @@
-// The table of kernels: what there is, what processor each needs, and its functions. Dispatch, self-test, tests
-// and benchmarks all read this one.
+// The table of kernels: the processor features that each kernel needs, and its functions. Dispatch, self-test, tests
+// and benchmarks all read this table.
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "p256.h"
 
-/// Asks for a cache line before it is needed. Any address will do.
+/// Prefetches a cache line. The address need not be valid.
 static inline void rg_prefetch(const void *address) { __builtin_prefetch(address); }
 
 /// What a processor (and its operating system) can do.
@@ -25,7 +25,7 @@ uint32_t rg_cpu_features(void);
 
 /// The functions of one SHA-256 kernel (FIPS 180-4).
 typedef struct {
-    /// Messages in one step; what is left over costs as much as a whole step.
+    /// Messages in one step. A last step that is not full costs as much as a full one.
     size_t width;
     /// The digests, 32 bytes each, of `count` messages of 64 bytes that stand one after the other.
     void (*nodes)(const uint8_t *children, uint8_t *digests, size_t count);

@@ -6,8 +6,7 @@
 
 /// One signature to verify. r, s and the digest of the signed data are 32 big-endian bytes each.
 typedef struct {
-    /// An X9.63 point: 02 or 03 and x, 33 bytes, or 04, x and y, 65 bytes. Only the bytes that the first one
-    /// calls for are read.
+    /// An X9.63 point: 02 or 03 and x, 33 bytes, or 04, x and y, 65 bytes. The first byte says how many are read.
     const uint8_t *point;
     uint8_t r[32], s[32], digest[32];
 } rg_p256_check;
@@ -17,7 +16,7 @@ typedef enum {
     RG_P256_VALID = 1,
     /// The coordinates are not below p, or not on the curve.
     RG_P256_BAD_KEY = 2,
-    /// The formulas don't cover this one: ask a library.
+    /// The kernel cannot decide this one. The caller asks a library.
     RG_P256_UNDECIDED = 3,
 } rg_p256_outcome;
 
@@ -37,7 +36,7 @@ enum {
 /// The functions of one P-256 kernel. All pointers are aligned to RG_P256_ALIGNMENT where they lead to tables
 /// or workspaces; a workspace serves one call at a time.
 typedef struct {
-    /// Signatures in one step; what is left over costs as much as a whole step.
+    /// Signatures in one step. A last step that is not full costs as much as a full one.
     size_t width;
     size_t workspace_bytes;
     /// Fills RG_P256_GENERATOR_BYTES.
@@ -50,6 +49,6 @@ typedef struct {
         const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
         void *workspace, uint8_t *outcomes);
     /// Fills tables[i], RG_P256_KNOWN_BYTES, for points[i], of `count` X9.63 points on the curve, 1 to
-    /// RG_P256_BUILD_MAX. False when a point is not on the curve; then the tables are worth nothing.
+    /// RG_P256_BUILD_MAX. False when a point is not on the curve; then the tables are undefined.
     int (*build_known)(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace);
 } rg_p256_functions;

@@ -1,5 +1,4 @@
-// The P-256 kernels for AVX-512 IFMA: field -> scalar and group -> verify, as functions of the file that
-// includes this.
+// The P-256 kernel for AVX-512 IFMA, as static functions of the file that includes this one.
 #pragma once
 
 #include <immintrin.h>
@@ -9,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma clang attribute push(                                                              \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), \
-    apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), apply_to = function)
 #include "verify.h"
 #pragma clang attribute pop

@@ -3,6 +3,6 @@
 #include "avx512ifma.h"
 
 extern const rg_p256_functions rg_p256_avx512ifma_one_group;
-const rg_p256_functions rg_p256_avx512ifma_one_group = {
-    BLOCK, sizeof(Workspace), build_generator, verify, verify_known, build_known};
+const rg_p256_functions rg_p256_avx512ifma_one_group = {BLOCK,  sizeof(Workspace), build_generator,
+                                                        verify, verify_known,      build_known};
 #endif

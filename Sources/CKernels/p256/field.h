@@ -3,103 +3,165 @@
 // A value is five limbs of weight 2^(52 i). There are two kinds:
 //
 // - Sum: limbs are signed 64-bit integers below 2^61 in magnitude. Sums are added and subtracted limb by limb.
-// - Digits: what the multiplier takes. Only the low 52 bits of each limb count, and the value that they make
-//   is from 0 to 2^260 - 1, a little more than 16 p. `digits` makes them of a sum by carrying. Nothing is
-//   masked: the multiplier does not look at the upper bits.
+// - Digits: the operands of the multiplier. Only the low 52 bits of each limb count, and the value of those bits
+//   is from 0 to 2^260 - 1, a little more than 16 p. `digits` carries a sum. It does not mask the upper bits,
+//   because the multiplier ignores them. Digits whose upper bits are zero are clean.
 //
-// Bounds are stated in multiples of p. The product of a p and b p is from 0 to (a b / 16 + 1) p, because
-// p / 2^260 is a little less than 1 / 16; since its two factors are at most 16 p, its limbs are below 2^57.
+// Bounds are stated in multiples of p. The product of a p and b p is from 0 to (a b / 16 + 1) p: the reduction adds
+// m p with m < 2^260 and divides by 2^260, and p / 2^260 is a little less than 1 / 16. A limb of a product is the sum
+// of at most 26 numbers below 2^52 (20 parts of two products, 6 parts of the reduction) and a carry, so it is below
+// 2^57.
+//
+// Debug builds check every bound that is stated here and in the files above this one (bounds.h).
 #pragma once
 
+#include "bounds.h"
 #include "constants.h"
 #include "lanes.h"
+#include "limbs.h"
 #include "modulus.h"
 
-typedef struct { lanes limb[GROUPS][LIMBS]; } Sum;
-typedef struct { lanes limb[GROUPS][LIMBS]; } Digits;
+typedef struct {
+    lanes limb[GROUPS][LIMBS];
+} Sum;
+typedef struct {
+    lanes limb[GROUPS][LIMBS];
+} Digits;
 
 /// Limb i of k p, in the sparse form that has negative limbs: (-k, k 2^44, 0, k 2^36, k (2^48 - 2^16)).
-STEP lanes limb_of_p(int i, int64_t k) {
+INLINE lanes limb_of_p(int i, int64_t k) {
     const int64_t limb[LIMBS] = {-k, k << 44, 0, k << 36, k * ((1ll << 48) - (1ll << 16))};
-    return everywhere((uint64_t)limb[i]);
+    return broadcast((uint64_t)limb[i]);
+}
+
+// MARK: Contracts
+
+/// Limbs of a sum are below 2^61 in magnitude.
+INLINE void check_sum(const Sum *a) {
+    EACH_GROUP(g) check_signed_limbs(a->limb[g], 61, "sum: limbs below 2^61 in magnitude");
+}
+
+/// A sum is from `low` p to `high` p.
+INLINE void check_sum_range(const Sum *a, double low, double high, const char *bound) {
+    EACH_GROUP(g) check_value(a->limb[g], low, high, bound);
+}
+
+/// Digits are from `low` p to `high` p.
+INLINE void check_digits(const Digits *a, double low, double high, const char *bound) {
+    EACH_GROUP(g) check_low_bits(a->limb[g], low, high, bound);
+}
+
+/// Digits can be read as a sum: no limb is negative or has upper bits.
+INLINE void check_clean(const Digits *a, const char *bound) {
+    EACH_GROUP(g) check_limbs(a->limb[g], LIMB_BITS, bound);
+}
+
+/// `product` is what a reduction leaves of a b, or of a b + c d.
+INLINE void check_product(const Sum *product, const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
+    if (KERNEL_CHECKS_ON)
+        EACH_GROUP(g) check_reduction(product->limb[g], a->limb[g], b->limb[g], c ? c->limb[g] : 0, d ? d->limb[g] : 0);
 }
 
 // MARK: Sums
 
-STEP Sum add(Sum a, Sum b) {
-    EACH_GROUP EACH_LIMB a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
+INLINE Sum add(Sum a, Sum b) {
+    EACH_GROUP(g)
+        EACH_LIMB(i) a.limb[g][i] = plus(a.limb[g][i], b.limb[g][i]);
+    check_sum(&a);
     return a;
 }
 
-STEP Sum subtract(Sum a, Sum b) {
-    EACH_GROUP EACH_LIMB a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
+INLINE Sum subtract(Sum a, Sum b) {
+    EACH_GROUP(g)
+        EACH_LIMB(i) a.limb[g][i] = minus(a.limb[g][i], b.limb[g][i]);
+    check_sum(&a);
     return a;
 }
 
 /// a + k p.
-STEP Sum add_p(Sum a, int k) {
-    EACH_GROUP EACH_LIMB if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
+INLINE Sum add_p(Sum a, int k) {
+    EACH_GROUP(g)
+        EACH_LIMB(i)
+            if (i != 2) a.limb[g][i] = plus(a.limb[g][i], limb_of_p(i, k));
+    check_sum(&a);
     return a;
 }
 
-STEP Sum sum_of(const Digits *clean) {
+/// Clean digits as a sum.
+INLINE Sum sum_of(const Digits *clean) {
     Sum r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = clean->limb[g][i];
+    check_clean(clean, "sum of digits: of clean limbs");
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = clean->limb[g][i];
     return r;
 }
 
 /// Carries. The sum is from 0 to 2^260 - 1.
-STEP Digits digits(Sum a) {
+INLINE Digits digits(Sum a) {
     Digits r;
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP
-        a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
-    EACH_GROUP EACH_LIMB r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP KERNEL_CHECK(_mm512_cmpgt_epu64_mask(r.limb[g][LIMBS - 1], everywhere(LIMB_MASK)) == 0);
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
+    EACH_GROUP(g) check_limbs((const lanes[LIMBS]){[4] = r.limb[g][4]}, LIMB_BITS, "digits: from 0 to 2^260 - 1");
     return r;
 }
 
-/// The same value modulo p, from 0 to p + 2^225 h for a sum below h 2^256: takes the top limb's bits from 48 on
-/// off, and p times as much. The sum is from 0 to 2^268 - 1.
-STEP Sum reduce_weakly(Sum a) {
-    EACH_GROUP {
+/// The same value modulo p, from 0 to p + 2^225 (h + 1), where h is what stands above the low 48 bits of the top limb.
+/// The sum is from 0 to 2^268 - 1, and its top limb is not negative.
+///
+/// h 2^256 becomes h (2^256 - p) = h (2^224 - 2^192 - 2^96 + 1). The rest is below 2^256 + 2^218, since the limbs below
+/// the top one are below 2^61, and 2^256 is below p + 2^224. The rest is negative only by less than 2^218, and only
+/// when h is not 0.
+INLINE Sum reduce_weakly(Sum a) {
+    EACH_GROUP(g) {
         const lanes high = _mm512_srli_epi64(a.limb[g][4], 48);
-        KERNEL_CHECK(_mm512_cmpgt_epu64_mask(high, everywhere(1 << 12)) == 0);
-        a.limb[g][4] = plus(both(a.limb[g][4], everywhere((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
+        check_value(a.limb[g], 0, 4096, "weak reduction: of 0 to 2^268 - 1");
+        check_limbs((const lanes[LIMBS]){high}, 12, "weak reduction: of a top limb from 0 to 2^60 - 1");
+        a.limb[g][4] = plus(bit_and(a.limb[g][4], broadcast((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
         a.limb[g][0] = plus(a.limb[g][0], high);
         a.limb[g][1] = minus(a.limb[g][1], _mm512_slli_epi64(high, 44));
         a.limb[g][3] = minus(a.limb[g][3], _mm512_slli_epi64(high, 36));
+        if (KERNEL_CHECKS_ON) {
+            const __m512d scale = _mm512_set1_pd(0x1p-31), one = _mm512_set1_pd(1 + 0x1p-31);
+            check_range(
+                multiples_of_p(a.limb[g]), _mm512_setzero_pd(), _mm512_fmadd_pd(_mm512_cvtepi64_pd(high), scale, one),
+                "weak reduction: to p + 2^225 (h + 1)");
+        }
     }
     return a;
 }
 
-/// Clean digits (all limbs but the top one below 2^52 as they stand) of the weakly reduced sum: from 0 to
-/// p + 2^225 h, and below 2^256 when the sum is clean itself. The sum is as for `reduce_weakly`.
-STEP Digits clean_digits(Sum a) {
+/// Clean digits of the weakly reduced sum, with the same bounds. They are below 2^256 when the sum has clean limbs and
+/// is below 2 p, or p + 2^230: then either nothing is taken off, or p once.
+INLINE Digits clean_digits(Sum a) {
     Digits r = digits(reduce_weakly(a));
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP r.limb[g][i] = low_bits(r.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) r.limb[g][i] = low_bits(r.limb[g][i]);
+    check_clean(&r, "clean digits: limbs from 0 to 2^52 - 1");
     return r;
 }
 
 // MARK: Products
 
 /// t[i...i + 5] += a's limb i times b.
-STEP void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
-    UNROLL for (int j = 0; j < LIMBS; j++) EACH_GROUP
-        t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
-    UNROLL for (int j = 0; j < LIMBS; j++) EACH_GROUP
-        t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
+INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
+    UNROLL(j, 0, LIMBS)
+        EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
+    UNROLL(j, 0, LIMBS)
+        EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
 }
 
-/// Takes limb i of t away: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery
-/// factor themselves) and carries the rest. What the next step waits for takes shifts, which are quicker than
-/// the multiplier.
-STEP void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
-    const lanes at96 = everywhere(1ull << 44), at192 = everywhere(1ull << 36);
-    const lanes at256 = everywhere((1ull << 48) - (1ull << 16));
-    EACH_GROUP {
+/// Clears limb i of t: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery factor themselves)
+/// and carries the rest. The next step depends on limb i + 1, which is therefore computed with shifts: their latency
+/// is below that of the multiplier.
+INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
+    const lanes at96 = broadcast(1ull << 44), at192 = broadcast(1ull << 36);
+    const lanes at256 = broadcast((1ull << 48) - (1ull << 16));
+    EACH_GROUP(g) {
         const lanes factor = t[g][i];
         t[g][i + 1] = plus(
-            t[g][i + 1], merge(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
+            t[g][i + 1], or_masked(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
         t[g][i + 2] = add_high(t[g][i + 2], factor, at96);
         t[g][i + 3] = add_low(t[g][i + 3], factor, at192);
         t[g][i + 4] = add_high(t[g][i + 4], factor, at192);
@@ -108,108 +170,128 @@ STEP void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     }
 }
 
-STEP void clear(lanes t[GROUPS][2 * LIMBS]) {
-    EACH_GROUP UNROLL for (int i = 0; i < 2 * LIMBS; i++) t[g][i] = _mm512_setzero_si512();
+INLINE void clear(lanes t[GROUPS][2 * LIMBS]) {
+    EACH_GROUP(g)
+        UNROLL(i, 0, 2 * LIMBS) t[g][i] = _mm512_setzero_si512();
 }
 
-STEP Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
+INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
     Sum r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = t[g][LIMBS + i];
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = t[g][LIMBS + i];
     return r;
 }
 
-STEP Sum product(const Digits *a, const Digits *b) {
+INLINE Sum product(const Digits *a, const Digits *b) {
     lanes t[GROUPS][2 * LIMBS];
     clear(t);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, a, b, i);
         reduce_row(t, i);
     }
-    return upper_half(t);
+    const Sum r = upper_half(t);
+    check_product(&r, a, b, 0, 0);
+    return r;
 }
 
 /// t = a * a, not reduced.
-STEP void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
+INLINE void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
     clear(t);
-    EACH_LIMB {
-        UNROLL for (int j = i + 1; j < LIMBS; j++) EACH_GROUP
-            t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
-        UNROLL for (int j = i + 1; j < LIMBS; j++) EACH_GROUP
-            t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
+    EACH_LIMB(i) {
+        UNROLL(j, i + 1, LIMBS)
+            EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
+        UNROLL(j, i + 1, LIMBS)
+            EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
     }
-    UNROLL for (int i = 1; i < 2 * LIMBS - 1; i++) EACH_GROUP t[g][i] = plus(t[g][i], t[g][i]);
-    EACH_LIMB EACH_GROUP {
-        t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
-        t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
-    }
+    UNROLL(i, 1, 2 * LIMBS - 1)
+        EACH_GROUP(g) t[g][i] = plus(t[g][i], t[g][i]);
+    EACH_LIMB(i)
+        EACH_GROUP(g) {
+            t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
+            t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
+        }
 }
 
-STEP Sum square(const Digits *a) {
+INLINE Sum square(const Digits *a) {
     lanes t[GROUPS][2 * LIMBS];
     square_into(t, a);
-    EACH_LIMB reduce_row(t, i);
-    return upper_half(t);
+    EACH_LIMB(i) reduce_row(t, i);
+    const Sum r = upper_half(t);
+    check_product(&r, a, a, 0, 0);
+    return r;
 }
 
-/// a^2 + b c under one reduction; from 0 to ((a^2 + b c) / 16 + 1) p, which is to be below 32 p.
-STEP Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
+/// a^2 + b c under one reduction: from 0 to ((a^2 + b c) / 16 + 1) p, at most 33 p for any digits.
+INLINE Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
     lanes t[GROUPS][2 * LIMBS];
     square_into(t, a);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, b, c, i);
         reduce_row(t, i);
     }
-    return upper_half(t);
+    const Sum r = upper_half(t);
+    check_product(&r, a, a, b, c);
+    return r;
 }
 
 /// a b + c d under one reduction, with the same bound.
-STEP Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
+INLINE Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
     lanes t[GROUPS][2 * LIMBS];
     clear(t);
-    EACH_LIMB {
+    EACH_LIMB(i) {
         multiply_row(t, a, b, i);
         multiply_row(t, c, d, i);
         reduce_row(t, i);
     }
-    return upper_half(t);
+    const Sum r = upper_half(t);
+    check_product(&r, a, b, c, d);
+    return r;
 }
 
 // MARK: Out of line
 
 /// r = a b. `r` may be a or b.
-UNIT void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(product(a, b)); }
+NOINLINE void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(product(a, b)); }
 /// r = a^2. `r` may be a.
-UNIT void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
+NOINLINE void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
 /// r = a b, clean.
-UNIT void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
-/// r = a b, clean and below 2^256. (A clean product may be a little above: its top limb is looked at before the
-/// carries.)
-UNIT void multiply_packable(Digits *r, const Digits *a, const Digits *b) {
+NOINLINE void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
+/// r = a b, clean and below 2^256. (A product has to be carried before it is reduced: the reduction looks at the top
+/// limb alone.) a b is at most 15 p, so that the product is below 2 p.
+NOINLINE void multiply_below_256_bits(Digits *r, const Digits *a, const Digits *b) {
     Digits carried = digits(product(a, b));
-    UNROLL for (int i = 0; i < LIMBS - 1; i++) EACH_GROUP carried.limb[g][i] = low_bits(carried.limb[g][i]);
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);
+    check_digits(&carried, 0, 1.95, "product below 256 bits: below 2 p before it is reduced");
     *r = clean_digits(sum_of(&carried));
+    EACH_GROUP(g) check_words(r->limb[g]);
 }
-UNIT void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
+NOINLINE void multiply_sum(Sum *r, const Digits *a, const Digits *b) { *r = product(a, b); }
 
-STEP Digits constant(const uint64_t limb[LIMBS]) {
+INLINE Digits constant(const uint64_t limb[LIMBS]) {
     Digits r;
-    EACH_GROUP EACH_LIMB r.limb[g][i] = everywhere(limb[i]);
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = broadcast(limb[i]);
     return r;
 }
 
 /// Clean digits below p, of any digits.
-UNIT void canonical(Digits *r, const Digits *a) {
+NOINLINE void canonical(Digits *r, const Digits *a) {
     Digits clean = *a;
-    EACH_GROUP EACH_LIMB clean.limb[g][i] = low_bits(clean.limb[g][i]);
-    // The first reduction leaves less than p + 2^230, the second less than 2^256.
+    EACH_GROUP(g)
+        EACH_LIMB(i) clean.limb[g][i] = low_bits(clean.limb[g][i]);
+    // The first reduction leaves less than p + 2^230, the second less than 2^256, which is less than 2 p.
     *r = clean_digits(sum_of(&clean));
     *r = clean_digits(sum_of(r));
-    EACH_GROUP subtract_once(r->limb[g], P_LIMBS);
+    EACH_GROUP(g) {
+        subtract_once(r->limb[g], P_LIMBS);
+        if (KERNEL_CHECKS_ON) kernel_check(is_below(r->limb[g], P_LIMBS) == 0xff, "canonical: below p");
+    }
 }
 
 /// Lanes in which the digits are zero modulo p.
-STEP void is_zero(__mmask8 zero[GROUPS], const Digits *a) {
+INLINE void is_zero(__mmask8 zero[GROUPS], const Digits *a) {
     Digits r;
     canonical(&r, a);
-    EACH_GROUP zero[g] = (__mmask8)~is_nonzero(r.limb[g]);
+    EACH_GROUP(g) zero[g] = (__mmask8)~is_nonzero(r.limb[g]);
 }

@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 /// Signed digits of 62 bits, least significant first; the last may have any sign.
-typedef struct { int64_t digit[5]; } Signed62;
+typedef struct {
+    int64_t digit[5];
+} Signed62;
 
 #define DIGIT62_MASK ((int64_t)(UINT64_MAX >> 2))
 
@@ -22,8 +24,9 @@ static inline Signed62 digits62_of_words(const uint64_t word[4]) {
 
 /// Of a value from 0 to 2^256 - 1 with digits that are not negative.
 static inline void words_of_digits62(uint64_t word[4], const Signed62 *a) {
-    const uint64_t d[5] = {(uint64_t)a->digit[0], (uint64_t)a->digit[1], (uint64_t)a->digit[2],
-                           (uint64_t)a->digit[3], (uint64_t)a->digit[4]};
+    const uint64_t d[5] = {
+        (uint64_t)a->digit[0], (uint64_t)a->digit[1], (uint64_t)a->digit[2], (uint64_t)a->digit[3],
+        (uint64_t)a->digit[4]};
     word[0] = d[0] | d[1] << 62;
     word[1] = d[1] >> 2 | d[2] << 60;
     word[2] = d[2] >> 4 | d[3] << 58;
@@ -31,7 +34,9 @@ static inline void words_of_digits62(uint64_t word[4], const Signed62 *a) {
 }
 
 /// What 62 division steps do to (f, g): multiply by this matrix and divide by 2^62.
-typedef struct { int64_t ff, fg, gf, gg; } Transition;
+typedef struct {
+    int64_t ff, fg, gf, gg;
+} Transition;
 
 /// 62 division steps on the lowest 62 bits of f (odd) and g. Returns the new eta.
 static inline int64_t divide_62_steps(int64_t eta, uint64_t f, uint64_t g, Transition *t) {
@@ -49,9 +54,14 @@ static inline int64_t divide_62_steps(int64_t eta, uint64_t f, uint64_t g, Trans
         if (eta < 0) {
             uint64_t old = f;
             eta = -eta;
-            f = g; g = -old;
-            old = ff; ff = gf; gf = -old;
-            old = fg; fg = gg; gg = -old;
+            f = g;
+            g = -old;
+            old = ff;
+            ff = gf;
+            gf = -old;
+            old = fg;
+            fg = gg;
+            gg = -old;
         }
         // Cancel up to six bits of g with a multiple of f: f * (f^2 - 2) is -1 / f modulo 2^6.
         int bits = eta + 1 < left ? (int)eta + 1 : left;
@@ -75,8 +85,9 @@ static inline void modular_inverse(
     int64_t eta = -1;
     for (;;) {
         Transition t;
-        eta = divide_62_steps(eta, (uint64_t)f.digit[0] | (uint64_t)f.digit[1] << 62,
-                              (uint64_t)g.digit[0] | (uint64_t)g.digit[1] << 62, &t);
+        eta = divide_62_steps(
+            eta, (uint64_t)f.digit[0] | (uint64_t)f.digit[1] << 62, (uint64_t)g.digit[0] | (uint64_t)g.digit[1] << 62,
+            &t);
 
         // d and e: add the multiple of m that makes the product divisible by 2^62.
         const int64_t d_sign = d.digit[4] >> 63, e_sign = e.digit[4] >> 63;
@@ -95,10 +106,14 @@ static inline void modular_inverse(
             ec += (__int128)t.gf * d.digit[i] + (__int128)t.gg * e.digit[i] + (__int128)m.digit[i] * em;
             fc += (__int128)t.ff * f.digit[i] + (__int128)t.fg * g.digit[i];
             gc += (__int128)t.gf * f.digit[i] + (__int128)t.gg * g.digit[i];
-            d.digit[i - 1] = (int64_t)dc & DIGIT62_MASK; dc >>= 62;
-            e.digit[i - 1] = (int64_t)ec & DIGIT62_MASK; ec >>= 62;
-            f.digit[i - 1] = (int64_t)fc & DIGIT62_MASK; fc >>= 62;
-            g.digit[i - 1] = (int64_t)gc & DIGIT62_MASK; gc >>= 62;
+            d.digit[i - 1] = (int64_t)dc & DIGIT62_MASK;
+            dc >>= 62;
+            e.digit[i - 1] = (int64_t)ec & DIGIT62_MASK;
+            ec >>= 62;
+            f.digit[i - 1] = (int64_t)fc & DIGIT62_MASK;
+            fc >>= 62;
+            g.digit[i - 1] = (int64_t)gc & DIGIT62_MASK;
+            gc >>= 62;
         }
         d.digit[4] = (int64_t)dc;
         e.digit[4] = (int64_t)ec;

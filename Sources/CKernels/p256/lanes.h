@@ -8,9 +8,6 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include "../kernel_checks.h"
 
 #ifndef GROUPS
 #error "define GROUPS as 1 or 2 before including the lanes"
@@ -20,93 +17,29 @@ typedef __m512i lanes;
 
 enum { LANES = 8, BLOCK = LANES * GROUPS, LIMBS = 5, LIMB_BITS = 52 };
 
-#define TARGET
-/// A step of a formula: becomes part of its caller, so that its values stay in registers.
-#define STEP static inline __attribute__((always_inline)) TARGET
-/// A whole formula. Kept out of line: inlining several into one function spills.
-#define UNIT static __attribute__((noinline)) TARGET
-#define UNROLL _Pragma("clang loop unroll(full)")
-#define EACH_GROUP UNROLL for (int g = 0; g < GROUPS; g++)
-#define EACH_LIMB UNROLL for (int i = 0; i < LIMBS; i++)
+/// Part of a formula. It is inlined into its caller, so that its values stay in registers.
+#define INLINE static inline __attribute__((always_inline))
+/// A whole formula. It is not inlined: several formulas in one function need more registers than there are.
+#define NOINLINE static __attribute__((noinline))
+/// A loop whose bounds the compiler knows, unrolled, so that arrays of vectors stay in registers.
+#define UNROLL(index, first, end) _Pragma("clang loop unroll(full)") for (int index = (first); index < (end); index++)
+#define EACH_GROUP(g) UNROLL(g, 0, GROUPS)
+#define EACH_LIMB(i) UNROLL(i, 0, LIMBS)
 
 #define LIMB_MASK ((1ull << LIMB_BITS) - 1)
 
-STEP lanes everywhere(uint64_t value) { return _mm512_set1_epi64((long long)value); }
-STEP lanes plus(lanes a, lanes b) { return _mm512_add_epi64(a, b); }
-STEP lanes minus(lanes a, lanes b) { return _mm512_sub_epi64(a, b); }
-STEP lanes both(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
+INLINE lanes broadcast(uint64_t value) { return _mm512_set1_epi64((long long)value); }
+INLINE lanes plus(lanes a, lanes b) { return _mm512_add_epi64(a, b); }
+INLINE lanes minus(lanes a, lanes b) { return _mm512_sub_epi64(a, b); }
+INLINE lanes bit_and(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
 /// sum + the low 52 bits of a * b, of a and b the low 52 bits.
-STEP lanes add_low(lanes sum, lanes a, lanes b) { return _mm512_madd52lo_epu64(sum, a, b); }
+INLINE lanes add_low(lanes sum, lanes a, lanes b) { return _mm512_madd52lo_epu64(sum, a, b); }
 /// sum + bits 52 to 103 of a * b, of a and b the low 52 bits.
-STEP lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu64(sum, a, b); }
+INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu64(sum, a, b); }
 /// What a limb carries into the next, of a limb that may be negative.
-STEP lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
+INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
 /// a | b & mask.
-STEP lanes merge(lanes a, lanes b, uint64_t mask) {
-    return _mm512_ternarylogic_epi64(a, b, everywhere(mask), 0xf8);
+INLINE lanes or_masked(lanes a, lanes b, uint64_t mask) {
+    return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8);
 }
-STEP lanes low_bits(lanes limb) { return both(limb, everywhere(LIMB_MASK)); }
-
-/// Four 64-bit words, least significant first, as five limbs of 52 bits.
-STEP void limbs_of_words(lanes limb[LIMBS], const lanes word[4]) {
-    limb[0] = low_bits(word[0]);
-    limb[1] = merge(_mm512_srli_epi64(word[0], 52), _mm512_slli_epi64(word[1], 12), LIMB_MASK);
-    limb[2] = merge(_mm512_srli_epi64(word[1], 40), _mm512_slli_epi64(word[2], 24), LIMB_MASK);
-    limb[3] = merge(_mm512_srli_epi64(word[2], 28), _mm512_slli_epi64(word[3], 36), LIMB_MASK);
-    limb[4] = _mm512_srli_epi64(word[3], 16);
-}
-
-/// The reverse, of clean limbs with a value below 2^256.
-STEP void words_of_limbs(lanes word[4], const lanes limb[LIMBS]) {
-    KERNEL_CHECK(_mm512_cmpge_epu64_mask(limb[4], everywhere(1ull << 48)) == 0);
-    word[0] = _mm512_or_epi64(limb[0], _mm512_slli_epi64(limb[1], 52));
-    word[1] = _mm512_or_epi64(_mm512_srli_epi64(limb[1], 12), _mm512_slli_epi64(limb[2], 40));
-    word[2] = _mm512_or_epi64(_mm512_srli_epi64(limb[2], 24), _mm512_slli_epi64(limb[3], 28));
-    word[3] = _mm512_or_epi64(_mm512_srli_epi64(limb[3], 36), _mm512_slli_epi64(limb[4], 16));
-}
-
-/// The transpose of an 8 by 8 matrix of 64-bit words, in place: row i, word j becomes row j, word i.
-STEP void transpose(lanes row[8]) {
-    lanes pair[8], quad[8];
-    UNROLL for (int i = 0; i < 4; i++) {
-        pair[2 * i] = _mm512_unpacklo_epi64(row[2 * i], row[2 * i + 1]);
-        pair[2 * i + 1] = _mm512_unpackhi_epi64(row[2 * i], row[2 * i + 1]);
-    }
-    // quad[0..3]: 128-bit blocks 0 2 of rows 0 1 and 2 3, then blocks 1 3; quad[4..7] the same of rows 4 to 7.
-    UNROLL for (int half = 0; half < 2; half++) UNROLL for (int odd = 0; odd < 2; odd++) {
-        quad[4 * half + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0x88);
-        quad[4 * half + 2 + odd] = _mm512_shuffle_i64x2(pair[4 * half + odd], pair[4 * half + 2 + odd], 0xdd);
-    }
-    UNROLL for (int odd = 0; odd < 2; odd++) {
-        row[0 + odd] = _mm512_shuffle_i64x2(quad[odd], quad[4 + odd], 0x88);
-        row[4 + odd] = _mm512_shuffle_i64x2(quad[odd], quad[4 + odd], 0xdd);
-        row[2 + odd] = _mm512_shuffle_i64x2(quad[2 + odd], quad[6 + odd], 0x88);
-        row[6 + odd] = _mm512_shuffle_i64x2(quad[2 + odd], quad[6 + odd], 0xdd);
-    }
-}
-
-/// Lanes in which the clean limbs are below `bound`.
-STEP __mmask8 is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
-    lanes borrow = _mm512_setzero_si512();
-    EACH_LIMB borrow = carry_of(plus(minus(limb[i], everywhere(bound[i])), borrow));
-    return _mm512_movepi64_mask(borrow);
-}
-
-/// Lanes in which some limb is not zero.
-STEP __mmask8 is_nonzero(const lanes limb[LIMBS]) {
-    lanes any = limb[0];
-    UNROLL for (int i = 1; i < LIMBS; i++) any = _mm512_or_epi64(any, limb[i]);
-    return _mm512_test_epi64_mask(any, any);
-}
-
-/// Clean limbs minus `bound` where they are not below it.
-STEP void subtract_once(lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
-    lanes difference[LIMBS], borrow = _mm512_setzero_si512();
-    EACH_LIMB {
-        lanes d = plus(minus(limb[i], everywhere(bound[i])), borrow);
-        borrow = carry_of(d);
-        difference[i] = low_bits(d);
-    }
-    __mmask8 below = _mm512_movepi64_mask(borrow);
-    EACH_LIMB limb[i] = _mm512_mask_mov_epi64(difference[i], below, limb[i]);
-}
+INLINE lanes low_bits(lanes limb) { return bit_and(limb, broadcast(LIMB_MASK)); }

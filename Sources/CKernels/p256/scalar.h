@@ -3,43 +3,65 @@
 
 #include "modulus.h"
 
-/// Clean limbs of u or n - u, whichever is odd, of clean limbs below 2 n. Returns the lanes with n - u.
-/// Zero becomes n.
-STEP __mmask8 make_odd(lanes u[LIMBS]) {
+/// The scalar is odd and from 1 to n.
+INLINE void check_odd(const lanes u[LIMBS]) {
+    if (!KERNEL_CHECKS_ON) return;
+    lanes less[LIMBS];
+    less[0] = minus(u[0], broadcast(1));
+    UNROLL(i, 1, LIMBS) less[i] = u[i];
+    kernel_check(_mm512_testn_epi64_mask(u[0], broadcast(1)) == 0, "scalar: odd");
+    kernel_check(is_below(less, N_LIMBS) == 0xff, "scalar: from 1 to n");
+}
+
+/// Clean limbs of u or n - u, whichever is odd, of clean limbs below 2 n. Returns the lanes with n - u. The result is
+/// from 1 to n.
+///
+/// Only odd numbers have the digits of `odd_digit`. n is odd, so exactly one of u and n - u is; and n P is infinity, so
+/// u P = -((n - u) P), whose sign the caller flips. Zero is even and becomes n: the digits of n stand for n P, which is
+/// infinity. Infinity has no form here. A sum of all digits of u1 G and u2 Q that passes no infinity on its way is
+/// right nevertheless; on every other way P is added to -P, and the lane comes out undecided.
+INLINE __mmask8 make_odd(lanes u[LIMBS]) {
+    check_below_twice(u, &GROUP_ORDER, "scalar: below 2 n");
     subtract_once(u, N_LIMBS);
     lanes negated[LIMBS], borrow = _mm512_setzero_si512();
-    EACH_LIMB {
-        lanes d = plus(minus(everywhere(N_LIMBS[i]), u[i]), borrow);
+    EACH_LIMB(i) {
+        lanes d = plus(minus(broadcast(N_LIMBS[i]), u[i]), borrow);
         borrow = carry_of(d);
         negated[i] = low_bits(d);
     }
-    const __mmask8 even = _mm512_testn_epi64_mask(u[0], everywhere(1));
-    EACH_LIMB u[i] = _mm512_mask_mov_epi64(u[i], even, negated[i]);
+    const __mmask8 even = _mm512_testn_epi64_mask(u[0], broadcast(1));
+    EACH_LIMB(i) u[i] = _mm512_mask_mov_epi64(u[i], even, negated[i]);
+    check_odd(u);
     return even;
 }
 
 /// Bits `bit` to `bit + width - 1` of clean limbs; bits from 260 on are zero. 0 < width < 52.
-STEP lanes window(const lanes u[LIMBS], int bit, int width) {
+INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     const int limb = bit / LIMB_BITS, offset = bit % LIMB_BITS;
     if (limb >= LIMBS) return _mm512_setzero_si512();
     lanes bits = _mm512_srl_epi64(u[limb], _mm_cvtsi32_si128(offset));
     if (offset + width > LIMB_BITS && limb + 1 < LIMBS)
         bits = _mm512_or_epi64(bits, _mm512_sll_epi64(u[limb + 1], _mm_cvtsi32_si128(LIMB_BITS - offset)));
-    return both(bits, everywhere((1ull << width) - 1));
+    return bit_and(bits, broadcast((1ull << width) - 1));
 }
 
 /// Digit `place` of an odd u below 2^256 in `count` signed odd digits of `width` bits, width * count >= 256:
 ///
 ///     u = sum of digit[place] * 2^(width * place),  digit = +-(2 row + 1),  0 <= row < 2^(width - 1)
 ///
-/// Bit j of the digits' bits stands for +1 or -1 instead of 1 or 0; so they are u's own bits moved down by
-/// one, with a 1 on top, and a digit with a 0 on top is minus the odd number of the complement.
+/// With bits that stand for +1 and -1 instead of 1 and 0, an odd u has the bits of (u - 1) / 2 and a leading 1. A digit
+/// is `width` of these bits: its highest bit is the sign, and a negative digit is minus the digit of the complement.
 /// Writes the row, returns the lanes with a negative digit.
-STEP __mmask8 odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+INLINE __mmask8 odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+    kernel_check(width * count >= 256 && place >= 0 && place < count, "digit: digits for 256 bits");
+    check_odd(u);
     lanes bits = window(u, width * place + 1, width);
-    if (place == count - 1) bits = _mm512_or_epi64(bits, everywhere(1ull << (width - 1)));
-    const __mmask8 negative = _mm512_testn_epi64_mask(bits, everywhere(1ull << (width - 1)));
-    bits = _mm512_mask_xor_epi64(bits, negative, bits, everywhere(UINT64_MAX));
-    *row = both(bits, everywhere((1ull << (width - 1)) - 1));
+    if (place == count - 1) bits = _mm512_or_epi64(bits, broadcast(1ull << (width - 1)));
+    const __mmask8 negative = _mm512_testn_epi64_mask(bits, broadcast(1ull << (width - 1)));
+    bits = _mm512_mask_xor_epi64(bits, negative, bits, broadcast(UINT64_MAX));
+    *row = bit_and(bits, broadcast((1ull << (width - 1)) - 1));
+    kernel_check(
+        !KERNEL_CHECKS_ON || _mm512_cmpge_epu64_mask(*row, broadcast(1ull << (width - 1))) == 0,
+        "digit: row below 2^(width - 1)");
     return negative;
 }

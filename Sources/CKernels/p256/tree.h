@@ -1,11 +1,19 @@
-// Sums of many affine points by pairs, level by level: an affine addition costs half of a Jacobian one when its
-// division is shared with all other additions of a level, over all blocks of a batch.
+// Sums of many affine points by pairs, level by level. All additions of a level, over all blocks of a batch, share one
+// division; so an affine addition costs half of a Jacobian one.
+//
+// The exceptional case. Adding a and b divides by 2 (xb - xa), which is 0 exactly when b is a or -a. Then the product
+// of all divisors of the level is 0 in that lane too, and the inversion fails, for all lanes. `tree_repair` notes the
+// lane as undecided and puts a divisor of 1 there. The lane's sum is worth nothing from then on, but its values keep
+// their bounds, and the other additions and lanes get their inverses. A sum that is worth nothing can have the x of its
+// neighbour on a later level; then the same happens again.
 #pragma once
 
 #include "group.h"
 
 /// Points at every `stride`th place from `first` on.
-typedef struct { int first, count; } Run;
+typedef struct {
+    int first, count;
+} Run;
 
 enum {
     /// The digits of a scalar, in the shapes of known keys and of the generator.
@@ -17,103 +25,149 @@ enum {
     TREE_BLOCKS = 128 / BLOCK,
 };
 
-/// The points of one block. y2 may also hold limbs with a sign, from -p to 2 p.
-typedef struct { Affine point[TREE_POINTS]; } Leaves;
+/// The points of one block. Here y2 may also have limbs with a sign, and be from -0.1 p to 1.1 p (`check_leaf`).
+typedef struct {
+    Affine point[TREE_POINTS];
+} Leaves;
 
 typedef struct {
     Leaves leaves[TREE_BLOCKS];
     Digits divisor[TREE_BLOCKS * TREE_POINTS / 2], prefix[TREE_BLOCKS * TREE_POINTS / 2];
 } Tree;
 
-/// 2 (xb - xa), from 0.9 p to 6.2 p, and its product with those `before`.
-UNIT void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
+/// A point whose y2 may have been negated, p - y2, without a reduction.
+INLINE void check_leaf(const Affine *a) {
+    check_coordinate(&a->x);
+    EACH_GROUP(g) check_value(a->y2.limb[g], -0.1, 1.1, "tree: 2 y from -0.1 p to 1.1 p");
+}
+
+/// 2 (xb - xa), from 1.8 p to 6.2 p, and its product with those `before`.
+NOINLINE void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
     const Digits own = factor_difference(&b->x, &a->x, 1);
     *divisor = own;
     *prefix = digits(product(&own, before));
+    check_digits(divisor, 1.8, 6.2, "tree: divisor from 1.8 p to 6.2 p");
+    check_digits(prefix, 0, 1.7, "tree: product of divisors at most 1.7 p");
+}
+
+/// A leaf's y2 as a sum.
+INLINE Sum sum_of_signed(const Digits *y2) {
+    Sum r;
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = y2->limb[g][i];
+    return r;
 }
 
 // slope = (2 yb - 2 ya) / (2 (xb - xa));  x' = slope^2 - xa - xb;  2 y' = slope 2 (xa - x') - 2 ya
 
-UNIT void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
-    const Digits rise = digits(add_p(subtract(sum_of(&b->y2), sum_of(&a->y2)), 3));  // 0 ... 6
-    *slope = digits(product(&rise, inverse));                                        // <= 1.6
+NOINLINE void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
+    check_digits(inverse, 0, 1.7, "tree: inverse at most 1.7 p");
+    const Sum y_difference = add_p(subtract(sum_of_signed(&b->y2), sum_of_signed(&a->y2)), 3);
+    check_sum_range(&y_difference, 1.8, 4.2, "tree: 2 yb - 2 ya + 3 p from 1.8 p to 4.2 p");
+    const Digits factor = digits(y_difference);
+    *slope = digits(product(&factor, inverse));
+    check_digits(slope, 0, 1.5, "tree: slope at most 1.5 p");
 }
 
 /// x' in place of xa, and 2 (xa - x').
-UNIT void tree_x(Digits *xa, Digits *drop, const Digits *slope, const Digits *xb) {
-    const Digits x = clean_digits(add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3));
-    *drop = factor_difference(xa, &x, 1);
+NOINLINE void tree_x(Digits *xa, Digits *x_difference, const Digits *slope, const Digits *xb) {
+    const Sum sum = add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3);
+    check_sum_range(&sum, 0.8, 4.2, "tree: slope^2 - xa - xb + 3 p from 0.8 p to 4.2 p");
+    const Digits x = clean_digits(sum);
+    *x_difference = factor_difference(xa, &x, 1);
     *xa = x;
 }
 
-UNIT void tree_y(Digits *y2, const Digits *slope, const Digits *drop) {
-    *y2 = clean_digits(add_p(subtract(product(slope, drop), sum_of(y2)), 2));
+NOINLINE void tree_y(Digits *y2, const Digits *slope, const Digits *x_difference) {
+    const Sum sum = add_p(subtract(product(slope, x_difference), sum_of_signed(y2)), 2);
+    check_sum_range(&sum, 0.9, 3.7, "tree: 2 y' from 0.9 p to 3.7 p before it is reduced");
+    *y2 = clean_digits(sum);
 }
 
 /// a = a + b, of the inverse of their divisor; clean.
-STEP void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
-    Digits slope, drop;
+INLINE void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
+    Digits slope, x_difference;
+    check_leaf(a);
+    check_leaf(b);
     tree_slope(&slope, a, b, inverse);
-    tree_x(&a->x, &drop, &slope, &b->x);
-    tree_y(&a->y2, &slope, &drop);
+    tree_x(&a->x, &x_difference, &slope, &b->x);
+    tree_y(&a->y2, &slope, &x_difference);
+    check_affine(a);
 }
 
-/// Replaces divisors that are zero in some lane by one there, and notes the lanes: two points of theirs have the
-/// same x, and the formula does not hold.
-UNIT void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*undecided)[GROUPS]) {
+/// Replaces divisors that are zero in some lane by one there, and notes the lanes: two of their points have the same x,
+/// and the formula does not hold.
+NOINLINE void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
     for (int k = 0; k < count; k++) {
         __mmask8 zero[GROUPS];
         is_zero(zero, &divisor[k]);
-        EACH_GROUP {
+        EACH_GROUP(g) {
             undecided[k % blocks][g] |= zero[g];
-            EACH_LIMB divisor[k].limb[g][i] =
-                _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
+            EACH_LIMB(i) divisor[k].limb[g][i] = _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
         }
     }
 }
 
-STEP void tree_prefixes(Tree *tree, int count) {
+INLINE void tree_prefixes(Tree *tree, int count) {
     tree->prefix[0] = tree->divisor[0];
     for (int k = 1; k < count; k++) multiply(&tree->prefix[k], &tree->prefix[k - 1], &tree->divisor[k]);
+}
+
+/// The runs are disjoint parts of a block's points. So a level has at most half as many additions as there are points,
+/// and as many divisors as there is room for.
+INLINE void check_runs(int blocks, const Run *runs, int run_count) {
+    if (!KERNEL_CHECKS_ON) return;
+    kernel_check(blocks > 0 && blocks <= TREE_BLOCKS, "tree: from 1 to TREE_BLOCKS blocks");
+    int end = 0;
+    for (int r = 0; r < run_count; r++) {
+        kernel_check(runs[r].first >= end && runs[r].count > 0, "tree: disjoint runs in ascending order");
+        end = runs[r].first + runs[r].count;
+    }
+    kernel_check(end <= TREE_POINTS, "tree: runs within the points of a block");
 }
 
 /// Sums every run of every block into its first point. Lanes that it cannot decide are added to `undecided`.
 static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
+    check_runs(blocks, runs, run_count);
     for (int stride = 1;; stride *= 2) {
         // The additions of this level, block after block within each pair: number k is of block k % blocks.
         int total = 0;
         for (int r = 0; r < run_count; r++) {
             const int count = (runs[r].count + stride - 1) / stride;
-            for (int pair = 0; pair < count / 2; pair++) for (int b = 0; b < blocks; b++) {
-                const Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                tree_divisor(
-                    &tree->divisor[total], &tree->prefix[total], a, a + stride,
-                    total > 0 ? &tree->prefix[total - 1] : &one);
-                total++;
-            }
+            for (int pair = 0; pair < count / 2; pair++)
+                for (int b = 0; b < blocks; b++) {
+                    const Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
+                    tree_divisor(
+                        &tree->divisor[total], &tree->prefix[total], a, a + stride,
+                        total > 0 ? &tree->prefix[total - 1] : &one);
+                    total++;
+                }
         }
         if (total == 0) return;
         Digits inverse;
         if (!invert_digits(&inverse, &tree->prefix[total - 1])) {
             tree_repair(tree->divisor, total, blocks, undecided);
             tree_prefixes(tree, total);
-            invert_digits(&inverse, &tree->prefix[total - 1]);
+            // Now no divisor is zero, and neither is their product: p is a prime.
+            const int is_inverted = invert_digits(&inverse, &tree->prefix[total - 1]);
+            kernel_check(is_inverted, "tree: no divisor is zero after the repair");
         }
         for (int r = run_count - 1; r >= 0; r--) {
             const int count = (runs[r].count + stride - 1) / stride;
-            for (int pair = count / 2 - 1; pair >= 0; pair--) for (int b = blocks - 1; b >= 0; b--) {
-                Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
-                if (--total > 0) {
-                    Digits own;
-                    multiply(&own, &inverse, &tree->prefix[total - 1]);
-                    multiply(&inverse, &inverse, &tree->divisor[total]);
-                    tree_add(a, a + stride, &own);
-                } else {
-                    tree_add(a, a + stride, &inverse);
+            for (int pair = count / 2 - 1; pair >= 0; pair--)
+                for (int b = blocks - 1; b >= 0; b--) {
+                    Affine *a = &tree->leaves[b].point[runs[r].first + 2 * pair * stride];
+                    if (--total > 0) {
+                        Digits own;
+                        multiply(&own, &inverse, &tree->prefix[total - 1]);
+                        multiply(&inverse, &inverse, &tree->divisor[total]);
+                        tree_add(a, a + stride, &own);
+                    } else {
+                        tree_add(a, a + stride, &inverse);
+                    }
                 }
-            }
         }
     }
 }

@@ -2,8 +2,8 @@
 //
 //     scalars -> keys -> tables -> sums u1 G + u2 Q -> outcomes
 //
-// Valid means that the sum's x is r modulo n (FIPS 186-5, 6.4.2). Every lane for which the formulas might not
-// hold comes out undecided; nothing else does. All data are public, so nothing here is constant-time.
+// Valid means that the sum's x is r modulo n (FIPS 186-5, 6.4.2). A lane comes out undecided when a formula does not
+// hold in it, or when one comparison cannot decide (`decide`). All data are public, so nothing here is constant-time.
 #pragma once
 
 #include "../include/p256.h"
@@ -13,13 +13,15 @@
 
 enum {
     BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK,
-    /// Blocks from which on a tree's shared divisions pay.
+    /// Blocks from which on a tree is faster than single additions.
     TREE_BLOCKS_MIN = 3,
 };
 
-/// How a scalar's digits are spread over a table: digit s * columns + c takes row of subtable s, which holds
-/// odd multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
-typedef struct { int width, digits, columns; } Shape;
+/// How a scalar's digits are distributed over a table: digit s * columns + c takes a row of subtable s, which holds odd
+/// multiples of 2^(width * columns * s) times the point, and is doubled width times for each step of c.
+typedef struct {
+    int width, digits, columns;
+} Shape;
 
 /// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
@@ -29,21 +31,22 @@ static const Shape NEW_KEY = {5, 52, 52};
 static const Shape KNOWN_KEY = {6, KNOWN_KEY_DIGITS, 4};
 /// The generator: 20 subtables of 4,096 points, no doublings.
 static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
+_Static_assert(5 * 52 >= 256 && 6 * KNOWN_KEY_DIGITS >= 256 && 13 * GENERATOR_DIGITS >= 256, "digits for a scalar");
 
 /// No lane.
 static const __mmask8 NONE[GROUPS];
 
-/// One block of checks on its way.
+/// One block of checks while it is verified.
 typedef struct {
     /// Scalars made odd, clean.
     lanes u1[GROUPS][LIMBS], u2[GROUPS][LIMBS];
     /// Lanes in which u1 and u2 took different signs.
-    __mmask8 opposed[GROUPS];
+    __mmask8 opposite_signs[GROUPS];
     /// r as it came.
     lanes r[GROUPS][LIMBS];
     /// Lanes that hold a check whose r and s are from 1 to n - 1.
     __mmask8 in_range[GROUPS];
-    /// Lanes whose key is none.
+    /// Lanes whose key is not a point of the curve.
     __mmask8 bad_key[GROUPS];
     Affine key;
     Chain chain;
@@ -55,20 +58,21 @@ typedef struct {
     Block block[BLOCKS_MAX];
     lanes inverse[BLOCKS_MAX * GROUPS][LIMBS], scratch[BLOCKS_MAX * GROUPS][LIMBS];
     Tree tree;
-    /// The generator's rows that are wanted next.
+    /// The addresses of the generator's rows that are used next.
     uint64_t rows[TREE_BLOCKS * BLOCK * GENERATOR_DIGITS];
 } Workspace;
 
-STEP int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
+INLINE int blocks_of(size_t count) { return (int)((count + BLOCK - 1) / BLOCK); }
 
 /// The 32 big-endian bytes at every lane's address as clean limbs. Lanes whose address is 0 get zero.
-STEP void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
+INLINE void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LANES]) {
     uint64_t words[4][LANES] __attribute__((aligned(64)));
-    for (int lane = 0; lane < LANES; lane++) for (int w = 0; w < 4; w++) {
-        uint64_t word = 0;
-        if (bytes_of_lane[lane]) memcpy(&word, bytes_of_lane[lane] + 24 - 8 * w, 8);
-        words[w][lane] = __builtin_bswap64(word);
-    }
+    for (int lane = 0; lane < LANES; lane++)
+        for (int w = 0; w < 4; w++) {
+            uint64_t word = 0;
+            if (bytes_of_lane[lane]) memcpy(&word, bytes_of_lane[lane] + 24 - 8 * w, 8);
+            words[w][lane] = __builtin_bswap64(word);
+        }
     lanes word[4];
     for (int w = 0; w < 4; w++) word[w] = _mm512_load_si512(words[w]);
     limbs_of_words(limb, word);
@@ -76,75 +80,117 @@ STEP void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[LA
 
 // MARK: Scalars
 
-/// u1 = e / s and u2 = r / s for all blocks, with one inversion. An s out of range counts as 1 here.
-UNIT void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
+/// u1 = e / s and u2 = r / s for all blocks, with one inversion.
+///
+/// A single s = 0 modulo n would leave the inverses of all lanes undefined. So s is replaced by 1 in every lane whose r
+/// or s is not from 1 to n - 1, which includes the lanes without a check. The outcome of such a lane is invalid
+/// whatever its sum is: `decide` looks at `in_range` before it looks at the sum. In all other lanes u2 is not 0, since
+/// n is a prime. u1 is 0 when the digest is 0 modulo n; `make_odd` says what happens then.
+NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t count) {
     const int blocks = blocks_of(count);
     lanes radix[LIMBS];
-    EACH_LIMB radix[i] = everywhere(N_SQUARED_RADIX[i]);
-    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
-        const uint8_t *r_bytes[LANES], *s_bytes[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
-            r_bytes[lane] = position < count ? checks[position].r : 0;
-            s_bytes[lane] = position < count ? checks[position].s : 0;
+    EACH_LIMB(i) radix[i] = broadcast(N_SQUARED_RADIX[i]);
+    for (int b = 0; b < blocks; b++)
+        for (int g = 0; g < GROUPS; g++) {
+            const uint8_t *r_bytes[LANES], *s_bytes[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+                r_bytes[lane] = position < count ? checks[position].r : 0;
+                s_bytes[lane] = position < count ? checks[position].s : 0;
+            }
+            lanes s[LIMBS], *r = w->block[b].r[g];
+            load_integers(r, r_bytes);
+            load_integers(s, s_bytes);
+            const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
+            w->block[b].in_range[g] = in_range;
+            EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(broadcast(i == 0), in_range, s[i]);
+            montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
         }
-        lanes s[LIMBS], *r = w->block[b].r[g];
-        load_integers(r, r_bytes);
-        load_integers(s, s_bytes);
-        const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
-        w->block[b].in_range[g] = in_range;
-        EACH_LIMB s[i] = _mm512_mask_mov_epi64(everywhere(i == 0), in_range, s[i]);
-        montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
-    }
-    // No s is zero modulo n, so there is an inverse.
-    invert_many(w->inverse, blocks * GROUPS, w->scratch, &GROUP_ORDER);
-    for (int b = 0; b < blocks; b++) for (int g = 0; g < GROUPS; g++) {
-        Block *block = &w->block[b];
-        const uint8_t *digest[LANES];
-        for (int lane = 0; lane < LANES; lane++) {
-            const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
-            digest[lane] = position < count ? checks[position].digest : 0;
+    const int is_inverted = invert_many(w->inverse, blocks * GROUPS, w->scratch, &GROUP_ORDER);
+    kernel_check(is_inverted, "scalars: no s is zero");
+    for (int b = 0; b < blocks; b++)
+        for (int g = 0; g < GROUPS; g++) {
+            Block *block = &w->block[b];
+            const uint8_t *digest[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const size_t position = (size_t)(b * BLOCK + g * LANES + lane);
+                digest[lane] = position < count ? checks[position].digest : 0;
+            }
+            lanes e[LIMBS];
+            load_integers(e, digest);
+            montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
+            montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
+            block->opposite_signs[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
         }
-        lanes e[LIMBS];
-        load_integers(e, digest);
-        montgomery(block->u1[g], e, w->inverse[b * GROUPS + g], &GROUP_ORDER);
-        montgomery(block->u2[g], block->r[g], w->inverse[b * GROUPS + g], &GROUP_ORDER);
-        block->opposed[g] = make_odd(block->u1[g]) ^ make_odd(block->u2[g]);
-    }
 }
 
 // MARK: Keys
 
 /// x^3 - 3 x + b, clean, of clean x below 1.1 p.
-UNIT void curve_equation(Digits *r, const Digits *x) {
+NOINLINE void curve_equation(Digits *r, const Digits *x) {
+    check_coordinate(x);
     const Digits three = constant(P_THREE), b = constant(CURVE_B);
-    Digits factor = digits(add_p(subtract(square(x), sum_of(&three)), 1));
+    const Sum sum = add_p(subtract(square(x), sum_of(&three)), 1);
+    check_sum_range(&sum, 0, 2.1, "curve equation: x^2 - 3 + p from 0 to 2.1 p");
+    const Digits factor = digits(sum);
     *r = clean_digits(add(product(&factor, x), sum_of(&b)));
 }
 
 /// r = a^(2^times).
-STEP void square_often(Digits *r, const Digits *a, int times) {
+INLINE void square_repeatedly(Digits *r, const Digits *a, int times) {
     *r = *a;
     for (int k = 0; k < times; k++) square_digits(r, r);
 }
 
 /// A square root of a where there is one: a^((p + 1) / 4), (p + 1) / 4 = 2^254 - 2^222 + 2^190 + 2^94.
-UNIT void square_root(Digits *root, const Digits *a) {
+NOINLINE void square_root(Digits *root, const Digits *a) {
     // a^(2^k - 1) for k = 1, 2, 4, 8, 16, 32; then the exponent is ((2^32 - 1) 2^32 + 1) 2^96 + 1, times 2^94.
     Digits ones = *a, t;
     for (int k = 1; k < 32; k *= 2) {
-        square_often(&t, &ones, k);
+        square_repeatedly(&t, &ones, k);
         multiply(&ones, &ones, &t);
     }
-    square_often(&t, &ones, 32);
+    square_repeatedly(&t, &ones, 32);
     multiply(&t, &t, a);
-    square_often(&t, &t, 96);
+    square_repeatedly(&t, &t, 96);
     multiply(&t, &t, a);
-    square_often(root, &t, 94);
+    square_repeatedly(root, &t, 94);
 }
 
-/// Loads the keys of a block, notes the bad ones and puts the generator in their place.
-UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
+/// y = the root of rhs with the parity that the key names, in the lanes whose key is compressed.
+///
+/// Where rhs is not a square, the root is not one either; then y^2 = rhs does not hold, and `load_keys` notes a bad
+/// key. Where it is, the roots are y and p - y, of which one is odd, since p is odd. (y = 0 has no second root, but no
+/// point of the curve has it.)
+NOINLINE void choose_roots(
+    Digits *y, const Digits *rhs, const __mmask8 compressed[GROUPS], const __mmask8 odd[GROUPS]) {
+    static const uint64_t one[LIMBS] = {1};
+    const Digits unit = constant(one);
+    Digits root, plain;
+    square_root(&root, rhs);
+    // The parity counts outside of Montgomery form.
+    multiply(&plain, &root, &unit);
+    canonical(&plain, &plain);
+    canonical(&root, &root);
+    EACH_GROUP(g) {
+        const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], broadcast(1)) ^ odd[g];
+        lanes borrow = _mm512_setzero_si512();
+        EACH_LIMB(i) {
+            const lanes d = plus(minus(broadcast(P_LIMBS[i]), root.limb[g][i]), borrow);
+            borrow = carry_of(d);
+            root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
+        }
+        EACH_LIMB(i) y->limb[g][i] = _mm512_mask_mov_epi64(y->limb[g][i], compressed[g], root.limb[g][i]);
+    }
+}
+
+/// Loads the keys of a block, notes the bad ones and puts the generator in their place, also in lanes without a check.
+///
+/// A key is a point of the curve when its coordinates are below p and y^2 = x^3 - 3 x + b. (The cofactor is 1, so that
+/// it then lies in the group of order n; infinity has no such encoding.) A point off the curve is on another one, whose
+/// order can have small factors: a Z of its chain could be 0, and that would leave the inverses of all lanes undefined.
+/// So the generator takes its place, and `decide` says bad key whatever the sum is.
+NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     const uint8_t *x_bytes[BLOCK], *y_bytes[BLOCK];
     __mmask8 compressed[GROUPS] = {0}, odd[GROUPS] = {0}, present[GROUPS] = {0}, any = 0;
     for (int k = 0; k < BLOCK; k++) {
@@ -159,8 +205,8 @@ UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         if (point[0] == 3) odd[k / LANES] |= bit;
         any = 1;
     }
-    Digits x, y, rhs, yy;
-    __mmask8 below[GROUPS], equal[GROUPS];
+    Digits x, y, rhs;
+    __mmask8 below[GROUPS], on_curve[GROUPS];
     for (int g = 0; g < GROUPS; g++) {
         load_integers(x.limb[g], x_bytes + g * LANES);
         load_integers(y.limb[g], y_bytes + g * LANES);
@@ -170,42 +216,20 @@ UNIT void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     multiply_clean(&x, &x, &radix);
     multiply_clean(&y, &y, &radix);
     curve_equation(&rhs, &x);
-    if (any) {
-        // The root with the parity that the key names, where the key is compressed.
-        Digits root, plain;
-        const Digits one = {{{everywhere(1)}}};
-        Digits unit = constant(P_ONE);
-        EACH_GROUP EACH_LIMB unit.limb[g][i] = i == 0 ? one.limb[0][0] : _mm512_setzero_si512();
-        square_root(&root, &rhs);
-        multiply(&plain, &root, &unit);
-        canonical(&plain, &plain);
-        canonical(&root, &root);
-        EACH_GROUP {
-            const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], everywhere(1)) ^ odd[g];
-            lanes borrow = _mm512_setzero_si512();
-            EACH_LIMB {
-                const lanes d = plus(minus(everywhere(P_LIMBS[i]), root.limb[g][i]), borrow);
-                borrow = carry_of(d);
-                root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
-            }
-            EACH_LIMB y.limb[g][i] = _mm512_mask_mov_epi64(y.limb[g][i], compressed[g], root.limb[g][i]);
-        }
-    }
-    yy = digits(add_p(subtract(square(&y), sum_of(&rhs)), 3));
-    {
-        Digits r;
-        canonical(&r, &yy);
-        EACH_GROUP equal[g] = (__mmask8)~is_nonzero(r.limb[g]);
-    }
+    if (any) choose_roots(&y, &rhs, compressed, odd);
+    const Sum difference = add_p(subtract(square(&y), sum_of(&rhs)), 3);
+    check_sum_range(&difference, 1.9, 4.1, "key: y^2 - rhs + 3 p from 1.9 p to 4.1 p");
+    const Digits yy = digits(difference);
+    is_zero(on_curve, &yy);
     Sum doubled = sum_of(&y);
     Digits y2 = clean_digits(add(doubled, doubled));
     const Digits generator_x = constant(GENERATOR_X), generator_y = constant(GENERATOR_Y);
     doubled = sum_of(&generator_y);
     const Digits generator_y2 = clean_digits(add(doubled, doubled));
-    EACH_GROUP {
-        const __mmask8 good = below[g] & equal[g] & present[g];
+    EACH_GROUP(g) {
+        const __mmask8 good = below[g] & on_curve[g] & present[g];
         block->bad_key[g] = present[g] & (__mmask8)~good;
-        EACH_LIMB {
+        EACH_LIMB(i) {
             block->key.x.limb[g][i] = _mm512_mask_mov_epi64(generator_x.limb[g][i], good, x.limb[g][i]);
             block->key.y2.limb[g][i] = _mm512_mask_mov_epi64(generator_y2.limb[g][i], good, y2.limb[g][i]);
         }
@@ -220,16 +244,18 @@ typedef struct {
     __mmask8 flipped[GROUPS];
 } Accumulator;
 
-STEP void flip(Accumulator *a) { EACH_GROUP a->flipped[g] = (__mmask8)~a->flipped[g]; }
+INLINE void flip(Accumulator *a) {
+    EACH_GROUP(g) a->flipped[g] = (__mmask8)~a->flipped[g];
+}
 
-STEP void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
+INLINE void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
     __mmask8 mask[GROUPS];
-    EACH_GROUP mask[g] = negative[g] ^ a->flipped[g];
+    EACH_GROUP(g) mask[g] = negative[g] ^ a->flipped[g];
     add_affine(&a->point, term, mask);
     flip(a);
 }
 
-STEP void double_often(Accumulator *a, int times) {
+INLINE void double_repeatedly(Accumulator *a, int times) {
     for (int k = 0; k < times; k++) {
         double_point(&a->point);
         flip(a);
@@ -237,64 +263,65 @@ STEP void double_often(Accumulator *a, int times) {
 }
 
 /// The addresses of the rows for digit `place` of every lane of a group. Returns the lanes with a negative digit.
-STEP __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
+INLINE __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
     lanes row;
     const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
     const __mmask8 negative = odd_digit(&row, u, place, shape.width, shape.digits);
-    *address = plus(table, _mm512_slli_epi64(plus(row, everywhere(subtable)), 6));
+    *address = plus(table, _mm512_slli_epi64(plus(row, broadcast(subtable)), 6));
     return negative;
 }
 
 /// The table point for digit `place` of every lane, and its sign.
-STEP void digit_point(
+INLINE void digit_point(
     Affine *term, __mmask8 negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
     Shape shape) {
     lanes address[GROUPS];
-    EACH_GROUP negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
+    EACH_GROUP(g) negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
     load_rows(term, address);
 }
 
-/// Asks for the rows of a block before they are needed.
-STEP void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+/// Prefetches the rows of a block.
+INLINE void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
     for (int place = 0; place < shape.digits; place++) {
-        EACH_GROUP {
+        EACH_GROUP(g) {
             uint64_t at[LANES];
             lanes address;
             digit_rows(&address, u[g], table[g], place, shape);
             _mm512_storeu_si512(at, address);
-            UNROLL for (int lane = 0; lane < LANES; lane++) __builtin_prefetch((const void *)at[lane]);
+            UNROLL(lane, 0, LANES) __builtin_prefetch((const void *)at[lane]);
         }
     }
 }
 
-/// Rows that will be needed later, asked for a few at a time in the middle of other work: the memory answers while
-/// the multiplier is busy. Asked for all at once they would wait for each other.
+/// Rows that will be used later and are prefetched a few at a time during other work, so that the memory works while
+/// the multiplier does. A processor has room for few outstanding loads: prefetching all rows at once would stall it.
 typedef struct {
-    /// Addresses; those before `next` were asked for.
+    /// Addresses; those before `next` have been prefetched.
     uint64_t *row;
     int next, count;
-} Wanted;
+} PrefetchQueue;
 
 /// Adds the rows for all digits of `u`.
-STEP void want_rows(Wanted *wanted, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
-    for (int place = 0; place < shape.digits; place++) EACH_GROUP {
-        lanes address;
-        digit_rows(&address, u[g], table[g], place, shape);
-        _mm512_storeu_si512(&wanted->row[wanted->count], address);
-        wanted->count += LANES;
-    }
+INLINE void queue_rows(PrefetchQueue *queue, lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Shape shape) {
+    for (int place = 0; place < shape.digits; place++)
+        EACH_GROUP(g) {
+            lanes address;
+            digit_rows(&address, u[g], table[g], place, shape);
+            _mm512_storeu_si512(&queue->row[queue->count], address);
+            queue->count += LANES;
+        }
 }
 
-/// Asks for the next rows, `count` of them or as many as there are.
-STEP void ask(Wanted *wanted, int count) {
-    const int end = wanted->count - wanted->next < count ? wanted->count : wanted->next + count;
-    while (wanted->next < end) __builtin_prefetch((const void *)wanted->row[wanted->next++]);
+/// Prefetches the next rows, `count` of them or as many as there are.
+INLINE void prefetch_next(PrefetchQueue *queue, int count) {
+    const int end = queue->count - queue->next < count ? queue->count : queue->next + count;
+    while (queue->next < end) __builtin_prefetch((const void *)queue->row[queue->next++]);
 }
 
-/// The table points for all digits of `u`, with their signs, from leaf `first` on: the
-/// columns one after the other, the last column first.
-UNIT void load_leaves(
-    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposed[GROUPS], const lanes table[GROUPS],
+/// The table points for all digits of `u`, with their signs, from leaf `first` on: column by column, the last column
+/// first.
+NOINLINE void load_leaves(
+    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposite_signs[GROUPS], const lanes table[GROUPS],
     Shape shape) {
     const Digits zero = constant((const uint64_t[LIMBS]){0});
     for (int column = shape.columns - 1; column >= 0; column--)
@@ -303,38 +330,39 @@ UNIT void load_leaves(
             __mmask8 negative[GROUPS];
             digit_point(leaf, negative, u, table, place, shape);
             const Sum negated = add_p(subtract(sum_of(&zero), sum_of(&leaf->y2)), 1);
-            EACH_GROUP EACH_LIMB leaf->y2.limb[g][i] = _mm512_mask_mov_epi64(
-                leaf->y2.limb[g][i], negative[g] ^ opposed[g], negated.limb[g][i]);
+            EACH_GROUP(g)
+                EACH_LIMB(i)
+                    leaf->y2.limb[g][i] =
+                        _mm512_mask_mov_epi64(leaf->y2.limb[g][i], negative[g] ^ opposite_signs[g], negated.limb[g][i]);
         }
 }
 
 /// a += u G.
-UNIT void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
+NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t *generator) {
     lanes table[GROUPS];
-    EACH_GROUP table[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) table[g] = broadcast((uint64_t)(uintptr_t)generator);
     for (int place = 0; place < GENERATOR.digits; place++) {
         Affine term;
         __mmask8 negative[GROUPS];
         digit_point(&term, negative, block->u1, table, place, GENERATOR);
-        EACH_GROUP negative[g] ^= block->opposed[g];
+        EACH_GROUP(g) negative[g] ^= block->opposite_signs[g];
         accumulate(a, &term, negative);
     }
 }
 
-/// a = u2 Q of the keys whose tables stand at `table`. Asks for the `wanted` rows on the way.
-UNIT void multiply_key(
-    Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, Wanted *wanted) {
+/// a = u2 Q of the keys whose tables stand at `table`. Prefetches rows of `queue` meanwhile.
+NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, PrefetchQueue *queue) {
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
     if (shape.columns == shape.digits) {
-        // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q takes the place of it and of
-        // the doublings behind it.
+        // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q replaces it and the doublings
+        // that follow it. (31 Q is not Q or -Q: the order of Q is n.)
         lanes last[GROUPS];
-        EACH_GROUP last[g] = plus(table[g], everywhere((CHAIN - 1) * ROW_WORDS * 8));
+        EACH_GROUP(g) last[g] = plus(table[g], broadcast((CHAIN - 1) * ROW_WORDS * 8));
         load_rows(&term, last);
         set_affine(&a->point, &term);
-        EACH_GROUP a->flipped[g] = 0;
+        EACH_GROUP(g) a->flipped[g] = 0;
         load_rows(&term, table);
         accumulate(a, &term, NONE);
         place = --column;
@@ -343,74 +371,94 @@ UNIT void multiply_key(
     } else {
         digit_point(&term, negative, block->u2, table, place, shape);
         set_affine(&a->point, &term);
-        EACH_GROUP a->flipped[g] = negative[g];
+        EACH_GROUP(g) a->flipped[g] = negative[g];
     }
     for (place += shape.columns;; place += shape.columns) {
         while (place >= shape.digits) {
             if (column == 0) return;
             place = --column;
-            double_often(a, shape.width);
+            double_repeatedly(a, shape.width);
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
-        // 51 steps a block: half a row for every lane each makes all 20, and some to spare.
-        ask(wanted, BLOCK / 2);
+        // 51 additions a block, with half a row for every lane each: more than all 20.
+        prefetch_next(queue, BLOCK / 2);
     }
 }
 
 // MARK: Outcomes
 
 /// Compares the sums' x with r, and writes the outcomes of a block.
-UNIT void conclude(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+///
+/// Let x = X / Z^2 be the sum's coordinate, from 0 to p - 1, and r from 1 to n - 1 (other lanes are invalid before
+/// their sum is looked at). The signature is valid exactly when x mod n = r. Since n < p < 2 n, x mod n is x or x - n,
+/// so that x = r or x = r + n; and x = r + n is possible only if r + n < p, that is, r < p - n.
+///
+/// Z is not 0, so x = r exactly when X = r Z^2 modulo p, which takes no inversion. r is below p and needs no reduction.
+///
+/// - X = r Z^2: the signature is valid, whatever r is.
+/// - X != r Z^2 and r >= p - n: r + n is not below p, so it is not x, and the signature is invalid.
+/// - X != r Z^2 and r < p - n: x = r + n is still possible (`ambiguous`). A library decides. p - n is below 2^127,
+///   so a signature made with a random nonce has such an r with a probability below 2^-128. One that is made on
+///   purpose costs one verification by the library, and is decided correctly.
+///
+/// Z = 0 says that a formula did not hold (point.h), and X is worth nothing. The comparison could even succeed: adding
+/// P to itself leaves X = 0 and Z = 0, and then X = r Z^2 holds for every r. So these lanes are undecided before
+/// `equal` is looked at, as are the lanes that a tree has left undecided.
+NOINLINE void decide(
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     size_t count, uint8_t *outcomes) {
     Digits r, zz;
     const Digits radix = constant(P_SQUARED_RADIX);
-    EACH_GROUP EACH_LIMB r.limb[g][i] = block->r[g][i];
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = block->r[g][i];
     multiply(&r, &r, &radix);
     square_digits(&zz, &a->point.z);
-    const Digits difference = digits(add_p(subtract(a->point.x, product(&r, &zz)), 2));
-    __mmask8 equal[GROUPS], vanished[GROUPS];
+    const Sum sum = add_p(subtract(a->point.x, product(&r, &zz)), 2);
+    check_sum_range(&sum, 3.3, 11.8, "outcome: X - r Z^2 + 2 p from 3.3 p to 11.8 p");
+    const Digits difference = digits(sum);
+    __mmask8 equal[GROUPS], z_is_zero[GROUPS];
     is_zero(equal, &difference);
-    is_zero(vanished, &a->point.z);
-    EACH_GROUP {
+    is_zero(z_is_zero, &a->point.z);
+    EACH_GROUP(g) {
         const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
-        const __mmask8 undecided = vanished[g] | doubtful[g] | (ambiguous & (__mmask8)~equal[g]);
+        const __mmask8 undecided = z_is_zero[g] | undecided_before[g] | (ambiguous & (__mmask8)~equal[g]);
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
-            outcomes[position] = bad_key[g] >> lane & 1              ? RG_P256_BAD_KEY
-                                 : !(block->in_range[g] >> lane & 1) ? RG_P256_INVALID
-                                 : undecided >> lane & 1             ? RG_P256_UNDECIDED
-                                 : equal[g] >> lane & 1              ? RG_P256_VALID
-                                                                     : RG_P256_INVALID;
+            outcomes[position] = bad_key[g] >> lane & 1 ? RG_P256_BAD_KEY
+                : !(block->in_range[g] >> lane & 1)     ? RG_P256_INVALID
+                : undecided >> lane & 1                 ? RG_P256_UNDECIDED
+                : equal[g] >> lane & 1                  ? RG_P256_VALID
+                                                        : RG_P256_INVALID;
         }
     }
 }
 
-STEP void conclude_block(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 doubtful[GROUPS],
+INLINE void decide_block(
+    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
-    conclude(a, block, bad_key, doubtful, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
+    decide(a, block, bad_key, undecided_before, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
 }
 
 /// The generator's rows for up to TREE_BLOCKS blocks from `first` on.
-STEP Wanted generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
-    Wanted wanted = {w->rows, 0, 0};
+INLINE PrefetchQueue generator_rows(Workspace *w, int first, int blocks, const lanes generators[GROUPS]) {
+    PrefetchQueue queue = {w->rows, 0, 0};
     for (int b = first; b < blocks && b < first + TREE_BLOCKS; b++)
-        want_rows(&wanted, w->block[b].u1, generators, GENERATOR);
-    return wanted;
+        queue_rows(&queue, w->block[b].u1, generators, GENERATOR);
+    return queue;
 }
 
 static void verify(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
+    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
-    Wanted wanted = generator_rows(w, 0, blocks, generators);
+    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
+    PrefetchQueue queue = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
         for (int k = 0; k < BLOCK; k++) {
@@ -422,15 +470,16 @@ static void verify(
         begin_chain(&block->chain, &block->key);
         for (int k = 1; k < CHAIN; k++) {
             extend_chain(&block->chain, k - 1, k);
-            // 15 steps a block, so two rows for every lane are more than its 20.
-            ask(&wanted, 2 * BLOCK);
+            // 15 multiples a block, with two rows for every lane each: more than all 20.
+            prefetch_next(&queue, 2 * BLOCK);
         }
         Digits z;
         canonical(&z, &block->chain.z);
         memcpy(w->inverse[b * GROUPS], &z, sizeof z);
     }
-    // The points are on the curve, whose order is prime: no small multiple of one vanishes, and no z.
-    invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
+    // All points are on the curve, so no Z of a chain is 0 (chain.h).
+    const int is_inverted = invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
+    kernel_check(is_inverted, "keys: no Z of a chain is zero");
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         __mmask8 undecided[TREE_BLOCKS][GROUPS];
@@ -440,10 +489,11 @@ static void verify(
             static const Run generator_run = {0, GENERATOR_DIGITS};
             for (int b = 0; b < some; b++)
                 load_leaves(
-                    &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposed, generators, GENERATOR);
+                    &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposite_signs, generators,
+                    GENERATOR);
             sum_runs(&w->tree, some, &generator_run, 1, undecided);
         }
-        wanted = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
+        queue = generator_rows(w, first + TREE_BLOCKS, blocks, generators);
         for (int b = 0; b < some; b++) {
             Block *block = &w->block[first + b];
             uint64_t *rows[BLOCK], address[BLOCK];
@@ -456,14 +506,14 @@ static void verify(
             store_chain(&block->chain, &inverse, rows);
             Accumulator sum;
             lanes table[GROUPS];
-            EACH_GROUP table[g] = _mm512_loadu_si512(address + g * LANES);
-            multiply_key(&sum, block, table, NEW_KEY, &wanted);
+            EACH_GROUP(g) table[g] = _mm512_loadu_si512(address + g * LANES);
+            multiply_key(&sum, block, table, NEW_KEY, &queue);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
             } else {
                 accumulate_generator(&sum, block, generator);
             }
-            conclude_block(&sum, block, block->bad_key, undecided[b], first + b, count, outcomes);
+            decide_block(&sum, block, block->bad_key, undecided[b], first + b, count, outcomes);
         }
     }
 }
@@ -472,10 +522,11 @@ static void verify_known(
     const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
     void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
+    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
     const int blocks = blocks_of(count);
     compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP generators[g] = everywhere((uint64_t)(uintptr_t)generator);
+    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         lanes table[TREE_BLOCKS][GROUPS];
@@ -483,7 +534,7 @@ static void verify_known(
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
         for (int b = 0; b <= some; b++) {
-            // One block ahead of the rest, so that its rows are there when they are needed.
+            // The prefetches are one block ahead of the loads.
             if (b < some) {
                 Block *block = &w->block[first + b];
                 uint64_t address[BLOCK];
@@ -491,8 +542,8 @@ static void verify_known(
                     const size_t position = (size_t)((first + b) * BLOCK + k);
                     address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
                 }
-                EACH_GROUP table[b][g] = _mm512_loadu_si512(address + g * LANES);
-                // At once: between the tree's additions they would get in the way of its own memory.
+                EACH_GROUP(g) table[b][g] = _mm512_loadu_si512(address + g * LANES);
+                // All at once: between the tree's additions they would compete with the tree's own loads.
                 prefetch_rows(block->u2, table[b], KNOWN_KEY);
                 prefetch_rows(block->u1, generators, GENERATOR);
             }
@@ -501,14 +552,15 @@ static void verify_known(
             if (by_tree) {
                 // The key's column 0 comes last, and the generator's points continue it.
                 load_leaves(&w->tree.leaves[b - 1], 0, block->u2, NONE, table[b - 1], KNOWN_KEY);
-                load_leaves(&w->tree.leaves[b - 1], KNOWN_KEY.digits, block->u1, block->opposed, generators, GENERATOR);
+                load_leaves(
+                    &w->tree.leaves[b - 1], KNOWN_KEY.digits, block->u1, block->opposite_signs, generators, GENERATOR);
                 continue;
             }
             Accumulator sum;
-            Wanted nothing = {0};
-            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &nothing);
+            PrefetchQueue empty = {0};
+            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &empty);
             accumulate_generator(&sum, block, generator);
-            conclude_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
+            decide_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
         if (!by_tree) continue;
         Run columns[8];
@@ -524,12 +576,12 @@ static void verify_known(
             Accumulator sum;
             const Affine *point = w->tree.leaves[b].point;
             set_affine(&sum.point, &point[columns[0].first]);
-            EACH_GROUP sum.flipped[g] = 0;
+            EACH_GROUP(g) sum.flipped[g] = 0;
             for (int k = 1; k < KNOWN_KEY.columns; k++) {
-                double_often(&sum, KNOWN_KEY.width);
+                double_repeatedly(&sum, KNOWN_KEY.width);
                 accumulate(&sum, &point[columns[k].first], NONE);
             }
-            conclude_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
+            decide_block(&sum, &w->block[first + b], NONE, undecided[b], first + b, count, outcomes);
         }
     }
 }
@@ -537,7 +589,7 @@ static void verify_known(
 // MARK: Tables
 
 /// The odd multiples of the affine points, `rows` of them, for every lane that has a table; a multiple of CHAIN.
-/// False when an inversion was impossible.
+/// False when a Z is 0, which does not happen with points of the curve (chain.h).
 static int build_subtable(Chain *chain, const Affine *p, int rows, uint64_t *const table_of_lane[BLOCK]) {
     begin_chain(chain, p);
     for (int row = 0; row < rows; row += CHAIN) {
@@ -552,7 +604,8 @@ static int build_subtable(Chain *chain, const Affine *p, int rows, uint64_t *con
     return 1;
 }
 
-/// Tables of the given shape for the affine points.
+/// Tables of the given shape for the affine points. False when a Z is 0, which does not happen with points of the
+/// curve: none of their multiples that are made here is infinity, and no point has order 2 (point.h).
 static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const table_of_lane[BLOCK]) {
     const int subtables = (shape.digits + shape.columns - 1) / shape.columns, rows = 1 << (shape.width - 1);
     for (int s = 0; s < subtables; s++) {
@@ -563,8 +616,8 @@ static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const ta
         if (s == subtables - 1) break;
         Accumulator a;
         set_affine(&a.point, p);
-        EACH_GROUP a.flipped[g] = 0;
-        double_often(&a, shape.width * shape.columns);
+        EACH_GROUP(g) a.flipped[g] = 0;
+        double_repeatedly(&a, shape.width * shape.columns);
         Digits inverse, zz, zzz;
         if (!invert_digits(&inverse, &a.point.z)) return 0;
         square_digits(&zz, &inverse);
@@ -606,7 +659,8 @@ static int build_known(const uint8_t *const *points, uint64_t *const *tables, si
         }
         Block *block = &w->block[0];
         load_keys(block, own);
-        EACH_GROUP if (block->bad_key[g]) return 0;
+        EACH_GROUP(g)
+            if (block->bad_key[g]) return 0;
         if (!build_tables(&block->chain, &block->key, KNOWN_KEY, table_of_lane)) return 0;
     }
     return 1;

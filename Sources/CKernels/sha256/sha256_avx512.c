@@ -1,5 +1,6 @@
-// SHA-256 of sixteen messages at a time: word t of all sixteen shares one 512-bit register. Where there are more than
-// sixteen, two such groups go through the rounds together, so that one's instructions fill the other's waits.
+// SHA-256 of sixteen messages at a time: one 512-bit register holds word t of all sixteen. With more than sixteen
+// messages, the rounds of two such groups are interleaved, so that the instructions of one hide the latency of the
+// other.
 //
 // From the bottom up: the functions of FIPS 180-4 on vectors; compression of one block; turning rows of bytes
 // into vectors of words and back; nodes; messages.
@@ -17,22 +18,22 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are so for 8 rounds only,
-// after which every working variable is back in its register. What the processor's cache of decoded instructions
-// doesn't hold, it decodes again, at half the pace: 16 rounds of two groups took a fifth longer in some builds and not
-// in others, 8 take the same in all.
+// Vectors stay in registers only if the loops over them are unrolled. The loops over rounds are unrolled by 8 only,
+// after which every working variable is back in its register. More rounds do not fit into the processor's cache of
+// decoded instructions, and decoding them again halves the speed: 16 rounds of two groups took a fifth longer in some
+// builds and not in others, while 8 took the same time in all.
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
 enum {
-    LANES = 16,         // messages in a group
-    GROUPS = 2,         // at most, at a time
+    LANES = 16,  // messages in a group
+    GROUPS = 2,  // at most, at a time
     BLOCK_BYTES = 64,
     BLOCK_WORDS = 16,
     STATE_WORDS = 8,
     ROUNDS = 64,
     DIGEST_BYTES = 32,
-    LENGTH_OFFSET = 56, // of the length in bits, in the last block
+    LENGTH_OFFSET = 56,  // of the length in bits, in the last block
 };
 
 // One 32-bit word of each of the sixteen messages. Operators work lane by lane, mod 2^32.
@@ -40,14 +41,10 @@ typedef uint32_t words __attribute__((vector_size(64)));
 
 // MARK: - FIPS 180-4, 4.1.2
 
-INLINE words splat(uint32_t word) {
-    return (words)_mm512_set1_epi32((int)word);
-}
+INLINE words splat(uint32_t word) { return (words)_mm512_set1_epi32((int)word); }
 
 // 0 < count < 32.
-INLINE words rotate_right(words x, unsigned count) {
-    return (x >> count) | (x << (32 - count));
-}
+INLINE words rotate_right(words x, unsigned count) { return (x >> count) | (x << (32 - count)); }
 
 // The last argument of vpternlogd is a truth table: 0xca is "if x then y else z", 0xe8 "at least two".
 INLINE words choose(words x, words y, words z) {
@@ -58,21 +55,13 @@ INLINE words majority(words x, words y, words z) {
     return (words)_mm512_ternarylogic_epi32((__m512i)x, (__m512i)y, (__m512i)z, 0xe8);
 }
 
-INLINE words big_sigma_0(words x) {
-    return rotate_right(x, 2) ^ rotate_right(x, 13) ^ rotate_right(x, 22);
-}
+INLINE words big_sigma_0(words x) { return rotate_right(x, 2) ^ rotate_right(x, 13) ^ rotate_right(x, 22); }
 
-INLINE words big_sigma_1(words x) {
-    return rotate_right(x, 6) ^ rotate_right(x, 11) ^ rotate_right(x, 25);
-}
+INLINE words big_sigma_1(words x) { return rotate_right(x, 6) ^ rotate_right(x, 11) ^ rotate_right(x, 25); }
 
-INLINE words small_sigma_0(words x) {
-    return rotate_right(x, 7) ^ rotate_right(x, 18) ^ (x >> 3);
-}
+INLINE words small_sigma_0(words x) { return rotate_right(x, 7) ^ rotate_right(x, 18) ^ (x >> 3); }
 
-INLINE words small_sigma_1(words x) {
-    return rotate_right(x, 17) ^ rotate_right(x, 19) ^ (x >> 10);
-}
+INLINE words small_sigma_1(words x) { return rotate_right(x, 17) ^ rotate_right(x, 19) ^ (x >> 10); }
 
 // MARK: - FIPS 180-4, 6.2.2: one block of each group
 
@@ -90,13 +79,13 @@ INLINE words next_word(words *word) {
 //
 // The working variables do not move. Each round renames them instead: variable j of the standard, with a = 0
 // and h = 7, is v[(j - t) & 7]. After 8 rounds every one is back at its own index, so t counts mod 8.
-// The sums are grouped so that what is known early is added early: the order of the standard took a twentieth longer.
+// The sums are grouped so that early operands are added early: the order of the standard took a twentieth longer.
 INLINE void do_round(words v[STATE_WORDS], int t, words addend) {
     const words a = v[(0 - t) & 7], b = v[(1 - t) & 7], c = v[(2 - t) & 7];
     const words e = v[(4 - t) & 7], f = v[(5 - t) & 7], g = v[(6 - t) & 7], h = v[(7 - t) & 7];
     const words t1 = (h + addend) + (big_sigma_1(e) + choose(e, f, g));
-    v[(3 - t) & 7] += t1;                                         // the next e
-    v[(7 - t) & 7] = t1 + (big_sigma_0(a) + majority(a, b, c));   // the next a
+    v[(3 - t) & 7] += t1;                                        // the next e
+    v[(7 - t) & 7] = t1 + (big_sigma_0(a) + majority(a, b, c));  // the next a
 }
 
 // Step 4.
@@ -226,9 +215,7 @@ INLINE void store_digests(const words state[STATE_WORDS], uint8_t *digests) {
     }
 }
 
-INLINE size_t smaller(size_t x, size_t y) {
-    return x < y ? x : y;
-}
+INLINE size_t smaller(size_t x, size_t y) { return x < y ? x : y; }
 
 // The digests of all groups to where the first `count` belong: 32 bytes each at `digests`.
 INLINE void store_first_digests(int groups, group_states states, uint8_t *digests, size_t count) {
@@ -270,8 +257,12 @@ static __attribute__((noinline)) void hash_nodes_of_two(const uint8_t *children,
 void rg_sha256_nodes_avx512(const uint8_t *children, uint8_t *digests, size_t count) {
     for (size_t done = 0; done < count; done += GROUPS * LANES) {
         const size_t live = smaller(count - done, GROUPS * LANES);
-        (live > LANES ? hash_nodes_of_two : hash_nodes_of_one)(
-            children + BLOCK_BYTES * done, digests + DIGEST_BYTES * done, live);
+        const uint8_t *first = children + BLOCK_BYTES * done;
+        if (live > LANES) {
+            hash_nodes_of_two(first, digests + DIGEST_BYTES * done, live);
+        } else {
+            hash_nodes_of_one(first, digests + DIGEST_BYTES * done, live);
+        }
     }
 }
 
@@ -305,11 +296,11 @@ INLINE void set_length(words schedule[ROUNDS], size_t length) {
 }
 
 // `count` messages, more than the groups but the last hold. Idle lanes repeat the last one.
-INLINE void hash_messages(
-    int groups, const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
+INLINE void hash_messages(int groups, const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
     static const uint8_t empty;
     const uint8_t *lanes[GROUPS * LANES];
-    for (size_t i = 0; i < (size_t)groups * LANES; i++) lanes[i] = length == 0 ? &empty : messages[smaller(i, count - 1)];
+    for (size_t i = 0; i < (size_t)groups * LANES; i++)
+        lanes[i] = length == 0 ? &empty : messages[smaller(i, count - 1)];
     group_states states;
     group_schedules schedules;
     start(groups, states);
@@ -346,8 +337,11 @@ static __attribute__((noinline)) void hash_messages_of_two(
 void rg_sha256_messages_avx512(const uint8_t *const *messages, size_t length, uint8_t *digests, size_t count) {
     for (size_t done = 0; done < count; done += GROUPS * LANES) {
         const size_t live = smaller(count - done, GROUPS * LANES);
-        (live > LANES ? hash_messages_of_two : hash_messages_of_one)(
-            messages + done, length, digests + DIGEST_BYTES * done, live);
+        if (live > LANES) {
+            hash_messages_of_two(messages + done, length, digests + DIGEST_BYTES * done, live);
+        } else {
+            hash_messages_of_one(messages + done, length, digests + DIGEST_BYTES * done, live);
+        }
     }
 }
 

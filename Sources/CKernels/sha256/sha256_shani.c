@@ -1,5 +1,5 @@
-// SHA-256 with the processor's own SHA instructions, for up to two messages at a time: while one waits for the
-// result of an instruction, the other advances.
+// SHA-256 with the processor's SHA instructions, for up to two messages at a time: their instructions are interleaved,
+// so that those of one message hide the latency of the other's.
 //
 // From the bottom up: FIPS 180-4 in terms of the instructions; where the words of a block come from; whole
 // messages; the two entry points.
@@ -18,13 +18,13 @@
 #define UNROLLED _Pragma("clang loop unroll(full)")
 
 enum {
-    STREAMS = 2,        // messages at a time, at most
+    STREAMS = 2,  // messages at a time, at most
     BLOCK_BYTES = 64,
     VECTOR_BYTES = 16,
     BLOCK_VECTORS = 4,  // of four words each
     STEPS = 16,         // of four rounds each
     DIGEST_BYTES = 32,
-    LENGTH_OFFSET = 56, // of the length in bits, in the last block
+    LENGTH_OFFSET = 56,  // of the length in bits, in the last block
 };
 
 // The eight words of the hash value, or of the working variables, in the order that sha256rnds2 asks for: from the
@@ -105,9 +105,7 @@ INLINE void compress_node_padding(hash_state states[], int streams) {
 
 // MARK: - Bytes in and out
 
-INLINE __m128i load(const uint8_t *bytes) {
-    return _mm_loadu_si128((const __m128i *)bytes);
-}
+INLINE __m128i load(const uint8_t *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
 
 // Swaps the bytes within each 32-bit word: FIPS 180-4 reads and writes words big-endian.
 INLINE __m128i swap_bytes(__m128i x) {
@@ -116,7 +114,7 @@ INLINE __m128i swap_bytes(__m128i x) {
 
 // 32 bytes at `digest`: the words a to h.
 INLINE void store_digest(hash_state state, uint8_t *digest) {
-    const __m128i feba = _mm_shuffle_epi32(state.abef, 0x1b);    // from the top word down, as all of these
+    const __m128i feba = _mm_shuffle_epi32(state.abef, 0x1b);  // from the top word down, as all of these
     const __m128i dchg = _mm_shuffle_epi32(state.cdgh, 0xb1);
     const __m128i dcba = _mm_blend_epi16(feba, dchg, 0xf0);
     const __m128i hgfe = _mm_alignr_epi8(dchg, feba, 8);
@@ -133,17 +131,17 @@ INLINE schedule_ring load_block(const uint8_t *block) {
 
 // How messages of one length end: what follows their whole blocks, and how it is cut and padded.
 typedef struct {
-    size_t length;         // of the message, in bytes
-    size_t rest;           // of the last, partial block: 0 to 63 bytes
-    __m128i cut;           // shuffles the last 16 bytes of the message: the last rest % 16 to the front, then zeros
-    __m128i bit_after;     // 0x80 at byte rest % 16, else zeros
-    __m128i bits;          // the length in bits where it stands in the last vector, as words
+    size_t length;      // of the message, in bytes
+    size_t rest;        // of the last, partial block: 0 to 63 bytes
+    __m128i cut;        // shuffles the last 16 bytes of the message: the last rest % 16 to the front, then zeros
+    __m128i bit_after;  // 0x80 at byte rest % 16, else zeros
+    __m128i bits;       // the length in bits where it stands in the last vector, as words
 } message_ending;
 
 INLINE message_ending ending_of(size_t length) {
     // Sixteen bytes from 16 - n: the indices of the last n of sixteen bytes, then the index that selects zero.
     static const uint8_t cuts[2 * VECTOR_BYTES] = {
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+        0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
         0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
     };
     // Sixteen bytes from 16 - n: 0x80 after n zeros.
@@ -207,8 +205,7 @@ INLINE void hash_nodes(const uint8_t *children, uint8_t *digests, int streams) {
 
 // `streams` <= 2 messages with this ending.
 INLINE void hash_messages(
-    const uint8_t *const messages[], const message_ending *ending, uint8_t *digests, int streams
-) {
+    const uint8_t *const messages[], const message_ending *ending, uint8_t *digests, int streams) {
     hash_state states[STREAMS];
     schedule_ring schedules[STREAMS];
     for (int s = 0; s < streams; s++) states[s] = initial_state();

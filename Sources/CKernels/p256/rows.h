@@ -1,0 +1,61 @@
+// A row of a table is one cache line: x and 2 y in Montgomery form as four words each, below 2^256, and below p
+// but for one in 2^32.
+#pragma once
+
+#include "chain.h"
+
+enum { ROW_WORDS = 8 };
+
+/// The point of every lane from the row that the lane points to. Rows are 64-byte aligned.
+INLINE void load_rows(Affine *a, const lanes address[GROUPS]) {
+    EACH_GROUP(g) {
+        uint64_t at[LANES];
+        lanes row[8];
+        _mm512_storeu_si512(at, address[g]);
+        UNROLL(lane, 0, LANES) row[lane] = _mm512_load_si512((const void *)at[lane]);
+        transpose(row);
+        limbs_of_words(a->x.limb[g], row);
+        limbs_of_words(a->y2.limb[g], row + 4);
+    }
+}
+
+/// The reverse, of clean coordinates below 2^256. Lanes whose address is 0 are left out.
+INLINE void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
+    EACH_GROUP(g) {
+        lanes row[8];
+        words_of_limbs(row, a->x.limb[g]);
+        words_of_limbs(row + 4, a->y2.limb[g]);
+        transpose(row);
+        UNROLL(lane, 0, LANES)
+            if (row_of_lane[g * LANES + lane]) _mm512_store_si512(row_of_lane[g * LANES + lane], row[lane]);
+    }
+}
+
+/// Stores the chain's multiples as rows k of every lane's table. `inverse`: of the chain's z; undefined afterwards.
+NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_of_lane[BLOCK]) {
+    for (int k = CHAIN - 1; k >= 0; k--) {
+        Digits zz, zzz;
+        Affine a;
+        check_digits(inverse, 0, 1.7, "rows: 1 / Z at most 1.7 p");
+        square_digits(&zz, inverse);
+        multiply(&zzz, &zz, inverse);
+        multiply_below_256_bits(&a.x, &chain->x[k], &zz);
+        multiply_below_256_bits(&a.y2, &chain->v[k], &zzz);
+        uint64_t *row[BLOCK];
+        for (int lane = 0; lane < BLOCK; lane++)
+            row[lane] = table_of_lane[lane] ? table_of_lane[lane] + ROW_WORDS * k : 0;
+        store_rows(&a, row);
+        if (k > 0) multiply(inverse, inverse, &chain->z_ratio[k]);
+    }
+}
+
+/// inverse = 1 / z in all groups. False when some lane is zero.
+NOINLINE int invert_digits(Digits *inverse, const Digits *z) {
+    lanes x[GROUPS][LIMBS], scratch[GROUPS][LIMBS];
+    Digits clean;
+    canonical(&clean, z);
+    memcpy(x, &clean, sizeof x);
+    const int isDone = invert_many(x, GROUPS, scratch, &FIELD_PRIME);
+    memcpy(inverse, x, sizeof x);
+    return isDone;
+}
