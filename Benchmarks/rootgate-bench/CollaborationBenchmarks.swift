@@ -22,13 +22,17 @@ let collaborationBenchmarks = [
         }
         return Measurement("grants.check", unit: "grants/s", values: values)
     },
-    Benchmark("shelf.10k", "first page of the shelf of a person with 10,000 items, over loopback TCP") { scale in
+    Benchmark(
+        "shelf.10k", "first page of the shelf of a person with 10,000 items, over loopback TCP", seconds: 20,
+        setUpShare: 0.8
+    ) { scale in
         let bench = try CollaborationBench(scale)
         let account = try bench.account("ana")
         try bench.fillShelf(of: account, items: scale.size(10_000, tiny: 50))
         let values = try scale.repeated {
             var times: [Double] = []
-            for _ in 0..<scale.size(21, tiny: 3) {
+            let end = scale.now() + scale.seconds
+            while times.count < 3 || times.count < 21 && scale.now() < end {
                 times.append(
                     try seconds {
                         let shelf = try bench.wait { client in try await client.send(ReadShelf(of: account)) }
@@ -47,9 +51,13 @@ let collaborationBenchmarks = [
         if scale.isTiny { (plan.collaborations, plan.followers) = (4, 12) }
         let chosen = plan
         let endpoint = bench.endpoint
-        let load = try blocking { try await NoticeLoad(endpoint, chosen) }
+        let load = try blocking { try await NoticeLoad(endpoint, chosen, scale.progress) }
+        var count = scale.size(4000, tiny: 64)
         let values = try scale.repeated {
-            let report = try blocking { try await load.run(count: scale.size(50_000, tiny: 64)) }
+            let report = try blocking { [count] in try await load.run(count: count) }
+            count = scale.count(
+                at: report.postsPerSecond, for: 3 * scale.seconds,
+                in: scale.size(4000, tiny: 64)...scale.size(50_000, tiny: 64))
             precondition(
                 report.isComplete, "\(report.delivered) of \(report.expected) came, \(report.misplaced) misplaced")
             return report.postsPerSecond
@@ -58,32 +66,34 @@ let collaborationBenchmarks = [
     },
     Benchmark(
         "proof.layer.loopback",
-        "proof.known.loopback while 1,000 followers wait and 20 notices/s go to ten of them each"
+        "proof.known.loopback while 1,000 followers wait and 20 notices/s go to ten of them each",
+        seconds: 320
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale, knownPercent: 100)
         let layer = try LayerInUse(bench.endpoint, scale)
         defer { layer.end() }
-        // A round is long enough for the layer's work to be in it, and there are many: the machine's own changes are
-        // larger than the difference.
+        // A round is long enough to contain the layer's work. There are many rounds, because the rate changes more from
+        // round to round than because of the layer.
         let count = scale.size(2, tiny: 1)
         func rate() throws -> Double {
             Double(count) / (try (0..<count).reduce(0) { sum, _ in try sum + 1 / bench.overLoopback() })
         }
-        let rounds = try scale.alternate(rounds: scale.size(60, tiny: 1)) {
+        let rounds = try scale.alternate(rounds: scale.size(60, tiny: 1), limit: 750 * scale.seconds) {
             layer.begin()
             defer { layer.pause() }
             return try rate()
         } _: {
-            // The machine is as rested.
+            // The baseline begins after the same pause.
             layer.rest()
             return try rate()
         }
         return Measurement(
-            "proof.layer.loopback", unit: "proofs/s", rounds: rounds, against: "proof.known.loopback")
+            "proof.layer.loopback", unit: "proofs/s", rounds: rounds, against: "proof.known.loopback",
+            conditions: bench.conditions(.batches))
     },
 ]
 
-/// Waits for what a task comes to.
+/// Runs `body` in a task and waits for its result.
 private func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
     let done = DispatchSemaphore(value: 0)
     let outcome = Outcome<Value>()
@@ -144,7 +154,7 @@ private final class CollaborationBench {
 
     static func grantsPerCheck(_ scale: Scale) -> Int { scale.size(4096, tiny: 32) }
 
-    /// Requests that check the grants of so many people, each once.
+    /// Requests that check grants: one for each of `people` people.
     func grantChecks(people: Int) throws -> [[UInt8]] {
         let owner = try account("owner")
         let local = LocalCollaborationIdentifier(rawValue: "grants")
@@ -170,7 +180,7 @@ private final class CollaborationBench {
             }
         }
         precondition(grants.count == people, "a proof was refused")
-        // Not in the order of their records.
+        // In another order than their records, as from real clients.
         grants.shuffle()
         let size = min(people, Limits.grantsPerCheckMax)
         return try stride(from: 0, to: people - size + 1, by: size).map { start in
@@ -184,7 +194,7 @@ private final class CollaborationBench {
         }
     }
 
-    /// Shares so many links with the account.
+    /// Shares `items` links with the account.
     func fillShelf(of account: Account, items: Int) throws {
         try wait { client in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -208,7 +218,7 @@ private final class CollaborationBench {
     }
 }
 
-/// The layer at work beside the gate: followers that wait, and a trickle of posts, checks and reads.
+/// The collaboration layer in use beside the proofs: followers that wait, and some posts a second.
 private final class LayerInUse {
     private let load: NoticeLoad
     private let settle: UInt32

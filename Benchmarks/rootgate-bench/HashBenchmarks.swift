@@ -18,7 +18,7 @@ let hashBenchmarks = [
                 digests[0].withUnsafeBytes { children[0] = $0[0] }
             }
         } _: {
-            // The quickest that OpenSSL has: its low-level interface, several times as quick as SHA256().
+            // OpenSSL's quickest interface, the low-level one: several times as quick as SHA256().
             var digest = [UInt8](repeating: 0, count: 32)
             var context = SHA256_CTX()
             return scale.rate(items: batch) {
@@ -65,7 +65,7 @@ let hashBenchmarks = [
                 roots[0].withUnsafeBytes { siblings[0] = $0[0] }
             }
         } _: {
-            // What one writes without thinking: one-shot hashes of concatenated arrays of fixed size.
+            // The simplest code: one-shot hashes of concatenated arrays of fixed size.
             var local = [UInt8](repeating: 0, count: 32)
             var pair = [UInt8](repeating: 0, count: 64)
             return scale.rate(items: batch) {

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// One benchmark's result.
 struct Measurement {
     let name: String
@@ -8,30 +6,38 @@ struct Measurement {
     let unit: String
     /// Lowest and highest round.
     let spread: ClosedRange<Double>
-    /// What it is compared with, and that one's median; absent where a figure stands for itself.
+    let rounds: Int
+    /// What the figure depends on and its name does not say: connections, threads, sizes.
+    let conditions: String
+    /// What it is compared with, and the median of that; absent when there is no baseline.
     let baseline: (name: String, value: Double)?
     /// Median of the rounds' own ratios.
     let ratio: Double?
 
     /// `value` against `baseline` as measured in alternation, one of each a round.
-    init(_ name: String, unit: String, rounds: [(subject: Double, baseline: Double)], against baseline: String) {
-        self.name = name
-        self.unit = unit
-        let subjects = rounds.map(\.subject)
-        value = median(subjects)
-        spread = (subjects.min() ?? 0)...(subjects.max() ?? 0)
-        self.baseline = (baseline, median(rounds.map(\.baseline)))
-        ratio = median(rounds.map { $0.subject / $0.baseline })
+    init(
+        _ name: String, unit: String, rounds: [(subject: Double, baseline: Double)], against baseline: String,
+        conditions: String = ""
+    ) {
+        let ratio = median(rounds.map { $0.subject / $0.baseline })
+        self.init(
+            name, unit, rounds.map(\.subject), conditions, (baseline, median(rounds.map(\.baseline))), ratio)
     }
 
-    /// A figure without a yardstick.
-    init(_ name: String, unit: String, values: [Double]) {
-        self.name = name
-        self.unit = unit
+    /// A figure without a baseline.
+    init(_ name: String, unit: String, values: [Double], conditions: String = "") {
+        self.init(name, unit, values, conditions, nil, nil)
+    }
+
+    private init(
+        _ name: String, _ unit: String, _ values: [Double], _ conditions: String,
+        _ baseline: (name: String, value: Double)?, _ ratio: Double?
+    ) {
+        (self.name, self.unit, self.conditions) = (name, unit, conditions)
+        (self.baseline, self.ratio) = (baseline, ratio)
         value = median(values)
         spread = (values.min() ?? 0)...(values.max() ?? 0)
-        baseline = nil
-        ratio = nil
+        rounds = values.count
     }
 
     var json: [String: Any] {
@@ -49,49 +55,4 @@ func median(_ values: [Double]) -> Double {
     let sorted = values.sorted()
     let middle = sorted.count / 2
     return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
-}
-
-/// How large and how long the benchmarks are: the real sizes, or tiny ones that only show that they run.
-struct Scale {
-    let isTiny: Bool
-
-    var rounds: Int { isTiny ? 1 : 5 }
-    var seconds: Double { isTiny ? 0.02 : 0.4 }
-
-    func size(_ full: Int, tiny: Int) -> Int { isTiny ? tiny : full }
-
-    /// Runs both in alternation, one of each a round, after one of each that does not count.
-    func alternate(
-        rounds count: Int? = nil, _ subject: () throws -> Double, _ baseline: () throws -> Double
-    ) rethrows -> [(subject: Double, baseline: Double)] {
-        if !isTiny { _ = (try subject(), try baseline()) }
-        var rounds: [(subject: Double, baseline: Double)] = []
-        for _ in 0..<(count ?? self.rounds) { rounds.append((try subject(), try baseline())) }
-        return rounds
-    }
-
-    /// The results of all rounds, after a call that does not count.
-    func repeated(_ body: () throws -> Double) rethrows -> [Double] {
-        if !isTiny { _ = try body() }
-        return try (0..<rounds).map { _ in try body() }
-    }
-
-    /// Calls of `body` per second times `items`, over about `seconds`.
-    func rate(items: Int, _ body: () throws -> Void) rethrows -> Double {
-        let begin = DispatchTime.now().uptimeNanoseconds
-        var calls = 0
-        while true {
-            try body()
-            calls += 1
-            let elapsed = Double(DispatchTime.now().uptimeNanoseconds - begin) / 1e9
-            if elapsed >= seconds { return Double(calls * items) / elapsed }
-        }
-    }
-}
-
-/// Seconds that `body` takes.
-func seconds(_ body: () throws -> Void) rethrows -> Double {
-    let begin = DispatchTime.now().uptimeNanoseconds
-    try body()
-    return Double(DispatchTime.now().uptimeNanoseconds - begin) / 1e9
 }

@@ -6,15 +6,12 @@ import Synchronization
 
 let mutationBenchmarks = [
     Benchmark("mutations.bulk", "durable adds, 5 roots a mutation") { scale in
-        // Five roots a mutation, each to a collaboration of its own: what an import looks like.
-        let count = scale.size(40_000, tiny: 500)
+        // Five roots a mutation, each to a collaboration of its own, as in an import.
+        let bounds = scale.size(2000, tiny: 500)...scale.size(40_000, tiny: 500)
         let directory = try TemporaryDirectory()
         let sets = try RootSets(RootSets.Configuration(directory: directory.path))
-        var round = 0
-        var values: [Double] = []
-        for _ in 0..<scale.rounds {
-            let first = round * count
-            round += 1
+        var (first, count) = (0, bounds.lowerBound)
+        let values = try scale.repeated {
             try sets.applyAll(count) { number in
                 Mutation(.createCollaboration(try Synthetic.collaboration(first + number), .challenge))
             }
@@ -27,7 +24,10 @@ let mutationBenchmarks = [
                             (root..<root + Synthetic.rootsPerCollaboration).map { Synthetic.root($0) }))
                 }
             }
-            values.append(Double(count * Synthetic.rootsPerCollaboration) / elapsed)
+            let rate = Double(count) / elapsed
+            first += count
+            count = scale.count(at: rate, for: 2.5 * scale.seconds, in: bounds)
+            return rate * Double(Synthetic.rootsPerCollaboration)
         }
         return Measurement("mutations.bulk", unit: "roots/s", values: values)
     },
@@ -50,10 +50,21 @@ let mutationBenchmarks = [
             }
             return Double(mutations) / elapsed
         }
+        /// A function that measures a round of as many mutations as take its time, by the rate of the last one.
+        func rounds(clients: Int, _ bounds: ClosedRange<Int>) -> () -> Double {
+            var count = bounds.lowerBound
+            return {
+                let rate = rate(clients: clients, mutations: count)
+                count = scale.count(at: rate, for: 4 * scale.seconds, in: bounds)
+                return rate
+            }
+        }
+        let many = rounds(clients: 64, scale.size(2000, tiny: 500)...scale.size(40_000, tiny: 500))
+        let one = rounds(clients: 1, scale.size(200, tiny: 50)...scale.size(4000, tiny: 50))
         let rounds = scale.alternate {
-            rate(clients: 64, mutations: scale.size(40_000, tiny: 500))
+            many()
         } _: {
-            rate(clients: 1, mutations: scale.size(4000, tiny: 50))
+            one()
         }
         return Measurement(
             "mutations.small", unit: "mutations/s", rounds: rounds, against: "one client waiting for each commit")

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A plot of lines and points, as SVG that needs nothing else: dark ink on a light ground of its own, readable
-/// on pages of any colour.
+/// A plot of lines and points as one SVG file: dark on a light background of its own, so that it is readable on pages of
+/// any colour.
 struct Plot {
     struct Axis {
         var label: String
         var isLogarithmic = false
-        /// Where the ticks are; chosen by the values when absent.
+        /// Where the ticks are; without it, the values decide.
         var ticks: [Double]?
     }
 
@@ -58,7 +58,7 @@ struct Plot {
         static let bottom = 356.0
     }
 
-    /// Told apart by people with any kind of colour vision (Okabe and Ito).
+    /// Distinct for people with any kind of colour vision (Okabe and Ito).
     private static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"]
 
     private func axes(_ xRuler: Ruler, _ yRuler: Ruler) -> String {
@@ -82,7 +82,7 @@ struct Plot {
         return parts.joined(separator: "\n")
     }
 
-    /// The names of several series in a row above them; one alone is named by the title.
+    /// The names of several series above them; a single series is named by the title.
     private func legend() -> String {
         guard series.count > 1 else { return "" }
         var place = Box.left
@@ -145,7 +145,7 @@ extension Plot {
                 axis.ticks
                 ?? (axis.isLogarithmic
                     ? Ruler.logarithmicTicks(lowest, highest) : Ruler.linearTicks(lowest, highest))
-            // Ticks that were chosen enclose the values; given ones need not.
+            // Chosen ticks enclose the values; given ones need not.
             low = min(lowest, ticks.first ?? lowest)
             high = max(highest, ticks.last ?? highest)
             self.from = from

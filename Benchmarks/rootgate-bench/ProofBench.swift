@@ -10,7 +10,7 @@ import Verification
 import Wire
 
 /// How proofs get to the service.
-struct Traffic {
+struct Traffic: Hashable {
     var connections = 4
     /// Requests in flight on each connection.
     var depth = 2
@@ -23,8 +23,8 @@ struct Traffic {
     var window: Int { connections * depth * batch }
 }
 
-/// A service over many root sets, and people whose devices prove themselves to it. Its service can be started
-/// anew over the same storage: then every key is new to it again.
+/// A service over many root sets, and people whose devices send it proofs. The service can be restarted over the same
+/// storage: then every key is new to it again.
 final class ProofBench {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     private let scale: Scale
@@ -32,15 +32,18 @@ final class ProofBench {
     private let population: Population
     private let deviceCount: Int
     private let material: BareVerification.Material
-    /// Always there, but for the moment between two, because storage has one owner at a time.
+    /// `nil` only within `restart`: the storage has one owner at a time, so one service ends before the next begins.
     private var service: Service!
     private var workers: Int
     private var hasKernels = true
     private var mix: DeviceMix
     private var fillers = 0
+    /// Proofs per second in the last round of a traffic, since the service was configured as it is.
+    private var lastRates: [Traffic: Double] = [:]
+    private var lastInProcess = 0.0
 
-    /// How many devices there are at all, and how many of those a warm-up makes known.
-    private static func newDevices(_ scale: Scale) -> Int { scale.size(163_840, tiny: 4096) }
+    /// How many devices there are whose keys are new to the service, at most, and how many a warm-up makes known.
+    private static func newDevices(_ scale: Scale) -> Int { scale.size(245_760, tiny: 4096) }
     static func knownDevices(_ scale: Scale) -> Int { scale.size(4000, tiny: 40) }
 
     init(_ scale: Scale, roots: Int) throws {
@@ -66,7 +69,7 @@ final class ProofBench {
         _ = service.shutDown()
     }
 
-    // MARK: Shared, because they are dear. Main thread only.
+    // MARK: Shared, because making them takes long. Main thread only.
 
     nonisolated(unsafe) private static var population: Population?
     nonisolated(unsafe) private static var millionRoots: ProofBench?
@@ -76,14 +79,19 @@ final class ProofBench {
         guard let collaboration = CollaborationIdentifier("bench") else {
             throw ServiceError(.internalFault, "an identifier is not valid")
         }
-        // Five devices each, in trees of 8 leaves: 3 siblings.
-        let devices = newDevices(scale) + knownDevices(scale)
-        let made = try Population(people: (devices + 4) / 5, devices: 5...5, in: collaboration)
+        // Five devices each, in trees of 8 leaves: 3 siblings. Their number is bounded by the time that making them
+        // takes; when they are used up, the service is restarted and they are new again.
+        scale.progress.show("making keys")
+        let sample = 200
+        let elapsed = try seconds { _ = try Population(people: sample, devices: 5...5, in: collaboration) }
+        let most = (newDevices(scale) + knownDevices(scale) + 4) / 5
+        let people = scale.count(at: Double(sample) / elapsed, for: 30, in: most / 4...most)
+        let made = try Population(people: people, devices: 5...5, in: collaboration)
         population = made
         return made
     }
 
-    /// The bench with a million roots that most benchmarks use, its service started anew.
+    /// The bench with a million roots that most benchmarks use, with its service restarted.
     static func withMillionRoots(
         _ scale: Scale, workers: Int? = nil, hasKernels: Bool = true, knownPercent: Int = 0
     ) throws -> ProofBench {
@@ -93,7 +101,7 @@ final class ProofBench {
         return bench
     }
 
-    /// Lets go of what is shared, and of its files.
+    /// Releases what is shared and removes its files.
     static func forgetShared() {
         millionRoots = nil
         population = nil
@@ -116,13 +124,16 @@ final class ProofBench {
     var rootSets: RootSets { service.gate.rootSets }
 
     /// Adds roots of other collaborations until there are `roots` of them.
+    ///
+    /// Throws `SetUpTooLong`, and what the storage throws.
     func grow(to roots: Int) throws {
         let first = fillers
         fillers = max(fillers, roots / Synthetic.rootsPerCollaboration)
-        try rootSets.applyAll(fillers - first) { number in
+        let what = "adding \(grouped(roots)) roots"
+        try rootSets.applyAll(fillers - first, progress: { try scale.settingUp(what, 0.4 * $0) }) { number in
             Mutation(.createCollaboration(try Synthetic.collaboration(first + number), .challenge))
         }
-        try rootSets.applyAll(fillers - first) { number in
+        try rootSets.applyAll(fillers - first, progress: { try scale.settingUp(what, 0.4 + 0.6 * $0) }) { number in
             let root = (first + number) * Synthetic.rootsPerCollaboration
             return Mutation(
                 .addRoots(
@@ -131,22 +142,37 @@ final class ProofBench {
         }
     }
 
-    /// Starts the service anew, so that it knows no key, and has the known devices prove themselves.
+    /// Restarts the service, so that it knows no key, and warms it up: the known devices send proofs until their keys
+    /// have tables, and everything that a proof needs is used before a round begins.
     func restart(workers: Int? = nil, hasKernels: Bool? = nil, knownPercent: Int? = nil) throws {
-        self.workers = workers ?? self.workers
-        self.hasKernels = hasKernels ?? self.hasKernels
         let share = knownPercent ?? mix.knownPercent
+        let (workers, hasKernels) = (workers ?? self.workers, hasKernels ?? self.hasKernels)
+        if (workers, hasKernels, share) != (self.workers, self.hasKernels, mix.knownPercent) { lastRates = [:] }
+        (self.workers, self.hasKernels) = (workers, hasKernels)
         mix = DeviceMix(known: mix.known, knownPercent: 100)
         _ = service.shutDown()
         service = nil
         service = try ProofBench.service(in: directory, workers: self.workers, hasKernels: self.hasKernels)
-        if share > 0 {
-            // One pass after the other, so that each key has been granted four proofs, one by one.
-            for _ in 0..<4 { _ = try drive(.batches, proofs: mix.known) }
-        }
+        if share > 0 { try makeKeysKnown() }
         mix = DeviceMix(known: mix.known, knownPercent: share)
-        // Its first pages, threads and connections are no measure.
+        // The threads, the signature kernels, the pages of the storage and its directory of buckets.
         _ = try drive(.batches, proofs: scale.size(4096, tiny: 64))
+        _ = try inclusion(seconds: scale.seconds / 4)
+    }
+
+    /// Sends proofs of every known device several times, and waits for the tables of their keys, which a thread of the
+    /// service makes meanwhile.
+    private func makeKeysKnown() throws {
+        let signatures = service.gate.signatures
+        for pass in 1...8 {
+            _ = try drive(.batches, proofs: mix.known)
+            guard pass >= 4 else { continue }
+            // Only kernels use tables. A few keys may be refused for want of memory.
+            for _ in 0..<100 {
+                if signatures.kernelNames.isEmpty || signatures.statistics.knownKeys * 100 >= mix.known * 99 { return }
+                usleep(10_000)
+            }
+        }
     }
 
     // MARK: Rounds
@@ -161,37 +187,41 @@ final class ProofBench {
         Double(material.durations(count: scale.size(2000, tiny: 50)).quantile(0.5)) / 1000
     }
 
-    /// Proofs of the next devices, with fresh challenges.
+    /// Proofs of the next devices, with fresh challenges. The caller advances `mix` by as many as it sends.
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
         try assureNewDevices(for: proofs)
         var bytes: [UInt8] = []
         service.gate.challenges.issue(proofs, into: &bytes)
         let size = ChallengeBook.challengeBytes
         let challenges = (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
-        defer { mix.advance(by: proofs) }
         return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
     }
 
-    /// When no new device is left for so many proofs, a service that never saw them makes all new.
+    /// Restarts the service when fewer new devices than `proofs` are left: to the restarted one all are new.
     private func assureNewDevices(for proofs: Int) throws {
         guard mix.known + mix.firstNew + proofs - mix.knownProofs(among: proofs) > deviceCount else { return }
         try restart(knownPercent: mix.knownPercent)
     }
 
-    /// Known keys are several times as fast.
-    private var proofsPerRound: Int { scale.size(mix.knownPercent == 100 ? 65_536 : 32_768, tiny: 512) }
-
+    /// Connects, and waits until the service has accepted every connection: a proof without a signature goes over each.
     private func connect(_ traffic: Traffic) throws -> LoadRun {
         guard let endpoint = service.endpoints.first else { throw ServiceError(.internalFault, "nothing listens") }
-        return try LoadRun(endpoint, connections: traffic.connections, depth: traffic.depth)
+        let run = try LoadRun(endpoint, connections: traffic.connections, depth: traffic.depth)
+        let greetings = try population.inclusionRequests(count: traffic.connections * traffic.depth, batch: 1)
+        try check(run.drive(greetings), proofs: greetings.count)
+        return run
     }
 
-    /// Sends so many proofs over loopback, at `perSecond` requests a second or as fast as they are answered.
-    func drive(_ traffic: Traffic, proofs: Int, perSecond: Double? = nil) throws -> LoadReport {
+    /// Sends proofs over loopback, at `perSecond` requests a second or as fast as they are answered: so many at most,
+    /// and none after `seconds`.
+    func drive(
+        _ traffic: Traffic, proofs: Int, seconds: Double = .infinity, perSecond: Double? = nil
+    ) throws -> LoadReport {
         let requests = try nextRequests(proofs: proofs, batch: traffic.batch)
         let run = try connect(traffic)
-        let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests)
-        try check(report, proofs: proofs)
+        let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests, seconds: seconds)
+        try check(report, proofs: seconds.isFinite ? min(proofs, Int(report.requests) * traffic.batch) : proofs)
+        mix.advance(by: Int(report.proofs))
         return report
     }
 
@@ -203,35 +233,74 @@ final class ProofBench {
         }
     }
 
-    /// Proofs per second over loopback.
+    /// Proofs per second over loopback, in a round of `sendingSeconds`. Every benchmark and every sweep measures this
+    /// in the same way.
     func overLoopback(_ traffic: Traffic = .batches) throws -> Double {
-        try drive(traffic, proofs: proofsPerRound).proofsPerSecond
+        // Enough for every connection to be busy most of the time.
+        let fewest = max(2 * traffic.window, scale.size(4096, tiny: 512))
+        let most = max(fewest, scale.size(131_072, tiny: 512))
+        func round(_ proofs: Int) throws -> Double {
+            try drive(traffic, proofs: proofs, seconds: scale.sendingSeconds).proofsPerSecond
+        }
+        // A short round tells how many proofs have to be signed for one that lasts its time.
+        let expected = try lastRates[traffic] ?? round(fewest)
+        let rate = try round(scale.count(at: expected, for: 1.1 * scale.sendingSeconds, in: fewest...most))
+        lastRates[traffic] = rate
+        return rate
+    }
+
+    /// What a rate depends on. A sweep leaves out what it varies.
+    enum Condition {
+        case traffic(Traffic)
+        case threads, roots
+        case round(seconds: Double)
+    }
+
+    /// What the rate of this traffic depends on.
+    func conditions(_ traffic: Traffic, seconds: Double? = nil) -> String {
+        conditions([.traffic(traffic), .threads, .roots, .round(seconds: seconds ?? scale.sendingSeconds)])
+    }
+
+    func conditions(_ conditions: [Condition]) -> String {
+        conditions.map { condition in
+            switch condition {
+            case .traffic(let traffic):
+                "\(grouped(traffic.connections)) connections x \(traffic.depth) requests x \(grouped(traffic.batch)) "
+                    + "proofs in flight"
+            case .threads: "\(workers) threads"
+            case .roots: "\(grouped(fillers * Synthetic.rootsPerCollaboration)) roots"
+            case .round(let seconds): "rounds of \(twoDecimals(seconds)) s"
+            }
+        }.joined(separator: ", ")
     }
 
     /// Inclusion-only proofs per second over loopback.
-    func inclusion(_ traffic: Traffic = .batches) throws -> Double {
+    func inclusion(_ traffic: Traffic = .batches, seconds: Double? = nil) throws -> Double {
         let requests = try population.inclusionRequests(count: 64, batch: traffic.batch)
-        let report = try connect(traffic).drive(requests, isRepeating: true, seconds: scale.seconds)
+        let report = try connect(traffic).drive(requests, isRepeating: true, seconds: seconds ?? scale.seconds)
         try check(report, proofs: Int(report.requests) * traffic.batch)
         return report.proofsPerSecond
     }
 
-    /// The median of the microseconds that one proof takes when there is nothing else to do.
+    /// The median of the microseconds that one proof takes when the service does nothing else.
     func loneLatency() throws -> Double {
         let requests = try nextRequests(proofs: scale.size(300, tiny: 5), batch: 1)
         let run = try connect(.singles(connections: 1))
         var report = LoadReport()
-        for request in requests {
+        let end = scale.now() + 2 * scale.seconds
+        for request in requests where report.requests < 5 || scale.now() < end {
             report.add(run.drive([request]))
             usleep(1000)
         }
-        try check(report, proofs: requests.count)
+        try check(report, proofs: Int(report.requests))
+        mix.advance(by: requests.count)
         return Double(report.latency.quantile(0.5)) / 1000
     }
 
     /// Proofs per second through the worker pool, without a socket.
     func inProcess() throws -> Double {
-        let count = scale.size(32_768, tiny: 512)
+        let bounds = scale.size(4096, tiny: 512)...scale.size(65_536, tiny: 512)
+        let count = scale.count(at: lastInProcess, for: scale.sendingSeconds, in: bounds) / 256 * 256
         let bodies = try nextRequests(proofs: count, batch: 256)
             .map { HeldBody($0.frame.dropFirst(Limits.frameHeaderBytes)) }
         let sources = (0..<4).map { _ in WorkSource() }
@@ -252,11 +321,13 @@ final class ProofBench {
             group.wait()
         }
         precondition(granted.load(ordering: .relaxed) == count, "a verdict is wrong")
-        return Double(count) / elapsed
+        mix.advance(by: count)
+        lastInProcess = Double(count) / elapsed
+        return lastInProcess
     }
 }
 
-/// A request's body that stays where it is.
+/// A request's body at an address that does not change.
 ///
 /// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
 private final class HeldBody: @unchecked Sendable {

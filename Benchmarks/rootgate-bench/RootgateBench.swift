@@ -1,43 +1,48 @@
 import Foundation
+import LoadHarness
 import Platform
 
-/// A benchmark: one measurement under one name.
-struct Benchmark: Sendable {
-    let name: String
-    /// What is measured, in a few words.
-    let about: String
-    let run: @Sendable (Scale) throws -> Measurement
-
-    init(_ name: String, _ about: String, _ run: @escaping @Sendable (Scale) throws -> Measurement) {
-        self.name = name
-        self.about = about
-        self.run = run
-    }
-}
-
 let usage = """
-    usage: rootgate-bench [--filter NAME] [--json] [--tiny] [--list]
-           rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--huge] [--tiny]
+    usage: rootgate-bench [--filter NAME] [--seconds N] [--json] [--tiny] [--quiet]
+           rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--seconds N] [--huge] [--tiny] [--quiet]
+           rootgate-bench --list [--report] [--filter NAME]
 
     --filter NAME       only benchmarks and sweeps whose names contain NAME; may be repeated
+    --seconds N         how long a round measures, from 0.01 to 60 (default: 0.4); signed proofs are sent for 3/8 of it,
+                        because they have to be signed beforehand
     --json              an array of {"name","value","unit","minimum","maximum","baseline","ratio"}
     --report            all benchmarks, and sweeps over batch sizes, connections, roots, known keys, threads and
-                        load, written to RESULTS.md and plots/*.svg
-    --output DIRECTORY  where the report goes (default: Benchmarks)
+                        load, written to RESULTS.md and plots/*.svg; with --filter, RESULTS.md keeps the figures
+                        of the others. The figures in README.md are rewritten too
+    --output DIRECTORY  where the report goes instead of Benchmarks; the README's figures go to figures.md there,
+                        and README.md stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
-    --tiny              tiny sizes, to see that everything runs; the figures mean nothing
+    --tiny              tiny sizes, to see that everything runs; the figures mean nothing. With --report it needs
+                        --output
+    --quiet             do not show on stderr how far the work is
     --list              names only; with --report, those of the sweeps too
+    --help              this text
 
-    Ratios are measured in alternation with their baseline in the same run: trust them, not absolutes.
-    The 10-million-root benchmarks need about 2 GB in the temporary directory and a few minutes.
+    A benchmark runs five rounds. A round ends by time, so that it takes no longer on a slow machine than on a quick
+    one. A benchmark whose set-up takes more than 15 minutes is left out. Ratios are measured in alternation with
+    their baseline in the same run: trust them, not absolutes. The 10-million-root benchmarks need about 2 GB in the
+    temporary directory and a few minutes.
+
+    exit codes: 0 done; 1 something was left out, as stderr says; 2 wrong usage or an error
     """
+
+let allBenchmarks =
+    hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
+    + collaborationBenchmarks
 
 /// The command line of the benchmarks.
 @main
 enum RootgateBench {
     private struct Options {
         var filters: [String] = []
-        var output = "Benchmarks"
+        var output: String?
+        var seconds: Double?
+        var isQuiet = false
         var isJSON = false
         var isReport = false
         var isHuge = false
@@ -58,6 +63,12 @@ enum RootgateBench {
             case "--output":
                 guard let output = words.popFirst() else { return fail("--output needs a directory") }
                 options.output = output
+            case "--seconds":
+                guard let text = words.popFirst(), let seconds = Double(text), (0.01...60).contains(seconds) else {
+                    return fail("--seconds needs a number from 0.01 to 60")
+                }
+                options.seconds = seconds
+            case "--quiet": options.isQuiet = true
             case "--json": options.isJSON = true
             case "--report": options.isReport = true
             case "--huge": options.isHuge = true
@@ -78,50 +89,72 @@ enum RootgateBench {
     }
 
     private static func run(_ options: Options) throws {
-        let all =
-            hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
-            + collaborationBenchmarks
-        let benchmarks = all.filter { options.chooses($0.name) }
-        let sweeps = options.isReport ? sweeps.filter { options.chooses("sweep.\($0.name)") } : []
+        let benchmarks = allBenchmarks.filter { options.chooses($0.name) }
+        let sweeps = options.isReport ? allSweeps.filter { options.chooses("sweep.\($0.name)") } : []
         guard !benchmarks.isEmpty || !sweeps.isEmpty else {
             return fail("no benchmark has such a name; --list shows them")
         }
-        let scale = Scale(isTiny: options.isTiny)
         if options.isList {
-            print((benchmarks.map(\.name) + sweeps.map { "sweep.\($0.name)" }).joined(separator: "\n"))
-        } else if options.isReport {
-            let begin = Date()
-            try Report(
-                directory: URL(fileURLWithPath: options.output),
-                scale: SweepScale(scale: scale, isHuge: options.isHuge), benchmarks: benchmarks, sweeps: sweeps
-            ) { name in
-                say("\(Int(Date().timeIntervalSince(begin))) s: \(name)")
-            }.write()
+            return print((benchmarks.map(\.name) + sweeps.map { "sweep.\($0.name)" }).joined(separator: "\n"))
+        }
+        guard !(options.isReport && options.isTiny && options.output == nil) else {
+            return fail("--report --tiny needs --output, or its figures would replace the real ones")
+        }
+        let progress = ProgressMeter.onStandardError("rootgate-bench", isQuiet: options.isQuiet)
+        defer { progress.end() }
+        let scale = Scale(isTiny: options.isTiny, seconds: options.seconds, progress: progress)
+        var leftOut: [String] = []
+        if options.isReport {
+            leftOut = try Report(
+                directory: URL(fileURLWithPath: options.output ?? "Benchmarks"),
+                readme: options.output == nil ? URL(fileURLWithPath: "README.md") : nil,
+                isWhole: options.filters.isEmpty,
+                scale: SweepScale(scale: scale, isHuge: options.isHuge), benchmarks: benchmarks, sweeps: sweeps,
+                note: { text in progress.aside { say(text) } }
+            ).write()
         } else {
-            try measure(benchmarks, scale, isJSON: options.isJSON)
+            leftOut = try measure(benchmarks, scale, isJSON: options.isJSON)
+        }
+        progress.end()
+        guard leftOut.isEmpty else {
+            for text in leftOut { say("left out: \(text)") }
+            forgetShared()
+            exit(1)
         }
     }
 
-    private static func measure(_ benchmarks: [Benchmark], _ scale: Scale, isJSON: Bool) throws {
+    /// Returns what was left out, and why.
+    private static func measure(_ benchmarks: [Benchmark], _ scale: Scale, isJSON: Bool) throws -> [String] {
         var results: [Measurement] = []
+        var leftOut: [String] = []
+        var shares = WorkShares(total: benchmarks.reduce(0) { $0 + $1.seconds })
         if !isJSON { print(row("benchmark", "median", "unit", "min", "max", "ratio", "baseline")) }
         for benchmark in benchmarks {
-            let result = try benchmark.run(scale)
-            results.append(result)
-            if !isJSON {
-                print(
-                    row(
-                        result.name, number(result.value), result.unit, number(result.spread.lowerBound),
-                        number(result.spread.upperBound), result.ratio.map { String(format: "%.3f", $0) } ?? "",
-                        result.baseline.map { "\($0.name) \(number($0.value))" } ?? ""))
-                fflush(nil)
+            scale.progress.begin(benchmark.name, share: shares.next(benchmark.seconds))
+            Machine.settle()
+            do {
+                let result = try benchmark.run(scale)
+                results.append(result)
+                if !isJSON { scale.progress.aside { show(result) } }
+            } catch let error as SetUpTooLong {
+                leftOut.append("\(benchmark.name): \(error)")
             }
         }
         if isJSON {
             let data = try JSONSerialization.data(
                 withJSONObject: results.map(\.json), options: [.sortedKeys, .prettyPrinted])
-            print(String(decoding: data, as: UTF8.self))
+            scale.progress.aside { print(String(decoding: data, as: UTF8.self)) }
         }
+        return leftOut
+    }
+
+    private static func show(_ result: Measurement) {
+        print(
+            row(
+                result.name, number(result.value), result.unit, number(result.spread.lowerBound),
+                number(result.spread.upperBound), result.ratio.map { String(format: "%.3f", $0) } ?? "",
+                result.baseline.map { "\($0.name) \(number($0.value))" } ?? ""))
+        fflush(nil)
     }
 
     private static func row(_ fields: String...) -> String {

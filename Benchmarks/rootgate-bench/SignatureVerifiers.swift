@@ -4,19 +4,19 @@ import Hashing
 import Server
 import Signatures
 
-// What the benchmarks know of the ways to verify a signature, all in one place.
+// The ways to verify a signature that the benchmarks compare.
 
 /// Verifies a batch of signatures.
 typealias VerifyBatch = (UnsafeBufferPointer<SignatureCheck>, UnsafeMutableBufferPointer<SignatureOutcome>) throws ->
     Void
 
-/// The kernels that signatures and hashes go through on this machine.
+/// The kernels that verify signatures and compute hashes on this machine.
 func kernelNames() -> [String] {
     let names = SignatureEngine(SignatureEngine.Configuration()).kernelNames + BatchHashing.standard.kernelNames
     return names.isEmpty ? ["libcrypto"] : names
 }
 
-/// A verifier that never saw a key before, as often as it may be asked.
+/// A verifier to which every key is new, however often it verifies.
 func newKeyVerifier() throws -> VerifyBatch {
     var configuration = SignatureEngine.Configuration()
     configuration.knownKeyBytesMax = 0
@@ -24,11 +24,11 @@ func newKeyVerifier() throws -> VerifyBatch {
     return { checks, outcomes in try verifier.verify(checks, into: outcomes) }
 }
 
-/// A verifier that knows the keys of `checks`, with all that it prepares for such keys already prepared.
+/// A verifier to which the keys of `checks` are known: it has tables for them.
 func knownKeyVerifier(_ checks: [SignatureCheck]) throws -> VerifyBatch {
     let engine = SignatureEngine(SignatureEngine.Configuration())
     let verifier = try SignatureVerifier(engine)
-    // Two grants of each key, and time for their tables.
+    // Each key is granted twice; then a thread makes its table.
     for _ in 0..<2 { for check in checks { verifier.granted(check.point) } }
     for _ in 0..<1000 where !engine.kernelNames.isEmpty && engine.statistics.knownKeys < checks.count {
         for check in checks { verifier.granted(check.point) }
@@ -38,9 +38,9 @@ func knownKeyVerifier(_ checks: [SignatureCheck]) throws -> VerifyBatch {
 }
 
 extension Configuration {
-    /// Has signatures and hashes go through OpenSSL alone.
+    /// Verifies signatures with OpenSSL alone.
     mutating func turnKernelsOff() { usesSignatureKernels = false }
 
-    /// Has every key be new, however often it comes.
+    /// Makes no tables, so that every key is new however often it comes.
     mutating func forgetKeys() { knownKeyBytesMax = 0 }
 }

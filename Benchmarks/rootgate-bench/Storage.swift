@@ -17,8 +17,8 @@ final class TemporaryDirectory {
     }
 }
 
-/// The root hash and the collaboration of a number, without keeping a list of millions: a bijective mix of
-/// 64-bit words stands for SHA-256, which would only make building slower.
+/// The root hash and the collaboration of a number. They are computed, so that no list of millions is kept; a
+/// bijective mix of 64-bit words replaces SHA-256, which would only make set-up slower.
 enum Synthetic {
     static let rootsPerCollaboration = 5
 
@@ -44,14 +44,20 @@ enum Synthetic {
 }
 
 extension RootSets {
-    /// Applies mutations with many under way at once; waits until all are durable.
+    /// Applies mutations with many under way at once; waits until all are durable. `progress` gets the share that was
+    /// submitted, from 0 to 1, now and then.
     ///
-    /// Throws the first refusal.
-    func applyAll(_ count: Int, _ mutation: (Int) throws -> Mutation) throws {
+    /// Throws the first refusal, and what `progress` and `mutation` throw.
+    func applyAll(
+        _ count: Int, progress: (Double) throws -> Void = { _ in }, _ mutation: (Int) throws -> Mutation
+    ) throws {
         let failure = FirstFailure()
         let window = DispatchSemaphore(value: 32_768)
         let group = DispatchGroup()
+        // What was submitted is finished before an error ends it: it uses the sets.
+        defer { group.wait() }
         for number in 0..<count {
+            if number % 16_384 == 0 { try progress(Double(number) / Double(count)) }
             let next = try mutation(number)
             window.wait()
             group.enter()
@@ -78,19 +84,21 @@ struct FilledStorage {
     let sets: RootSets
     let roots: Int
 
-    init(roots: Int) throws {
+    /// Throws `SetUpTooLong`, and what the storage throws.
+    init(roots: Int, _ scale: Scale) throws {
         directory = try TemporaryDirectory()
         sets = try RootSets(RootSets.Configuration(directory: directory.path))
         self.roots = roots
         let collaborations = roots / Synthetic.rootsPerCollaboration
-        try sets.applyAll(collaborations) { number in
+        let what = "adding \(grouped(roots)) roots"
+        try sets.applyAll(collaborations, progress: { try scale.settingUp(what, 0.15 * $0) }) { number in
             Mutation(.createCollaboration(try Synthetic.collaboration(number), .challenge))
         }
         // A permutation without a table: steps of a number that has no factor in common with the count.
         var step = Int(Double(roots) * 0.618_033_988_749)
         while gcd(step, roots) != 1 { step += 1 }
         var place = 0
-        try sets.applyAll(roots) { _ in
+        try sets.applyAll(roots, progress: { try scale.settingUp(what, 0.15 + 0.7 * $0) }) { _ in
             defer { place = (place + step) % roots }
             return Mutation(
                 .addRoots(try Synthetic.collaboration(place / Synthetic.rootsPerCollaboration), [Synthetic.root(place)])

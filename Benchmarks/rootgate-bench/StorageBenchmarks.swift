@@ -7,31 +7,34 @@ let storageBenchmarks = [
     Benchmark("membership.10k.b256", "membership at 10 k roots, batches of 256, one core") { scale in
         try membership("membership.10k.b256", 10_000, scale)
     },
-    Benchmark("membership.1m.b256", "membership at 1 M roots, batches of 256, one core") { scale in
+    Benchmark("membership.1m.b256", "membership at 1 M roots, batches of 256, one core", seconds: 16, setUpShare: 0.7) {
+        scale in
         try membership("membership.1m.b256", scale.size(1_000_000, tiny: 5000), scale)
     },
-    Benchmark("membership.10m.b256", "membership at 10 M roots, batches of 256, one core") { scale in
+    Benchmark(
+        "membership.10m.b256", "membership at 10 M roots, batches of 256, one core", seconds: 160, setUpShare: 0.95
+    ) { scale in
         try membership("membership.10m.b256", scale.size(10_000_000, tiny: 5000), scale)
     },
     Benchmark("roots.bytes", "file bytes a root at 10 M, added in random order, log included") { scale in
         let roots = scale.size(10_000_000, tiny: 5000)
-        let storage = try SharedStorage.filled(roots)
+        let storage = try SharedStorage.filled(roots, scale)
         let bytes = try storage.sets.read { snapshot throws(ServiceError) in try snapshot.statistics().fileBytes }
         return Measurement("roots.bytes", unit: "bytes/root", values: [Double(bytes) / Double(roots)])
     },
 ]
 
-/// Filled storage is dear: benchmarks of the same size share it.
+/// Filled storage takes minutes to make: benchmarks of the same size share it.
 enum SharedStorage {
     nonisolated(unsafe) private static var last: FilledStorage?
 
     static func forget() { last = nil }
 
     /// To be called from the main thread only.
-    static func filled(_ roots: Int) throws -> FilledStorage {
+    static func filled(_ roots: Int, _ scale: Scale) throws -> FilledStorage {
         if let last, last.roots == roots { return last }
         last = nil
-        let storage = try FilledStorage(roots: roots)
+        let storage = try FilledStorage(roots: roots, scale)
         last = storage
         return storage
     }
@@ -40,8 +43,8 @@ enum SharedStorage {
 /// Batches of 256 look-ups of random roots, half of them present, on one thread, against one `mdb_get` each
 /// of a database whose keys are collaboration number and root.
 private func membership(_ name: String, _ roots: Int, _ scale: Scale) throws -> Measurement {
-    let storage = try SharedStorage.filled(roots)
-    let naive = try NaiveSets(roots: roots)
+    let storage = try SharedStorage.filled(roots, scale)
+    let naive = try NaiveSets(roots: roots, scale)
     let probe = try MembershipProbe(roots: roots)
     let keys = probe.queries.map { NaiveSets.key($0.number, isPresent: $0.isPresent) }
     let rounds = try scale.alternate {
@@ -55,8 +58,8 @@ private func membership(_ name: String, _ roots: Int, _ scale: Scale) throws -> 
     return Measurement(name, unit: "look-ups/s", rounds: rounds, against: "naive mdb_get")
 }
 
-/// Look-ups of random synthetic roots, half of them present. Prepared, as the bytes of a request would be: the
-/// look-up is measured, not the making of names.
+/// Look-ups of random synthetic roots, half of them present. The names are prepared as the bytes of a request would be,
+/// so that only the look-up is measured.
 final class MembershipProbe {
     static let batch = 256
 
@@ -126,7 +129,7 @@ final class MembershipProbe {
     }
 }
 
-/// What one writes at first: one LMDB entry for every root, its key the collaboration's number and the root.
+/// The simplest storage: one LMDB entry for every root, whose key is the collaboration's number and the root.
 private final class NaiveSets {
     private var environment: OpaquePointer?
     private var transaction: OpaquePointer?
@@ -140,7 +143,7 @@ private final class NaiveSets {
         return key
     }
 
-    init(roots: Int) throws {
+    init(roots: Int, _ scale: Scale) throws {
         directory = try TemporaryDirectory()
         func check(_ code: CInt) throws {
             guard code == 0 else { throw ServiceError(.storageFailed, String(cString: mdb_strerror(code))) }
@@ -150,6 +153,7 @@ private final class NaiveSets {
         try check(mdb_env_open(environment, directory.path, UInt32(MDB_NOSYNC), 0o600))
         let collaborations = roots / Synthetic.rootsPerCollaboration
         for start in stride(from: 0, to: collaborations, by: 100_000) {
+            try scale.settingUp("adding roots to the baseline", 0.85 + 0.15 * Double(start) / Double(collaborations))
             var write: OpaquePointer?
             try check(mdb_txn_begin(environment, nil, 0, &write))
             if start == 0 { try check(mdb_dbi_open(write, nil, 0, &database)) }

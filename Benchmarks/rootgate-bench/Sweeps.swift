@@ -2,12 +2,14 @@ import Core
 import Foundation
 import LoadHarness
 
-/// One question of how a figure depends on something, answered by measuring it at several points.
+/// How a figure depends on something, measured at several points.
 struct Sweep: Sendable {
     let name: String
     let title: String
     /// What is measured and how, in a sentence or two.
     let about: String
+    /// About how many seconds it takes; only the progress that is shown depends on it.
+    let seconds: Double
     let run: @Sendable (SweepScale) throws -> SweepResult
 }
 
@@ -16,6 +18,8 @@ struct SweepResult {
     let header: [String]
     let rows: [[String]]
     let plots: [Plot]
+    /// What every point has in common.
+    var conditions = ""
 }
 
 /// How large and how long sweeps are.
@@ -24,47 +28,55 @@ struct SweepScale {
     /// Whether 100 million roots are among the sizes.
     let isHuge: Bool
 
-    var rounds: Int { scale.isTiny ? 1 : 3 }
-    var seconds: Double { scale.isTiny ? 0.02 : 0.35 }
+    /// Rounds of each point. The round before them does not count.
+    var rounds: Int { scale.rounds }
 
-    /// The rates of several rounds, each of about `seconds`. `rate` gets the number of proofs to send, at
-    /// least `fewest`; a first round that does not count tells how many that is.
-    func rates(fewest: Int, _ rate: (Int) throws -> Double) rethrows -> [Double] {
-        let first = max(fewest, scale.size(1024, tiny: 64))
-        let expected = Int(try rate(first) * seconds)
-        let proofs = min(max(expected, first), max(scale.size(48_000, tiny: 64), fewest))
-        return try (0..<rounds).map { _ in try rate(proofs) }
+    /// How long a round is, for the conditions of a sweep.
+    var round: ProofBench.Condition { .round(seconds: scale.sendingSeconds) }
+
+    /// The rates of the rounds at one point.
+    func rates(_ bench: ProofBench, _ traffic: Traffic) throws -> [Double] {
+        if !scale.isTiny { _ = try bench.overLoopback(traffic) }
+        return try (0..<rounds).map { _ in try bench.overLoopback(traffic) }
     }
 
-    func rates(_ bench: ProofBench, _ traffic: Traffic) throws -> [Double] {
-        // Enough for every connection to be busy most of the time.
-        let fewest = min(max(scale.size(2, tiny: 1) * traffic.window, scale.size(1024, tiny: 64)), 65_536)
-        return try rates(fewest: fewest) { try bench.drive(traffic, proofs: $0).proofsPerSecond }
+    /// What the load of `proof.new.loopback` reaches now, in proofs per second.
+    func reference() throws -> Double {
+        Machine.settle()
+        return median(try rates(ProofBench.withMillionRoots(scale), .batches))
+    }
+
+    /// Shows that a sweep measures at the point with this value, of so many points.
+    func show(_ what: String, _ value: Int, number: Int, of count: Int) {
+        scale.progress.show("\(what) \(grouped(value))", done: Double(number) / Double(count))
     }
 }
 
-let sweeps = [
+let allSweeps = [
     Sweep(
         name: "batch", title: "Proofs per second by batch size",
-        about: "Signed proofs by new keys over loopback, 4 connections with 2 requests in flight each."
+        about: "Signed proofs by new keys over loopback, 4 connections with 2 requests in flight each.", seconds: 80
     ) { scale in
         let sizes = [1, 4, 8, 16, 32, 64, 128, 256, 1024]
         let bench = try ProofBench.withMillionRoots(scale.scale)
         return try SweepResult(
             sizes, "proofs in a request", isLogarithmic: true, unit: "proofs/s",
-            title: "Proofs per second by batch size"
+            title: "Proofs per second by batch size", scale,
+            conditions: bench.conditions([.threads, .roots, scale.round])
         ) {
             try scale.rates(bench, Traffic(connections: 4, depth: 2, batch: $0))
         }
     },
     Sweep(
         name: "connections", title: "Proofs per second by connections",
-        about: "Signed proofs by new keys over loopback, one request of one proof in flight on each connection."
+        about: "Signed proofs by new keys over loopback, one request of one proof in flight on each connection.",
+        seconds: 50
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale.scale)
         return try SweepResult(
             [1, 4, 16, 64, 256, 1024], "connections", isLogarithmic: true, unit: "proofs/s",
-            title: "Proofs per second by connections"
+            title: "Proofs per second by connections", scale,
+            conditions: bench.conditions([.threads, .roots, scale.round])
         ) {
             try scale.rates(bench, .singles(connections: $0))
         }
@@ -75,18 +87,19 @@ let sweeps = [
             Look-ups of roots in batches of 256 on one core, half of them present, and signed proofs by known keys \
             over loopback in batches of 256. 5 roots a collaboration; the collaboration that proves itself has \
             one root for every person and is the same everywhere.
-            """,
+            """, seconds: 150,
         run: byRoots),
     Sweep(
         name: "known", title: "Proofs per second by share of known keys",
         about: """
             Signed proofs over loopback in batches of 256. A key is known when proofs of it were granted before; \
             known keys take turns, the others are new each time.
-            """
+            """, seconds: 90
     ) { scale in
-        try SweepResult(
+        let bench = try ProofBench.withMillionRoots(scale.scale)
+        return try SweepResult(
             [0, 25, 50, 75, 90, 100], "proofs by known keys (%)", unit: "proofs/s",
-            title: "Proofs per second by share of known keys"
+            title: "Proofs per second by share of known keys", scale, conditions: bench.conditions(.batches)
         ) { share in
             try scale.rates(ProofBench.withMillionRoots(scale.scale, knownPercent: share), .batches)
         }
@@ -96,7 +109,7 @@ let sweeps = [
         about: """
             Signed proofs over loopback in batches of 256, by new and by known keys; the load generator, one \
             thread, shares the cores with the service.
-            """,
+            """, seconds: 60,
         run: byThreads),
     Sweep(
         name: "latency", title: "Latency by load",
@@ -105,7 +118,7 @@ let sweeps = [
             whether or not earlier ones are answered, at a share of the rate that the same connections reach when \
             each waits for its answer. Counted from the moment when a request was due, so that waiting in the load \
             generator counts too.
-            """,
+            """, seconds: 60,
         run: byLoad),
 ]
 
@@ -114,11 +127,13 @@ private func byRoots(_ scale: SweepScale) throws -> SweepResult {
     if scale.scale.isTiny { sizes = [1000, 2000, 5000] }
     var bench: ProofBench?
     var measured: [(lookups: [Double], proofs: [Double])] = []
-    for size in sizes {
+    for (number, size) in sizes.enumerated() {
+        scale.show("roots", size, number: number, of: sizes.count)
         let grown = try bench ?? ProofBench(scale.scale, roots: size)
         bench = grown
         try grown.grow(to: size)
-        // Known keys: where a proof costs least, a slow look-up shows most.
+        Machine.settle()
+        // Proofs by known keys cost least, so that a slow look-up shows most.
         try grown.restart(knownPercent: 100)
         let probe = try MembershipProbe(roots: size)
         _ = try probe.rate(in: grown.rootSets, scale.scale)
@@ -139,15 +154,19 @@ private func byRoots(_ scale: SweepScale) throws -> SweepResult {
             Plot(
                 title: "Proofs per second by number of roots", x: axis, y: Plot.Axis(label: "proofs/s"),
                 series: [Plot.Series("proofs", sizes, measured.map(\.proofs))]),
-        ])
+        ], conditions: bench?.conditions([.traffic(.batches), .threads, scale.round]) ?? "")
 }
 
 private func byThreads(_ scale: SweepScale) throws -> SweepResult {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     let counts = Array(1...max(1, cores))
+    var conditions = ""
     func rates(knownPercent: Int) throws -> [[Double]] {
         try counts.map { count in
+            let point = count - 1 + (knownPercent > 0 ? counts.count : 0)
+            scale.show("threads", count, number: point, of: 2 * counts.count)
             let bench = try ProofBench.withMillionRoots(scale.scale, workers: count, knownPercent: knownPercent)
+            conditions = bench.conditions([.traffic(.batches), .roots, scale.round])
             return try scale.rates(bench, .batches)
         }
     }
@@ -166,7 +185,7 @@ private func byThreads(_ scale: SweepScale) throws -> SweepResult {
                     label: "threads of the service", ticks: counts.count > 16 ? nil : counts.map { Double($0) }),
                 y: Plot.Axis(label: "proofs/s"),
                 series: [Plot.Series("new keys", counts, new), Plot.Series("known keys", counts, known)])
-        ])
+        ], conditions: conditions)
 }
 
 private func byLoad(_ scale: SweepScale) throws -> SweepResult {
@@ -176,9 +195,10 @@ private func byLoad(_ scale: SweepScale) throws -> SweepResult {
     let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
     let shares = scale.scale.isTiny ? [10, 50, 95] : [10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
     // By share, then by quantile: microseconds of each round.
-    let measured = try shares.map { share in
+    let measured = try shares.enumerated().map { number, share in
+        scale.show("load in %", share, number: number, of: shares.count)
         let rate = highest * Double(share) / 100
-        let proofs = scale.scale.size(min(30_000, max(1000, Int(rate * 0.6))), tiny: 100)
+        let proofs = scale.scale.size(min(30_000, max(1000, Int(rate * 1.5 * scale.scale.seconds))), tiny: 100)
         let reports = try (0..<scale.rounds).map { _ in try bench.drive(traffic, proofs: proofs, perSecond: rate) }
         return quantiles.map { quantile in reports.map { Double($0.latency.quantile(quantile.1)) / 1000 } }
     }
@@ -195,16 +215,20 @@ private func byLoad(_ scale: SweepScale) throws -> SweepResult {
                 series: quantiles.indices.map { index in
                     Plot.Series(quantiles[index].0, shares, measured.map { [median($0[index])] })
                 })
-        ])
+        ], conditions: bench.conditions(traffic, seconds: 1.5 * scale.scale.seconds))
 }
 
 extension SweepResult {
     /// The figures of `measure` at each of `values`.
     init(
         _ values: [Int], _ what: String, isLogarithmic: Bool = false, unit: String, title: String,
-        _ measure: (Int) throws -> [Double]
+        _ scale: SweepScale, conditions: String, _ measure: (Int) throws -> [Double]
     ) rethrows {
-        let figures = try values.map(measure)
+        let figures = try values.enumerated().map { number, value in
+            scale.show(what, value, number: number, of: values.count)
+            return try measure(value)
+        }
+        self.conditions = conditions
         header = [what, unit, "lowest to highest"]
         rows = zip(values, figures).map { [grouped($0), rounded(median($1)), range($1)] }
         plots = [

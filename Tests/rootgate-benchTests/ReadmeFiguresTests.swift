@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import rootgate_bench
+
+@Suite struct ReadmeFiguresTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    @Test("README.md shows the figures of RESULTS.md and no others")
+    func readme() throws {
+        let results = ResultsDocument(parsing: try text("Benchmarks/RESULTS.md"))
+        let region = try ReadmeFigures.region(in: try text("README.md"))
+        #expect(
+            region == (try ReadmeFigures.region(from: results)), "run rootgate-bench --report, edit neither by hand")
+    }
+
+    @Test("RESULTS.md has every benchmark and every sweep")
+    func results() throws {
+        let results = ResultsDocument(parsing: try text("Benchmarks/RESULTS.md"))
+        for benchmark in allBenchmarks {
+            #expect(results.row(benchmark.name)?["value"]?.isEmpty == false, "\(benchmark.name)")
+        }
+        #expect(results.sections.map(\.title) == allSweeps.map(\.title))
+        for fact in ["date", "processor", "cores"] { #expect(results.fact(fact)?.isEmpty == false) }
+    }
+
+    @Test("A document that is read and written again is the same")
+    func roundTrip() {
+        var document = ResultsDocument(facts: [("processor", "Abacus"), ("cores", "2")])
+        document.set(measurement("b", 12_345), about: "second")
+        document.set(measurement("a", 1), about: "first")
+        document.setSection("A sweep", "Text.\n\n| x | y |\n| --- | --- |\n| 1 |  |")
+        document.order(benchmarks: ["`a`", "`b`"], sections: ["A sweep"])
+        let text = document.text()
+        #expect(ResultsDocument(parsing: text).text() == text)
+        #expect(document.rows.map { $0["name"] } == ["`a`", "`b`"])
+        #expect(ResultsDocument(parsing: text).row("b")?["value"] == "12,300")
+        // What is measured again replaces what was there.
+        var again = ResultsDocument(parsing: text)
+        again.set(measurement("b", 7), about: "second")
+        again.setSection("A sweep", "New.")
+        #expect(again.rows.count == 2 && again.sections.map(\.body) == ["New."])
+        #expect(again.row("b")?["value"] == "7.00" && again.row("a")?["value"] == "1.00")
+    }
+
+    @Test("A README without its two marks in order is refused, and the rest of it stays as it is")
+    func marks() throws {
+        let (begin, end) = (ReadmeFigures.beginMark, ReadmeFigures.endMark)
+        for text in ["", begin, end, "\(end)\n\(begin)", "\(begin)\n\(end)\n\(end)"] {
+            #expect(throws: ReportError.self) { try ReadmeFigures.replace(in: text, with: "new") }
+        }
+        #expect(
+            try ReadmeFigures.replace(in: "before\n\(begin)\nold\n\(end)\nafter", with: "new") == "before\nnew\nafter")
+        #expect(throws: ReportError.self) { try ReadmeFigures.region(from: ResultsDocument(facts: [])) }
+    }
+
+    private func measurement(_ name: String, _ value: Double) -> rootgate_bench.Measurement {
+        rootgate_bench.Measurement(
+            name, unit: "items/s", rounds: [(value, 2 * value)], against: "baseline", conditions: "one core")
+    }
+}
