@@ -36,61 +36,58 @@ let mutationBenchmarks = [
         let sets = try RootSets(RootSets.Configuration(directory: directory.path))
         let collaboration = try Synthetic.collaboration(0)
         try sets.apply(Mutation(.createCollaboration(collaboration, .challenge)))
-        let next = Atomic<Int>(0)
-        func rate(clients: Int, mutations: Int) -> Double {
+        var first = 0
+        func rate(clients: Int) -> Double {
+            let chain = MutationChain(
+                sets, collaboration, first: first, until: scale.now() + 4 * scale.seconds, now: scale.now)
             let elapsed = seconds {
                 let group = DispatchGroup()
-                let chain = Chain(
-                    sets, collaboration, next: next.add(mutations, ordering: .relaxed).oldValue, count: mutations)
                 for _ in 0..<clients {
                     group.enter()
                     chain.go { group.leave() }
                 }
                 group.wait()
             }
-            return Double(mutations) / elapsed
+            first += chain.count
+            return Double(chain.count) / elapsed
         }
-        /// A function that measures a round of as many mutations as take its time, by the rate of the last one.
-        func rounds(clients: Int, _ bounds: ClosedRange<Int>) -> () -> Double {
-            var count = bounds.lowerBound
-            return {
-                let rate = rate(clients: clients, mutations: count)
-                count = scale.count(at: rate, for: 4 * scale.seconds, in: bounds)
-                return rate
-            }
-        }
-        let many = rounds(clients: 64, scale.size(2000, tiny: 500)...scale.size(40_000, tiny: 500))
-        let one = rounds(clients: 1, scale.size(200, tiny: 50)...scale.size(4000, tiny: 50))
         let rounds = scale.alternate {
-            many()
+            rate(clients: 64)
         } _: {
-            one()
+            rate(clients: 1)
         }
         return Measurement(
             "mutations.small", unit: "mutations/s", rounds: rounds, against: "one client waiting for each commit")
     },
 ]
 
-/// Clients that each send their next mutation when the last one is durable.
-private final class Chain: Sendable {
+/// Clients that each send their next mutation when the last one is durable, until a time.
+private final class MutationChain: Sendable {
     private let sets: RootSets
     private let collaboration: CollaborationIdentifier
-    private let next: Atomic<Int>
-    private let end: Int
+    private let first: Int
+    private let sent = Atomic<Int>(0)
+    private let end: Double
+    private let now: @Sendable () -> Double
 
-    init(_ sets: RootSets, _ collaboration: CollaborationIdentifier, next: Int, count: Int) {
-        self.sets = sets
-        self.collaboration = collaboration
-        self.next = Atomic(next)
-        end = next + count
+    /// The mutations add the roots with the numbers from `first` on, one each.
+    init(
+        _ sets: RootSets, _ collaboration: CollaborationIdentifier, first: Int, until end: Double,
+        now: @escaping @Sendable () -> Double
+    ) {
+        (self.sets, self.collaboration, self.first) = (sets, collaboration, first)
+        (self.end, self.now) = (end, now)
     }
 
+    /// How many mutations were sent. All of them are durable when every client is done.
+    var count: Int { sent.load(ordering: .relaxed) }
+
+    /// Runs one client; it sends at least one mutation and calls `done` when the time is over.
     func go(_ done: @escaping @Sendable () -> Void) {
-        let number = next.add(1, ordering: .relaxed).oldValue
-        guard number < end else { return done() }
-        sets.submit(Mutation(.addRoots(collaboration, [Synthetic.root(number)]))) { result in
+        let number = first + sent.add(1, ordering: .relaxed).oldValue
+        sets.submit(Mutation(.addRoots(collaboration, [Synthetic.root(number)]))) { [self] result in
             if case .failure(let error) = result { preconditionFailure("\(error)") }
-            self.go(done)
+            if now() < end { go(done) } else { done() }
         }
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// A long comparison of the P-256 kernels with libcrypto, over random signatures and their mutations.
 package struct KernelTrial {
     /// Cases between two lines of progress.
-    private static let progressStep = 1_000_000
+    private static let progressStep = 20_000
     /// Of a batch of new keys, one in this many is verified again with tables for its keys.
     private static let knownStride = 8
 
@@ -17,7 +17,7 @@ package struct KernelTrial {
     }
 
     /// Compares the kernel of that name, or all that this processor can run, with libcrypto's outcomes of `count`
-    /// cases, on all cores. `progress` gets the cases checked so far, and a text with the rate, after every million.
+    /// cases, on all cores. `progress` gets the cases checked so far, and a text with the rate, after every 20,000.
     ///
     /// `undecided` counts the outcomes that leave the decision to libcrypto, which are disagreements where the
     /// case has no exception. The same seed and number of cores give the same cases. A name that is unknown, or a

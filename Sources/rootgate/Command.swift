@@ -65,6 +65,14 @@ func progressMeter(_ arguments: Arguments) -> ProgressMeter {
     .onStandardError("rootgate", isQuiet: arguments.isOn("quiet"), patience: (terminal: 1, elsewhere: 10))
 }
 
+extension ProgressMeter {
+    /// Writes to stdout at once; when that is a terminal, the meter's line there is erased first.
+    func printAside(_ text: String, terminator: String = "\n") {
+        guard isatty(STDOUT_FILENO) == 1 else { return printNow(text, terminator: terminator) }
+        aside { printNow(text, terminator: terminator) }
+    }
+}
+
 /// Writes one line to stderr.
 func complain(_ text: String) {
     FileHandle.standardError.write(Data("rootgate: \(text)\n".utf8))

@@ -47,13 +47,11 @@ let rootsCommand = Command(
         try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
             let members = try await client.testRoots(roots, in: collaboration)
             isMissing = isMissing || members.contains(false)
-            try progress.aside {
-                for (root, isMember) in zip(roots, members) {
-                    printNow(
-                        arguments.isOn("json")
-                            ? try json(["rootHash": root.description, "member": isMember])
-                            : "\(root) \(isMember ? "member" : "not a member")")
-                }
+            for (root, isMember) in zip(roots, members) {
+                progress.printAside(
+                    arguments.isOn("json")
+                        ? try json(["rootHash": root.description, "member": isMember])
+                        : "\(root) \(isMember ? "member" : "not a member")")
             }
         }
         return isMissing ? .refused : .success

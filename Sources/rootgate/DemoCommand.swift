@@ -22,7 +22,7 @@ let demoCommand = Command(
     defer { progress.end() }
     let demo = try await Demo(
         client, people: arguments.number("people", in: 2...100_000), progress,
-        says: { text in if !arguments.isOn("json") { progress.aside { printNow(text) } } })
+        says: { text in if !arguments.isOn("json") { progress.printAside(text) } })
     let rows = try await demo.run(
         endpoint, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
     try await demo.cleanUp()

@@ -53,7 +53,9 @@ let loadCommand = Command(
     } else {
         while report.seconds < plan.seconds, sent < plan.count {
             let size = min(plan.round, plan.count - sent)
-            progress.show("signing \(size) proofs")
+            let done =
+                plan.seconds.isFinite ? report.seconds / plan.seconds : Double(sent) / Double(plan.count)
+            progress.show("\(sent) answered, signing \(size)", done: done)
             let challenges = try await client.takeChallenges(size)
             let requests = try population.signedRequests(
                 challenges: challenges, batch: plan.batch, invalidPercent: plan.invalidPercent
@@ -136,14 +138,11 @@ extension LoadRun {
     ) async -> LoadReport {
         let begin = ContinuousClock.now
         let shower = Task { [secondsBefore = report.seconds] in
-            var last = answered.load(ordering: .relaxed)
-            while !Task.isCancelled {
-                try? await Task.sleep(for: .seconds(1))
-                let now = answered.load(ordering: .relaxed)
+            while (try? await Task.sleep(for: .milliseconds(500))) != nil {
+                let count = answered.load(ordering: .relaxed)
                 let seconds = secondsBefore + (ContinuousClock.now - begin) / .seconds(1)
-                let done = plan.seconds.isFinite ? seconds / plan.seconds : Double(now) / Double(plan.count)
-                progress.show("\(now) answered, \(now - last) in the last second", done: done)
-                last = now
+                let done = plan.seconds.isFinite ? seconds / plan.seconds : Double(count) / Double(plan.count)
+                progress.show("\(count) answered, \(Int(Double(count) / seconds)) a second", done: done)
             }
         }
         let report = await withCheckedContinuation { done in

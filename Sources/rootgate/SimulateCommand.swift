@@ -67,8 +67,7 @@ let simulateCommand = Command(
         for device in identity.keys.indices {
             let data = try await client?.challenges(1).challenges.first ?? random.bytes(32)
             let proof = try identity.proof(ofDevice: device, signing: data, format: format)
-            let line = try json(describe(proof, rootHash: identity.rootHash))
-            progress.aside { printNow(line) }
+            progress.printAside(try json(describe(proof, rootHash: identity.rootHash)))
         }
     }
     return .success

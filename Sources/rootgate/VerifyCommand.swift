@@ -48,7 +48,7 @@ let verifyCommand = Command(
             refused = refused || verdict.verdict.isRefusal
             output += try verdict.json(line: number) + "\n"
         }
-        progress.aside { printNow(output, terminator: "") }
+        progress.printAside(output, terminator: "")
         progress.show("\(number) proofs", done: input.readShare)
     }
     return refused ? .refused : .success
