@@ -38,9 +38,10 @@ public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
 
     @inlinable
     public subscript(index: Int) -> Element {
-        @inline(__always) get {
+        // `_read`: a getter would copy large elements of which one field is wanted.
+        @inline(__always) _read {
             assert(index >= 0 && index < count, "an index is outside of the buffer")
-            return baseAddress[index]
+            yield baseAddress[index]
         }
         @inline(__always) nonmutating _modify {
             assert(index >= 0 && index < count, "an index is outside of the buffer")

@@ -12,8 +12,9 @@ package struct ThreadConfinement: ~Copyable, Sendable {
 
     package init() {}
 
-    /// Makes the calling thread the owner. Traps when another thread is.
+    /// Makes the calling thread the owner, unless it is already. Traps when another thread is.
     package func bind() {
+        guard !isCurrent else { return }
         let (isBound, previous) = owner.compareExchange(
             expected: 0, desired: ThreadConfinement.current, ordering: .relaxed)
         precondition(isBound || previous == ThreadConfinement.current, "another thread owns this already")

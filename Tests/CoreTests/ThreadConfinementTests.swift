@@ -6,15 +6,15 @@ import Testing
     @Test("The thread that binds is the owner until it unbinds")
     func binding() {
         let confinement = ThreadConfinement()
-        #expect(!confinement.isCurrent)
+        #expect(confinement.isCurrent == false)
         confinement.assertIsCurrentOrUnbound()
         confinement.bind()
         confinement.bind()
-        #expect(confinement.isCurrent)
+        #expect(confinement.isCurrent == true)
         confinement.assertIsCurrent()
         confinement.assertIsCurrentOrUnbound()
         confinement.unbind()
-        #expect(!confinement.isCurrent)
+        #expect(confinement.isCurrent == false)
     }
 
     @Test("A call from a thread that is not the owner ends the process")
