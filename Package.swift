@@ -117,7 +117,7 @@ let package = Package(
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
-        tests(of: "Signatures", ["CKernels", "Core", "Hashing", "Kernels"]),
+        tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "Kernels"]),
         tests(of: "Kernels"),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "RootSets", ["Core", "Platform"]),

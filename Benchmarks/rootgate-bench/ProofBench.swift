@@ -331,16 +331,12 @@ final class ProofBench {
 ///
 /// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
 private final class HeldBody: @unchecked Sendable {
-    private let storage: UnsafeMutableRawBufferPointer
+    private let storage: ScratchBuffer<UInt8>
 
     init(_ bytes: some Collection<UInt8>) {
-        storage = .allocate(byteCount: bytes.count, alignment: 8)
-        storage.copyBytes(from: bytes)
+        storage = ScratchBuffer(uninitializedCount: bytes.count, alignment: 8)
+        storage.bytes.copyBytes(from: bytes)
     }
 
-    deinit {
-        storage.deallocate()
-    }
-
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(storage) }
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(storage.bytes) }
 }

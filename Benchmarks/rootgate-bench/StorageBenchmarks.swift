@@ -73,9 +73,9 @@ final class MembershipProbe {
     private var next = 0
     private let lookup = CollaborationLookup()
     /// One area for all names, as in a request's body.
-    private let area: UnsafeMutableRawBufferPointer
+    private let area: ScratchBuffer<UInt8>
     private let names: [UnsafeRawBufferPointer]
-    private let views: UnsafeMutableBufferPointer<CollaborationView?>
+    private let views = ScratchBuffer<CollaborationView?>(repeating: nil, count: MembershipProbe.batch)
 
     init(roots: Int) throws {
         var generator = SystemRandomNumberGenerator()
@@ -86,21 +86,14 @@ final class MembershipProbe {
                 number: number, isPresent: isPresent, root: Synthetic.root(isPresent ? number : number + roots))
         }
         let texts = try queries.map { try Synthetic.collaboration($0.number / Synthetic.rootsPerCollaboration).utf8 }
-        let area = UnsafeMutableRawBufferPointer.allocate(byteCount: texts.reduce(0) { $0 + $1.count }, alignment: 1)
-        area.copyBytes(from: texts.joined())
+        area = ScratchBuffer(uninitializedCount: texts.reduce(0) { $0 + $1.count })
+        let bytes = area.bytes
+        bytes.copyBytes(from: texts.joined())
         var offset = 0
         names = texts.map { text in
             defer { offset += text.count }
-            return UnsafeRawBufferPointer(rebasing: area[offset..<offset + text.count])
+            return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + text.count])
         }
-        self.area = area
-        views = .allocate(capacity: MembershipProbe.batch)
-        views.initialize(repeating: nil)
-    }
-
-    deinit {
-        area.deallocate()
-        views.deallocate()
     }
 
     func nextBatch() -> Range<Int> {
@@ -114,7 +107,7 @@ final class MembershipProbe {
             let batch = nextBatch()
             let right = try sets.read { snapshot throws(ServiceError) in
                 try names.withUnsafeBufferPointer { names throws(ServiceError) in
-                    try lookup.find(UnsafeBufferPointer(rebasing: names[batch]), in: snapshot, into: views)
+                    try lookup.find(UnsafeBufferPointer(rebasing: names[batch]), in: snapshot, into: views.elements)
                 }
                 var right = 0
                 for (index, query) in batch.enumerated() {

@@ -62,7 +62,7 @@ extension MutationIdentifier: CustomStringConvertible {
 }
 
 /// What the signed `data` of a collaboration's proofs must be.
-public enum ProofPolicy: Hashable, Sendable {
+public enum ProofPolicy: Hashable, Sendable, BitwiseCopyable {
     /// A challenge of this service: fresh, genuine, accepted once.
     case challenge
     /// A nonce that the device made, accepted once for each key within a window of that many seconds.

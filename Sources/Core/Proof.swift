@@ -52,7 +52,7 @@ public struct SignedIdentityProof: Hashable, Sendable {
 /// but that it lies inside the buffer.
 ///
 /// An inclusion-only proof has no signature and no data.
-package struct BorrowedProof {
+package struct BorrowedProof: BitwiseCopyable {
     /// The identifier of the collaboration. Proofs of one request that name the same collaboration
     /// have the same address here, which spares looking it up again.
     package var collaboration: UnsafeRawBufferPointer

@@ -3,7 +3,7 @@
 ///
 /// Zero is no verdict, so that memory nobody wrote to grants nothing. Values
 /// below 16 say that the proof holds as far as it was asked; all others refuse.
-public enum Verdict: UInt8, CaseIterable, Sendable {
+public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// Everything holds: challenge or nonce, root hash, membership and signature.
     case granted = 1
     /// Inclusion-only: the root hash is in the collaboration's set. No signature was looked at.

@@ -2,8 +2,8 @@ import CKernels
 package import Core
 package import Kernels
 
-/// SHA-256 of many messages at once, through the kernels that this processor runs; without any, one after the
-/// other through libcrypto.
+/// SHA-256 of many messages at once, through the kernels that this processor runs. Without kernels libcrypto hashes one
+/// message after the other.
 package struct BatchHashing: Sendable {
     /// Sixteen messages in a step, and two; either may be missing.
     private let wide: Kernel?
@@ -12,10 +12,10 @@ package struct BatchHashing: Sendable {
     /// What this process uses: kernels that its processor runs and that passed their self-test.
     package static let standard = BatchHashing(with: .permitted)
 
-    /// Vets the kernels first, which takes a few milliseconds.
+    /// Tests the kernels first, which takes a few milliseconds.
     package init(with features: ProcessorFeatures) {
         let kernels = Kernel.runnable(with: features).filter { kernel in
-            // One that fails its test is as if it were not there: libcrypto takes its place.
+            // libcrypto takes the place of a kernel that fails its test.
             kernel.sha256.map { HashSelfTest.failure(of: $0) == nil } ?? false
         }
         wide = kernels.first { ($0.sha256?.pointee.width ?? 0) > 2 }
@@ -55,11 +55,12 @@ package struct BatchHashing: Sendable {
             })
     }
 
-    /// Whole steps and long rests for the wide kernel, short rests for the narrow one: a step of the wide one
-    /// costs as much as eight messages of the narrow one.
+    /// The wide kernel hashes whole steps, and a rest of more than half a step; the narrow kernel hashes a shorter
+    /// rest. A step of the wide kernel takes as long as eight messages of the narrow one.
     private func split(
         _ count: Int, perform: (UnsafePointer<rg_sha256_functions>, Range<Int>) -> Void, otherwise: (Int) -> Void
     ) {
+        precondition(count >= 0, "a batch has no negative count")
         var start = 0
         if let functions = wide?.sha256 {
             let rest = count % functions.pointee.width
@@ -67,6 +68,7 @@ package struct BatchHashing: Sendable {
             if taken > 0 { perform(functions, 0..<taken) }
             start = taken
         }
+        assert(start <= count, "the wide kernel hashed more messages than there are")
         guard start < count else { return }
         if let functions = narrow?.sha256 {
             perform(functions, start..<count)

@@ -1,9 +1,8 @@
 import CKernels
-import COpenSSL
 import Core
 
-/// Vets a SHA-256 kernel before it is trusted: FIPS 180-4's own examples, and messages of every ending in groups
-/// of every fullness against libcrypto.
+/// Tests a SHA-256 kernel before it is used: with the examples of FIPS 180-4, and against libcrypto with messages of
+/// every length of a last block in batches of every size up to two steps of the kernel.
 enum HashSelfTest {
     /// FIPS 180-4's examples (NIST, "SHA256.pdf"), for 0, 3 and 56 bytes.
     private static let known: [(message: String, digest: String)] = [
@@ -18,7 +17,7 @@ enum HashSelfTest {
     private static let untouched: UInt8 = 0xa5
     private static let guardBytes = 64
 
-    /// What the kernel does wrong, or `nil` when it passes. Its instructions must be there.
+    /// What the kernel does wrong, or `nil` when it passes. The processor must have the kernel's instructions.
     static func failure(of kernel: UnsafePointer<rg_sha256_functions>, seed: UInt64 = 1) -> String? {
         for (message, digest) in known {
             let bytes = Array(message.utf8)
@@ -31,7 +30,7 @@ enum HashSelfTest {
         }
         let widest = 2 * Int(kernel.pointee.width) + 3
         let pool = RandomSource.seeded(seed).bytes(64 * 64)
-        // Every ending of a last block, and with it one and two whole blocks before.
+        // Every length of a last block, alone and behind one and two whole blocks.
         for length in 0...136 {
             let count = 1 + (7 * length) % widest
             if let failure = failure(of: kernel, pool, length: length, count: count) { return failure }
@@ -47,7 +46,7 @@ enum HashSelfTest {
     private static func failure(
         of kernel: UnsafePointer<rg_sha256_functions>, _ pool: [UInt8], length: Int, count: Int
     ) -> String? {
-        // Messages overlap, each begins 29 bytes behind the one before, at any alignment.
+        // Messages overlap: each begins 29 bytes behind the one before, so every alignment occurs.
         let stride = 29
         let expected = (0..<count).map { expectedDigest(pool[(stride * $0)...].prefix(length)) }
         if digests(of: pool, length: length, stride: stride, count: count, by: kernel) != expected {
@@ -71,7 +70,7 @@ enum HashSelfTest {
         }
     }
 
-    /// What `body` writes: `count` digests, and nothing behind them, or else nothing counts.
+    /// The `count` digests that `body` writes. When it also writes behind them, an array that equals no digests.
     private static func written(_ count: Int, _ body: (UnsafeMutablePointer<UInt8>?) -> Void) -> [[UInt8]] {
         var bytes = [UInt8](repeating: untouched, count: 32 * count + guardBytes)
         bytes.withUnsafeMutableBufferPointer { body($0.baseAddress) }
@@ -81,10 +80,6 @@ enum HashSelfTest {
 
     /// By libcrypto.
     private static func expectedDigest(_ message: ArraySlice<UInt8>) -> [UInt8] {
-        var context = SHA256_CTX(), digest = [UInt8](repeating: 0, count: 32)
-        SHA256_Init(&context)
-        message.withUnsafeBytes { _ = SHA256_Update(&context, $0.baseAddress, $0.count) }
-        SHA256_Final(&digest, &context)
-        return digest
+        message.withUnsafeBytes { SHA256.hash($0).bytes }
     }
 }

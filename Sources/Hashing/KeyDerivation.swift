@@ -9,9 +9,8 @@ package enum KeyDerivation {
     package static func hkdf(
         secret: [UInt8], salt: [UInt8] = [], info: [UInt8], count: Int
     ) throws(ServiceError) -> [UInt8] {
-        let fault = ServiceError(.internalFault, "libcrypto could not derive a key with HKDF-SHA256")
-        guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil) else { throw fault }
-        defer { EVP_PKEY_CTX_free(context) }
+        let owner = try DerivationContext()
+        let context = owner.handle
         var output = [UInt8](repeating: 0, count: count)
         var length = count
         guard EVP_PKEY_derive_init(context) == 1,
@@ -21,9 +20,28 @@ package enum KeyDerivation {
             info.isEmpty || EVP_PKEY_CTX_add1_hkdf_info(context, info, CInt(info.count)) == 1,
             EVP_PKEY_derive(context, &output, &length) == 1, length == count
         else {
-            ERR_clear_error()
-            throw fault
+            throw DerivationContext.fault
         }
         return output
+    }
+}
+
+/// Owns an EVP_PKEY_CTX for HKDF.
+private struct DerivationContext: ~Copyable {
+    let handle: OpaquePointer
+
+    init() throws(ServiceError) {
+        guard let handle = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil) else { throw DerivationContext.fault }
+        self.handle = handle
+    }
+
+    deinit {
+        EVP_PKEY_CTX_free(handle)
+    }
+
+    /// What a failed call is reported as; empties libcrypto's error queue.
+    static var fault: ServiceError {
+        ERR_clear_error()
+        return ServiceError(.internalFault, "libcrypto could not derive a key with HKDF-SHA256")
     }
 }

@@ -1,6 +1,5 @@
 import COpenSSL
 package import Core
-import Foundation
 
 /// HMAC-SHA256 (RFC 2104) under one key.
 ///
@@ -24,17 +23,17 @@ package struct MessageAuthenticator: Sendable {
 
     private static func state(after block: [UInt8]) -> SHA256_CTX {
         var context = SHA256.initial
-        block.withUnsafeBytes { bytes in _ = SHA256_Update(&context, bytes.baseAddress, bytes.count) }
+        block.withUnsafeBytes { SHA256.update(&context, $0) }
         return context
     }
 
     /// The 32-byte tag of `message`.
     package func tag(of message: UnsafeRawBufferPointer) -> Digest {
         var context = inner
-        SHA256_Update(&context, message.baseAddress, message.count)
+        SHA256.update(&context, message)
         let innerDigest = SHA256.finish(&context)
         context = outer
-        innerDigest.withUnsafeBytes { bytes in _ = SHA256_Update(&context, bytes.baseAddress, bytes.count) }
+        innerDigest.withUnsafeBytes { SHA256.update(&context, $0) }
         return SHA256.finish(&context)
     }
 }
@@ -50,23 +49,25 @@ package final class BatchAuthenticator {
     private let length: Int
     private let hashing: BatchHashing
     /// What the inner and the outer hash read: the key's block, then the message or the inner digest.
-    private let inner: UnsafeMutableRawPointer
-    private let outer: UnsafeMutableRawPointer
-    private let innerAddresses: UnsafeMutablePointer<UnsafePointer<UInt8>?>
-    private let outerAddresses: UnsafeMutablePointer<UnsafePointer<UInt8>?>
-    private let digests: UnsafeMutablePointer<Digest>
+    private let innerMemory: ScratchBuffer<UInt8>
+    private let outerMemory: ScratchBuffer<UInt8>
+    private let innerAddresses: ScratchBuffer<UnsafePointer<UInt8>?>
+    private let outerAddresses: ScratchBuffer<UnsafePointer<UInt8>?>
+    private let digests = ScratchBuffer<Digest>(repeating: .zero, count: BatchAuthenticator.capacity)
+
+    private var inner: UnsafeMutableRawPointer { UnsafeMutableRawPointer(innerMemory.baseAddress) }
+    private var outer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(outerMemory.baseAddress) }
 
     /// `length`: bytes of every message.
     package init(_ authenticator: MessageAuthenticator, length: Int, hashing: BatchHashing = .standard) {
+        precondition(length >= 0, "messages have no negative length")
         self.length = length
         self.hashing = hashing
         let (capacity, block) = (BatchAuthenticator.capacity, BatchAuthenticator.blockBytes)
-        inner = .allocate(byteCount: capacity * (block + length), alignment: 64)
-        outer = .allocate(byteCount: capacity * (block + Digest.byteCount), alignment: 64)
-        innerAddresses = .allocate(capacity: capacity)
-        outerAddresses = .allocate(capacity: capacity)
-        digests = .allocate(capacity: capacity)
-        digests.initialize(repeating: .zero, count: capacity)
+        innerMemory = ScratchBuffer(repeating: 0, count: capacity * (block + length), alignment: 64)
+        outerMemory = ScratchBuffer(repeating: 0, count: capacity * (block + Digest.byteCount), alignment: 64)
+        innerAddresses = ScratchBuffer(repeating: nil, count: capacity)
+        outerAddresses = ScratchBuffer(repeating: nil, count: capacity)
         for place in 0..<capacity {
             let (innerStart, outerStart) = (
                 inner + place * (block + length), outer + place * (block + Digest.byteCount)
@@ -83,28 +84,25 @@ package final class BatchAuthenticator {
     }
 
     deinit {
-        // The key does not stay behind in free memory.
-        memset(inner, 0, BatchAuthenticator.capacity * (BatchAuthenticator.blockBytes + length))
-        memset(outer, 0, BatchAuthenticator.capacity * (BatchAuthenticator.blockBytes + Digest.byteCount))
-        inner.deallocate()
-        outer.deallocate()
-        innerAddresses.deallocate()
-        outerAddresses.deallocate()
-        digests.deallocate()
+        // The key's blocks are overwritten before their memory is freed. (A compiler may drop a plain `memset` there.)
+        OPENSSL_cleanse(inner, innerMemory.count)
+        OPENSSL_cleanse(outer, outerMemory.count)
     }
 
     /// The tags of `count` messages, at most `capacity`, each `length` bytes; valid until the next call.
     package func tags(of count: Int, message: (Int) -> UnsafeRawPointer) -> UnsafeBufferPointer<Digest> {
-        precondition(count <= BatchAuthenticator.capacity)
+        precondition(count >= 0 && count <= BatchAuthenticator.capacity, "a batch has more messages than its capacity")
         let block = BatchAuthenticator.blockBytes
         for place in 0..<count {
             (inner + place * (block + length) + block).copyMemory(from: message(place), byteCount: length)
         }
-        hashing.hash(UnsafeBufferPointer(start: innerAddresses, count: count), length: block + length, into: digests)
+        hashing.hash(
+            UnsafeBufferPointer(innerAddresses.prefix(count)), length: block + length, into: digests.baseAddress)
         for place in 0..<count { digests[place].store(to: outer + place * (block + Digest.byteCount) + block) }
         hashing.hash(
-            UnsafeBufferPointer(start: outerAddresses, count: count), length: block + Digest.byteCount, into: digests)
-        return UnsafeBufferPointer(start: digests, count: count)
+            UnsafeBufferPointer(outerAddresses.prefix(count)), length: block + Digest.byteCount,
+            into: digests.baseAddress)
+        return UnsafeBufferPointer(digests.prefix(count))
     }
 }
 

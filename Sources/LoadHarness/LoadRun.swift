@@ -20,7 +20,8 @@ package final class LoadRun: @unchecked Sendable {
 
     let connections: [LoadConnection]
     let poller: any Poller
-    let buffer: UnsafeMutableRawBufferPointer
+    private let receiveBuffer = ScratchBuffer<UInt8>(uninitializedCount: LoadRun.bufferBytes, alignment: 64)
+    var buffer: UnsafeMutableRawBufferPointer { receiveBuffer.bytes }
     private let depth: Int
     /// The connections' positions by their descriptors.
     private var places: [Int]
@@ -47,11 +48,6 @@ package final class LoadRun: @unchecked Sendable {
         } catch {
             throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
         }
-        buffer = .allocate(byteCount: LoadRun.bufferBytes, alignment: 64)
-    }
-
-    deinit {
-        buffer.deallocate()
     }
 
     /// Sends `requests` and waits for all answers. With `isRepeating` it begins again at the end of the list;

@@ -38,38 +38,29 @@ package enum RootHash {
     }
 }
 
-/// Computes the roots of whole batches: the leaves of all proofs first, then level after level, so that the
-/// hashes of many proofs share the lanes of a kernel. Proofs of different depths mix.
+/// Computes the roots of whole batches: the leaves of all proofs first, then level after level, so that a kernel hashes
+/// for many proofs in one step. A batch may have proofs of different depths.
 ///
 /// Works in memory of its own, so one serves one thread at a time.
 package final class RootHasher {
     private let hashing: BatchHashing
     private let capacity: Int
-    private let positions: UnsafeMutablePointer<Int>
-    /// Whose message or node stands at each place of the buffers below.
-    private let owners: UnsafeMutablePointer<Int>
-    private let messages: UnsafeMutablePointer<UnsafePointer<UInt8>?>
-    private let children: UnsafeMutableRawPointer
-    private let digests: UnsafeMutablePointer<Digest>
+    private let positions: ScratchBuffer<Int>
+    /// The position of the proof whose message or node is in the same place of the buffers below.
+    private let owners: ScratchBuffer<Int>
+    private let messages: ScratchBuffer<UnsafePointer<UInt8>?>
+    private let childBytes: ScratchBuffer<UInt8>
+    private let digests: ScratchBuffer<Digest>
 
     /// `capacity`: proofs in a batch, at most.
     package init(capacity: Int, hashing: BatchHashing = .standard) {
         self.hashing = hashing
         self.capacity = capacity
-        positions = .allocate(capacity: capacity)
-        owners = .allocate(capacity: capacity)
-        messages = .allocate(capacity: capacity)
-        children = .allocate(byteCount: capacity * 2 * Digest.byteCount, alignment: 64)
-        digests = .allocate(capacity: capacity)
-        digests.initialize(repeating: .zero, count: capacity)
-    }
-
-    deinit {
-        positions.deallocate()
-        owners.deallocate()
-        messages.deallocate()
-        children.deallocate()
-        digests.deallocate()
+        positions = ScratchBuffer(repeating: 0, count: capacity)
+        owners = ScratchBuffer(repeating: 0, count: capacity)
+        messages = ScratchBuffer(repeating: nil, count: capacity)
+        childBytes = ScratchBuffer(repeating: 0, count: capacity * 2 * Digest.byteCount, alignment: 64)
+        digests = ScratchBuffer(repeating: .zero, count: capacity)
     }
 
     /// The root hash that each selected proof leads to.
@@ -81,7 +72,7 @@ package final class RootHasher {
         of proofs: UnsafeBufferPointer<BorrowedProof>, selection: UnsafeBufferPointer<Int>,
         into roots: UnsafeMutableBufferPointer<Digest>
     ) {
-        precondition(selection.count <= capacity)
+        precondition(roots.count >= proofs.count, "there is no room for every root")
         hash(selection, into: roots) { proofs[$0].publicKey }
         var level = 0
         while climb(proofs, selection, roots, level) { level += 1 }
@@ -92,8 +83,8 @@ package final class RootHasher {
         _ selection: UnsafeBufferPointer<Int>, into results: UnsafeMutableBufferPointer<Digest>,
         of message: (Int) -> UnsafeRawBufferPointer
     ) {
-        precondition(selection.count <= capacity)
-        // Those that are still to do stand at the front of `positions`.
+        precondition(selection.count <= capacity, "a batch has more proofs than its capacity")
+        // The positions whose messages are not hashed yet are the first `left` of `positions`.
         var left = selection.count
         for index in 0..<left { positions[index] = selection[index] }
         while left > 0 {
@@ -112,17 +103,20 @@ package final class RootHasher {
                     kept += 1
                 }
             }
-            hashing.hash(UnsafeBufferPointer(start: messages, count: taken), length: length, into: digests)
+            // The first message has the length, so each round takes at least one and the loop ends.
+            assert(taken > 0 && taken + kept == left, "a message was lost while they were sorted by length")
+            hashing.hash(UnsafeBufferPointer(messages.prefix(taken)), length: length, into: digests.baseAddress)
             for index in 0..<taken { results[owners[index]] = digests[index] }
             left = kept
         }
     }
 
-    /// One level up for every proof that goes on; false when none does.
+    /// Computes the next level of every proof that has one; false when none has.
     private func climb(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, _ selection: UnsafeBufferPointer<Int>,
         _ roots: UnsafeMutableBufferPointer<Digest>, _ level: Int
     ) -> Bool {
+        let children = UnsafeMutableRawPointer(childBytes.baseAddress)
         var count = 0
         for position in selection where proofs[position].inclusionHashCount > level {
             let proof = proofs[position]
@@ -133,7 +127,8 @@ package final class RootHasher {
             count += 1
         }
         guard count > 0 else { return false }
-        hashing.nodes(at: children, count: count, into: digests)
+        assert(level < Limits.inclusionHashesMax && count <= capacity, "a proof's shape was not checked")
+        hashing.nodes(at: children, count: count, into: digests.baseAddress)
         for index in 0..<count { roots[owners[index]] = digests[index] }
         return true
     }

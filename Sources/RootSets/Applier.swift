@@ -3,17 +3,18 @@ import Core
 
 /// Applies mutations inside one write transaction.
 ///
-/// Deterministic: the same mutations in the same order make the same sets and
-/// the same log, without clock or randomness. What can be refused is refused
-/// before anything is written, so a refusal leaves the transaction usable.
+/// Deterministic: the same mutations in the same order make the same sets and the same log; neither clock nor random
+/// numbers are used. A mutation is refused before anything of it is written, so the transaction can go on.
 struct Applier {
     let transaction: WriteTransaction
     let environment: StorageEnvironment
     private var totals: Totals
-    private var key: [UInt8] = []
     private var value: [UInt8] = []
 
-    /// Roots beyond which a collaboration's stand in `large`.
+    /// The last sequence that was given out.
+    var sequence: UInt64 { totals.sequence }
+
+    /// A collaboration with more roots than this has them in `large`.
     static let packedRootsMax = 48
     /// Roots in a bucket of `large` after which it is split. The largest node that LMDB keeps inside a
     /// 4 KiB page is 2,038 bytes: its 8-byte header, a key of 137 and 59 * 32 just fit; three less leave
@@ -63,7 +64,7 @@ struct Applier {
         case .removeRoots(let identifier, let roots):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             changed = try edit(identifier, present, roots.sorted(), adding: false)
-            totals.roots -= changed
+            try totals.removeRoots(changed)
         case .edit(let edit):
             if let refusal = try refusal(of: edit) { return .failure(refusal) }
             guard spaceLeft || !edit.needsSpace else { return .failure(Applier.noSpace) }
@@ -97,7 +98,7 @@ struct Applier {
             present = try set(of: identifier)
             guard let set = present else { throw .damaged("a collaboration is gone while it is edited") }
             let count = try self.edit(identifier, set, roots.sorted(), adding: isAdding)
-            totals.roots = isAdding ? totals.roots + count : totals.roots - count
+            if isAdding { totals.roots += count } else { try totals.removeRoots(count) }
             changed += count
         }
         if edit.dropsCollaboration, let last = try set(of: identifier) {
@@ -111,8 +112,8 @@ struct Applier {
     {
         if present.roots == nil { try dropBuckets(of: identifier) }
         try put(nil, of: identifier)
-        totals.collaborations -= 1
-        totals.roots -= UInt64(present.rootCount)
+        try totals.removeCollaboration()
+        try totals.removeRoots(UInt64(present.rootCount))
         return 1
     }
 
@@ -124,6 +125,7 @@ struct Applier {
     /// than `count` records, so that a commit stays short. Then writes the totals and the sets' version: to be
     /// called last.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
+        precondition(totals.firstSequence <= totals.sequence + 1, "the log begins behind its end")
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
             let key = bigEndianBytes(totals.firstSequence)
@@ -225,7 +227,8 @@ struct Applier {
         try packedBucket(from: bound, [MDB_SET, MDB_PREV])
     }
 
-    /// Where these moves of a cursor lead, of which the first starts at `hash`; `nil` when one leads nowhere.
+    /// The packed bucket at which a cursor stands after these moves, the first of which starts at `hash`; `nil` when a
+    /// move finds nothing.
     private func packedBucket(
         from hash: UInt64, _ moves: [MDB_cursor_op]
     ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
@@ -295,9 +298,9 @@ struct Applier {
         return bucket.count
     }
 
-    /// Writes a bucket that has outgrown its page: over its own and a neighbour's when that has room, else two
-    /// pages become three. So pages are about four fifths full in the long run, where halves would leave them at
-    /// two thirds (Knuth, The Art of Computer Programming, 6.2.4, B*-trees).
+    /// Writes a bucket that has outgrown its page. Its records are shared with a neighbour's page when that has room;
+    /// otherwise two pages are split into three. So pages are about four fifths full in the long run; halving full
+    /// pages would leave them two thirds full (Knuth, The Art of Computer Programming, 6.2.4, B*-trees).
     private func spread(_ outgrown: PackedBucket, bound: UInt64) throws(StorageFailure) {
         var pairs: [(bytes: Int, buckets: [(bound: UInt64, bucket: PackedBucket)])] = []
         if bound < .max, let after = try packedBucket(atOrAfter: bound + 1) {
@@ -351,6 +354,8 @@ struct Applier {
                 try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
             }
             let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + buckets.suffix(1).map(\.bound)
+            precondition(ends.count == pages && pieces.count == pages, "a page has no bound, or two")
+            assert(zip(ends, ends.dropFirst()).allSatisfy { $0 < $1 }, "the pages' bounds are not in ascending order")
             for (end, piece) in zip(ends, pieces) { try putPacked(bound: end, piece) }
             return true
         }
@@ -368,6 +373,7 @@ struct Applier {
 
     private mutating func writeBucket(key: [UInt8], _ roots: ArraySlice<Digest>) throws(StorageFailure) {
         value.removeAll(keepingCapacity: true)
+        assert(PackedRoots.areAscending(roots), "a bucket's roots are not in ascending order")
         roots.withUnsafeBytes { value.append(contentsOf: $0) }
         try transaction.put(environment.large, key, value)
     }
@@ -409,6 +415,7 @@ struct Applier {
     private mutating func edit(
         _ identifier: CollaborationIdentifier, _ present: CopiedSet, _ roots: [Digest], adding: Bool
     ) throws(StorageFailure) -> UInt64 {
+        assert(zip(roots, roots.dropFirst()).allSatisfy { $0 <= $1 }, "the roots of an edit are not sorted")
         if let packed = present.roots {
             let edited = adding ? merge(packed, roots[...]) : subtract(packed, roots[...])
             guard edited.count != packed.count else { return 0 }
@@ -424,6 +431,9 @@ struct Applier {
         }
         let changed = try editBuckets(of: identifier, roots, adding: adding)
         if changed > 0 {
+            guard adding || changed <= present.rootCount else {
+                throw .damaged("a collaboration's record counts fewer roots than its buckets hold")
+            }
             let count = adding ? UInt64(present.rootCount) + changed : UInt64(present.rootCount) - changed
             try put(
                 PackedRecord.encode(identifier, present.policy, rootCount: UInt32(count), roots: nil), of: identifier)
@@ -450,6 +460,7 @@ struct Applier {
                 changed += UInt64(abs(edited.count - bucket.roots.count))
                 try replace(bucket, with: edited, of: identifier)
             }
+            precondition(end > next, "a bucket takes none of the roots that belong to it")
             next = end
         }
         return changed
@@ -508,6 +519,8 @@ struct Applier {
             merged.append(root)
         }
         merged.append(contentsOf: present[index...])
+        assert(PackedRoots.areAscending(merged), "merged roots are not in ascending order")
+        precondition(merged.count >= present.count, "a root was lost while others were added")
         return merged
     }
 
@@ -520,6 +533,7 @@ struct Applier {
             if next < removed.endIndex, removed[next] == root { continue }
             left.append(root)
         }
+        precondition(left.count <= present.count, "a root came while others were removed")
         return left
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 /// are hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
 /// numbers that are spread evenly.
 ///
-/// Good for snapshots of the same version of the sets only: a later commit may use their pages again, but not before
+/// Valid for snapshots of the same version of the sets only. A later commit may overwrite their pages, but not before
 /// the last read transaction of such a snapshot has ended.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
@@ -27,24 +27,28 @@ final class BucketDirectory: @unchecked Sendable {
 
     let version: SetsVersion
     private let count: Int
-    private let entries: UnsafeMutablePointer<Entry>
+    private let entries: ScratchBuffer<Entry>
     /// For each value of a number's top bits, the first bucket that such a number can be in.
-    private let starts: UnsafeMutablePointer<UInt32>
+    private let starts: ScratchBuffer<UInt32>
     private let startShift: UInt64
 
-    /// Of buckets in ascending order of their bounds; `nil` when an address does not fit.
+    /// Of buckets in ascending order of their bounds, at most 2^30; traps in another order. `nil` when an address needs
+    /// more than 48 bits or a value has more than 65,535 bytes.
     init?(_ buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)], version: SetsVersion) {
         var capacity = 1
         var bits: UInt64 = 0
         while capacity < 2 * buckets.count, bits < 31 { (capacity, bits) = (2 * capacity, bits + 1) }
+        precondition(buckets.count <= 1 << 30, "there are too many buckets for a directory")
         self.version = version
         count = buckets.count
-        entries = .allocate(capacity: buckets.count + 1)
-        starts = .allocate(capacity: capacity)
+        // A look-up may prefetch the entry behind the last one.
+        entries = ScratchBuffer(repeating: Entry(bound: 0, place: 0), count: buckets.count + 1)
+        starts = ScratchBuffer(repeating: 0, count: capacity)
         startShift = 64 - bits
         var filled = 0
         var isRepresentable = true
         for (index, bucket) in buckets.enumerated() {
+            precondition(index == 0 || buckets[index - 1].bound < bucket.bound, "buckets are not in ascending order")
             let address = UInt64(UInt(bitPattern: bucket.value.baseAddress))
             isRepresentable = isRepresentable && address >> 48 == 0 && bucket.value.count < 1 << 16
             entries[index] = Entry(
@@ -59,26 +63,22 @@ final class BucketDirectory: @unchecked Sendable {
             starts[filled] = UInt32(buckets.count)
             filled += 1
         }
+        assert(filled == capacity, "a number's top bits have no first bucket")
         if !isRepresentable { return nil }
-    }
-
-    deinit {
-        entries.deallocate()
-        starts.deallocate()
     }
 
     @inline(__always)
     private func start(_ number: UInt64) -> Int { startShift == 64 ? 0 : Int(number >> startShift) }
 
-    /// Asks for the memory that the first step of a look-up reads.
+    /// Prefetches the memory that the first step of a look-up reads.
     @inline(__always)
-    func prefetchStart(_ number: UInt64) { lmdb_prefetch(starts + start(number)) }
+    func prefetchStart(_ number: UInt64) { lmdb_prefetch(starts.baseAddress + start(number)) }
 
-    /// The first bucket to look at; asks for it.
+    /// The first bucket to look at; prefetches it.
     @inline(__always)
     func prefetchEntry(_ number: UInt64) -> Int {
         let first = Int(starts[start(number)])
-        lmdb_prefetch(entries + first)
+        lmdb_prefetch(entries.baseAddress + first)
         return first
     }
 
@@ -91,6 +91,7 @@ final class BucketDirectory: @unchecked Sendable {
     @inline(__always)
     private func index(of number: UInt64, from first: Int) -> Int? {
         var index = first
+        assert(first == 0 || entries[first - 1].bound < number, "a look-up starts behind its bucket")
         while index < count, entries[index].bound < number { index += 1 }
         return index < count ? index : nil
     }
@@ -107,9 +108,9 @@ final class BucketDirectory: @unchecked Sendable {
     }
 }
 
-/// Keeps directories of the newest version of the sets, as long as versions live long enough to be worth them: one is
-/// built, beside the readers, when the version has seen half as many look-ups as there are buckets. Sets that are
-/// written all the time are read without; commits of records alone change nothing.
+/// Keeps directories of the newest version of the sets. A directory is built, on another thread than the readers', when
+/// the version has seen half as many look-ups as there are buckets. So sets that change all the time are read without
+/// directories. Commits that write records alone leave the directories valid.
 final class BucketDirectories: Sendable {
     /// What a directory is of.
     enum Subject: Hashable, Sendable {
@@ -157,6 +158,7 @@ final class BucketDirectories: Sendable {
             guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
                 return (nil, nil)
             }
+            precondition(lookups >= 0, "a look-up has no negative count")
             slot.lookups += lookups
             slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot
@@ -164,10 +166,13 @@ final class BucketDirectories: Sendable {
         }
         if let due = found.due {
             DispatchQueue.global(qos: .utility).async { [self] in
-                // A failure shows when a look-up meets it; after as many look-ups it is tried again.
+                // A failure is reported by the look-up that meets it. After as many look-ups the directory is tried
+                // again.
                 let built = (try? build(subject, environment)) ?? nil
                 state.withLock { state in
                     guard state.version == due else { return }
+                    precondition(
+                        state.slots[subject]?.isBuilding == true, "a directory was built that nobody asked for")
                     state.slots[subject] = Slot(directory: built?.version == due ? built : nil)
                 }
             }
@@ -192,22 +197,13 @@ final class BucketDirectories: Sendable {
         of identifier: [UInt8], _ transaction: ReadTransaction
     ) throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
         var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
-        let key = identifier.withUnsafeBytes { BucketKeyBuffer($0, bound: 0) }
-        var found = MDB_val()
-        var value = MDB_val()
-        var code = key.lend { wanted in
-            found = wanted.pointee
-            return mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
+        try identifier.withRawBytes { name throws(StorageFailure) in
+            try transaction.visitBuckets(of: name, from: 0) { bound, value throws(StorageFailure) in
+                try buckets.append(bound: bound, value)
+                return true
+            }
         }
-        while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
-            let isLast = key.isLast(found)
-            let bound = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).suffix(8)
-                .reduce(0) { $0 << 8 | UInt64($1) }
-            buckets.append((isLast ? .max : bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
-            if isLast { return buckets }
-            code = mdb_cursor_get(transaction.large, &found, &value, MDB_NEXT)
-        }
-        throw .damaged("a collaboration's last bucket is missing")
+        return buckets
     }
 }
 
@@ -222,10 +218,47 @@ extension ReadTransaction {
             guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
                 throw .damaged("a bucket's key is damaged")
             }
-            buckets.append((bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
+            try buckets.append(
+                bound: bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
             code = mdb_cursor_get(packed, &key, &value, MDB_NEXT)
         }
         if code != MDB_NOTFOUND { try check(code, "reading the buckets") }
         return buckets
+    }
+
+    /// Calls `body` with the bound (`.max` for the last) and the bytes of each bucket of a large collaboration, in
+    /// order, from the one that holds roots with this prefix, until it returns false. The bytes are valid as long as
+    /// the transaction lasts.
+    ///
+    /// Throws what `body` throws, and `damaged` when there is no last bucket.
+    func visitBuckets(
+        of identifier: UnsafeRawBufferPointer, from prefix: UInt64,
+        _ body: (_ bound: UInt64, _ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool
+    ) throws(StorageFailure) {
+        let key = BucketKeyBuffer(identifier, bound: prefix)
+        var found = MDB_val()
+        var value = MDB_val()
+        var code = key.lend { wanted in
+            found = wanted.pointee
+            return mdb_cursor_get(large, &found, &value, MDB_SET_RANGE)
+        }
+        while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
+            let isLast = key.isLast(found)
+            let bound = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).suffix(8)
+                .reduce(0) { $0 << 8 | UInt64($1) }
+            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+            guard try body(isLast ? .max : bound, bytes), !isLast else { return }
+            code = mdb_cursor_get(large, &found, &value, MDB_NEXT)
+        }
+        if code != MDB_SUCCESS, code != MDB_NOTFOUND { try check(code, "reading the buckets") }
+        throw .damaged("a collaboration's last bucket is missing")
+    }
+}
+
+extension [(bound: UInt64, value: UnsafeRawBufferPointer)] {
+    /// Appends a bucket that was read. Throws `damaged` when its bound is not above the one before.
+    fileprivate mutating func append(bound: UInt64, _ value: UnsafeRawBufferPointer) throws(StorageFailure) {
+        if let last, last.bound >= bound { throw .damaged("the buckets are not in ascending order") }
+        append((bound, value))
     }
 }

@@ -11,31 +11,16 @@ package final class CollaborationLookup {
     package static let capacity = Limits.proofsPerPassMax
     private static let line = 64
 
-    private let hashes: UnsafeMutableBufferPointer<UInt64>
-    private let isPossible: UnsafeMutableBufferPointer<Bool>
-    private let firsts: UnsafeMutableBufferPointer<Int>
-    private let buckets: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
+    private let hashes = ScratchBuffer<UInt64>(repeating: 0, count: CollaborationLookup.capacity)
+    private let isPossible = ScratchBuffer<Bool>(repeating: false, count: CollaborationLookup.capacity)
+    private let firsts = ScratchBuffer<Int>(repeating: 0, count: CollaborationLookup.capacity)
+    private let buckets = ScratchBuffer<UnsafeRawBufferPointer>(
+        repeating: UnsafeRawBufferPointer(start: nil, count: 0), count: CollaborationLookup.capacity)
 
     /// Of large collaborations among the views.
     private var directories: [BucketDirectory] = []
 
-    package init() {
-        hashes = .allocate(capacity: CollaborationLookup.capacity)
-        isPossible = .allocate(capacity: CollaborationLookup.capacity)
-        firsts = .allocate(capacity: CollaborationLookup.capacity)
-        isPossible.initialize(repeating: false)
-        firsts.initialize(repeating: 0)
-        buckets = .allocate(capacity: CollaborationLookup.capacity)
-        hashes.initialize(repeating: 0)
-        buckets.initialize(repeating: UnsafeRawBufferPointer(start: nil, count: 0))
-    }
-
-    deinit {
-        hashes.deallocate()
-        isPossible.deallocate()
-        firsts.deallocate()
-        buckets.deallocate()
-    }
+    package init() {}
 
     /// Writes the collaboration of every name, or `nil` where there is none or the name can't be one.
     ///
@@ -46,7 +31,8 @@ package final class CollaborationLookup {
         _ names: UnsafeBufferPointer<UnsafeRawBufferPointer>, for lookups: Int = 1, in snapshot: borrowing Snapshot,
         into views: UnsafeMutableBufferPointer<CollaborationView?>
     ) throws(ServiceError) {
-        precondition(names.count <= CollaborationLookup.capacity && views.count >= names.count)
+        precondition(names.count <= CollaborationLookup.capacity, "a batch has more names than its capacity")
+        precondition(views.count >= names.count, "there is no room for every view")
         do throws(StorageFailure) {
             let directory = try snapshot.directory(lookups: names.count)
             for index in names.indices {
@@ -90,6 +76,7 @@ package final class CollaborationLookup {
                 let place = try bucket.find(names[index], hash: hashes[index])
                 views[index] = if let place { CollaborationView(try bucket.record(place)) } else { nil }
             }
+            // Views of the last call are not used any more, so their directories may go.
             directories.removeAll(keepingCapacity: true)
             for index in names.indices {
                 guard let view = views[index], view.isLarge,
@@ -103,7 +90,7 @@ package final class CollaborationLookup {
         }
     }
 
-    /// Prefetches some lines of `bytes`; an offset outside is no more than a wasted hint.
+    /// Prefetches some cache lines of `bytes`; an offset outside of them prefetches nothing.
     private func prefetch(_ bytes: UnsafeRawBufferPointer, from offset: Int, lines: Int) {
         guard let start = bytes.baseAddress, offset < bytes.count else { return }
         for line in 0..<lines { lmdb_prefetch(start + min(offset + line * CollaborationLookup.line, bytes.count - 1)) }

@@ -4,8 +4,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Mutations on their way to the disk: one writer thread takes whatever waits,
-/// commits it together, and only then tells each client.
+/// The mutations that wait for the disk. One writer thread takes all that wait, commits them together, and answers
+/// them after the commit.
 final class CommitQueue: Sendable {
     typealias Completion = @Sendable (Result<MutationReceipt, ServiceError>) -> Void
 
@@ -19,6 +19,7 @@ final class CommitQueue: Sendable {
         var waiting: [Pending] = []
         var waitingBytes = 0
         var isWriterAsleep = false
+        var isStarted = false
         var isClosed = false
     }
 
@@ -27,6 +28,7 @@ final class CommitQueue: Sendable {
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
+    private let writer = ThreadConfinement()
     /// Commits made, and mutations in them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
@@ -36,7 +38,12 @@ final class CommitQueue: Sendable {
         self.configuration = configuration
     }
 
+    /// Starts the writer; to be called once, before `close`.
     func start() {
+        state.withLock { state in
+            precondition(!state.isStarted && !state.isClosed, "a queue is started once")
+            state.isStarted = true
+        }
         let writer = Thread { self.run() }
         writer.name = "rootgate writer"
         writer.start()
@@ -46,6 +53,7 @@ final class CommitQueue: Sendable {
     /// with `busy` or `shuttingDown`.
     func submit(_ mutation: Mutation, completion: @escaping Completion) {
         let bytes = CommitQueue.weight(of: mutation)
+        precondition(bytes > 0, "a mutation weighs nothing")
         let refusal: ServiceError? = state.withLock { state in
             if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
             guard state.waiting.count < Limits.mutationsQueuedMax,
@@ -65,9 +73,11 @@ final class CommitQueue: Sendable {
     /// Mutations that wait.
     var depth: Int { state.withLock { $0.waiting.count } }
 
-    /// Refuses new mutations, commits what waits, ends the writer.
+    /// Refuses new mutations, has what waits committed, and waits until the writer has ended; the second call does
+    /// nothing. Traps when the first call is made on the writer's thread.
     func close() {
         let wasClosed = state.withLock { state in
+            precondition(state.isStarted, "a queue is closed that was not started")
             let wasClosed = state.isClosed
             state.isClosed = true
             if state.isWriterAsleep {
@@ -76,7 +86,9 @@ final class CommitQueue: Sendable {
             }
             return wasClosed
         }
-        if !wasClosed { ended.wait() }
+        guard !wasClosed else { return }
+        precondition(!writer.isCurrent, "the writer would wait for its own end")
+        ended.wait()
     }
 
     private static func weight(of mutation: Mutation) -> Int {
@@ -90,17 +102,25 @@ final class CommitQueue: Sendable {
     // MARK: The writer
 
     private func run() {
+        writer.bind()
         while let group = nextGroup() {
             commit(group)
         }
+        state.withLock { state in
+            precondition(state.isClosed && state.waiting.isEmpty, "the writer ends before its work does")
+        }
+        // The thread ends: a later one may have the same identity.
+        writer.unbind()
         ended.signal()
     }
 
     /// Everything that waits, up to the size of one commit; `nil` once closed and empty.
     private func nextGroup() -> ArraySlice<Pending>? {
+        writer.assertIsCurrent()
         while true {
             let (group, isClosed) = state.withLock { state -> (ArraySlice<Pending>?, Bool) in
                 guard !state.waiting.isEmpty else {
+                    precondition(state.waitingBytes == 0, "the bytes of no mutation wait")
                     state.isWriterAsleep = !state.isClosed
                     return (nil, state.isClosed)
                 }
@@ -113,6 +133,11 @@ final class CommitQueue: Sendable {
                     count += 1
                 }
                 state.waitingBytes -= bytes
+                precondition(count > 0 && count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
+                precondition(state.waitingBytes >= 0, "more bytes leave the queue than came")
+                assert(
+                    state.waitingBytes == state.waiting.dropFirst(count).reduce(0) { $0 + $1.bytes },
+                    "the bytes that wait are not those of the mutations that wait")
                 if count == state.waiting.count {
                     let all = state.waiting
                     state.waiting = []
@@ -128,12 +153,14 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Commits the group in one transaction. When the space runs out on the way nothing of it stays, and
-    /// the mutations are committed one by one, so that those that free space go through.
+    /// Commits the group in one transaction. When the space runs out, nothing of the transaction stays and the
+    /// mutations are committed one by one, so that those that free space succeed.
     private func commit(_ group: ArraySlice<Pending>) {
+        writer.assertIsCurrent()
         do throws(StorageFailure) {
             let results = try attempt(group)
-            // Only what was made durable is told.
+            precondition(results.count == group.count, "a mutation has no result, or two")
+            // The commit has succeeded: each mutation is durable or refused.
             for (pending, result) in zip(group, results) { pending.completion(result) }
         } catch {
             guard error.isLackOfSpace, group.count > 1 else {
@@ -153,9 +180,15 @@ final class CommitQueue: Sendable {
         var results: [Result<MutationReceipt, ServiceError>] = []
         results.reserveCapacity(group.count)
         var isWritten = false
+        var last = applier.sequence
         for pending in group {
             let result = try applier.apply(pending.mutation, spaceLeft: hasSpace)
-            if case .success(let receipt) = result, !receipt.isRepeat { isWritten = true }
+            if case .success(let receipt) = result {
+                precondition(
+                    receipt.isRepeat ? receipt.sequence <= last : receipt.sequence == last + 1,
+                    "a mutation got a sequence out of order")
+                if !receipt.isRepeat { (isWritten, last) = (true, receipt.sequence) }
+            }
             results.append(result)
         }
         // Refusals and repeats of durable mutations alone need no commit.

@@ -1,8 +1,8 @@
 import Core
 import Foundation
 
-/// The right to a data directory, held until `deinit`: an flock(2) on a file of
-/// its own, which ends with the process however that ends.
+/// The lock on a data directory, held until `deinit`: an flock(2) on a file of its own, which the system releases
+/// when the process ends, however it ends.
 final class DirectoryLock: Sendable {
     private let descriptor: CInt
 
@@ -19,13 +19,14 @@ final class DirectoryLock: Sendable {
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
         descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
-        // A holder that is on its way out, or a child that it is just starting, gets a second to let go.
+        // A process that is ending, or a child that it is just starting, gets a second to release the lock.
         var tries = 100
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let held = errno == EWOULDBLOCK
             let error = failure("locking the data directory")
             tries -= 1
-            // `deinit` follows and closes the descriptor. Closed here too, it might be somebody else's by then.
+            // `deinit` closes the descriptor. It must not be closed here too: its number may belong to another file
+            // then.
             guard held, tries > 0 else {
                 throw held
                     ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate")
@@ -36,16 +37,19 @@ final class DirectoryLock: Sendable {
     }
 
     deinit {
+        // A failure of close(2) changes nothing: nothing is left to be written and the lock is released.
         close(descriptor)
     }
 
     /// Whether somebody wrote data here before: `markUsed` was called, by this process or another.
     var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
 
-    /// Notes that there are data now.
+    /// Notes that there are data now. A note that can't be written, on a full disk, is written at the next start: until
+    /// then a missing data file would be taken for a new storage.
     func markUsed() {
         let note = Array("rootgate\n".utf8)
-        _ = pwrite(descriptor, note, note.count, 0)
+        let written = pwrite(descriptor, note, note.count, 0)
+        assert(written == note.count || written == -1, "a note of a few bytes was cut in two")
     }
 }
 

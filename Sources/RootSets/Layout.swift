@@ -32,8 +32,8 @@ enum BucketKey {
     static let capacity = Limits.collaborationBytesMax + 9
 }
 
-/// The sequence with which a commit last wrote to `packed` or `large`: two snapshots of the same version have the
-/// same pages of them, wherever the rest of the storage has gone meanwhile.
+/// The sequence of the last commit that wrote to `packed` or `large`. Two snapshots of the same version have the same
+/// pages of both, whatever was written to other databases in between.
 struct SetsVersion: Equatable {
     static let key = Array("sets".utf8)
 
@@ -67,7 +67,7 @@ struct Totals {
     var collaborations: UInt64 = 0
     var roots: UInt64 = 0
 
-    /// What no sequence and no log reaches: what is above was never written.
+    /// No sequence and no log gets so large: a greater number means damage.
     private static let plausibleMax: UInt64 = 1 << 56
 
     /// Bytes that the log takes, with what LMDB and `mutations` keep for each record.
@@ -90,7 +90,20 @@ struct Totals {
         roots = word(4)
     }
 
+    /// Takes roots off the count. Throws `damaged` when it counts fewer.
+    mutating func removeRoots(_ count: UInt64) throws(StorageFailure) {
+        guard roots >= count else { throw .damaged("the totals count fewer roots than there are") }
+        roots -= count
+    }
+
+    /// Takes a collaboration off the count. Throws `damaged` when it counts none.
+    mutating func removeCollaboration() throws(StorageFailure) {
+        guard collaborations > 0 else { throw .damaged("the totals count fewer collaborations than there are") }
+        collaborations -= 1
+    }
+
     var bytes: [UInt8] {
+        precondition(firstSequence > 0 && firstSequence <= sequence + 1, "the log begins behind its end")
         var bytes: [UInt8] = []
         for word in [sequence, firstSequence, logValueBytes, collaborations, roots] {
             withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
@@ -136,6 +149,7 @@ struct LogRecord {
         case .edit: kind = Kind.edit
         }
         let name = mutation.change.collaboration?.utf8 ?? []
+        precondition(name.count <= Limits.collaborationBytesMax, "an identifier is too long")
         withUnsafeBytes(of: mutation.identifier.value.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(kind)
         bytes.append(UInt8(name.count))
@@ -214,12 +228,18 @@ struct PackedRoots {
         count = bytes.count / Digest.byteCount
     }
 
+    /// Whether the roots can be found by `contains`: each is above the one before.
+    static func areAscending(_ roots: some Collection<Digest>) -> Bool {
+        zip(roots, roots.dropFirst()).allSatisfy { $0 < $1 }
+    }
+
     subscript(index: Int) -> Digest {
+        assert(index >= 0 && index < count, "there is no such root")
         guard let start else { return .zero }
         return Digest(at: start + index * Digest.byteCount)
     }
 
-    /// Asks for three lines of memory, six roots, around a position.
+    /// Prefetches three cache lines, six roots, around a position.
     @inline(__always)
     func prefetch(around position: Int) {
         guard let start else { return }
@@ -255,9 +275,10 @@ struct PackedRoots {
         return low
     }
 
-    /// The same, quicker when it is near `guess`, which may be any position from 0 to `count`: steps away from there,
-    /// each twice as far as the one before.
+    /// The same, quicker when it is near `guess`, any position from 0 to `count`: an exponential search from there,
+    /// then a binary search.
     func lowerBound(of root: Digest, near guess: Int) -> Int {
+        assert(guess >= 0 && guess <= count, "a search starts outside of the roots")
         let prefix = root.prefix
         var step = 2
         var low = guess

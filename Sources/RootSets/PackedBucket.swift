@@ -37,6 +37,9 @@ struct PackedRecord {
         _ identifier: CollaborationIdentifier, _ policy: ProofPolicy, rootCount: UInt32, roots: [Digest]?
     ) -> [UInt8] {
         var bytes: [UInt8] = []
+        precondition(
+            roots.map { $0.count == Int(rootCount) } ?? true, "a record has another number of roots than it says")
+        assert(roots.map(PackedRoots.areAscending) ?? true, "a record's roots are not in ascending order")
         bytes.reserveCapacity(headerBytes + identifier.utf8.count + (roots?.count ?? 0) * Digest.byteCount)
         bytes.append(UInt8(identifier.utf8.count))
         bytes.append(policy.code.kind | (roots == nil ? largeFlag : 0))
@@ -44,6 +47,7 @@ struct PackedRecord {
         withUnsafeBytes(of: rootCount.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: identifier.utf8)
         roots?.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        assert(bytes.count == headerBytes + identifier.utf8.count + (roots?.count ?? 0) * Digest.byteCount)
         return bytes
     }
 }
@@ -73,11 +77,14 @@ struct PackedBucket {
     }
 
     func tag(_ index: Int) -> UInt32 {
-        UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: PackedBucket.headerBytes + 4 * index, as: UInt32.self))
+        assert(index >= 0 && index < count, "a bucket has no such record")
+        return UInt32(
+            littleEndian: bytes.loadUnaligned(fromByteOffset: PackedBucket.headerBytes + 4 * index, as: UInt32.self))
     }
 
     /// Where a record begins; the end of the value for `count`.
     func start(_ index: Int) -> Int {
+        assert(index >= 0 && index <= count, "a bucket has no such record")
         guard index < count else { return bytes.count }
         return Int(
             UInt16(
@@ -114,7 +121,8 @@ struct PackedBucket {
     /// Records of a bucket that stand one after the other.
     typealias Run = (bucket: PackedBucket, records: Range<Int>)
 
-    /// The value of a bucket of these records, in this order.
+    /// The value of a bucket of these records, in this order. One of more than 65,535 bytes may only be taken apart
+    /// again: its directory, where a record's place has two bytes, is wrong behind that.
     static func value(of runs: [Run]) -> [UInt8] {
         let count = runs.reduce(0) { $0 + $1.records.count }
         let recordsStart = headerBytes + count * directoryBytes
@@ -124,6 +132,7 @@ struct PackedBucket {
         func append(_ number: some FixedWidthInteger) {
             withUnsafeBytes(of: number.littleEndian) { value.append(contentsOf: $0) }
         }
+        assert(runs.allSatisfy { $0.records.upperBound <= $0.bucket.count }, "a bucket has no such record")
         append(UInt16(count))
         append(UInt16(0))
         for run in runs {
@@ -136,12 +145,15 @@ struct PackedBucket {
                 offset += run.bucket.start(index + 1) - run.bucket.start(index)
             }
         }
+        assert(value.count == recordsStart, "a bucket's directory has another length than its records need")
         for (run, bytes) in zip(runs, recordBytes) { value.append(contentsOf: run.bucket.bytes[bytes]) }
+        precondition(value.count == offset, "a bucket's records have another length than its directory says")
         return value
     }
 
     /// The value of a bucket of one record.
     static func value(ofRecord record: [UInt8], tag: UInt32) -> [UInt8] {
+        precondition(record.count >= PackedRecord.headerBytes, "a record is shorter than its header")
         var value: [UInt8] = [1, 0, 0, 0]
         withUnsafeBytes(of: tag.littleEndian) { value.append(contentsOf: $0) }
         value += [UInt8(headerBytes + directoryBytes), 0]

@@ -5,13 +5,15 @@ import Synchronization
 
 /// A read transaction with cursors over both databases of sets, made once and renewed for each use.
 ///
-/// Sendable without the compiler's proof: one thread holds it at a time; the
-/// pool hands it over under its lock, and MDB_NOTLS lets it change threads.
+/// Sendable without the compiler's proof: one thread uses it at a time, the pool passes it on under its lock, and
+/// MDB_NOTLS allows that the threads differ.
 final class ReadTransaction: @unchecked Sendable {
     let handle: OpaquePointer
     let packed: OpaquePointer
     let large: OpaquePointer
     private let environment: StorageEnvironment
+    /// Between `renew` and `reset`.
+    private var isInUse = false
 
     init(_ environment: StorageEnvironment) throws(StorageFailure) {
         var handle: OpaquePointer?
@@ -25,7 +27,7 @@ final class ReadTransaction: @unchecked Sendable {
             packed.map { mdb_cursor_close($0) }
             large.map { mdb_cursor_close($0) }
             mdb_txn_abort(handle)
-            throw StorageFailure(max(code, largeCode), "beginning a read")
+            throw StorageFailure(code == MDB_SUCCESS ? largeCode : code, "beginning a read")
         }
         mdb_txn_reset(handle)
         self.handle = handle
@@ -42,9 +44,11 @@ final class ReadTransaction: @unchecked Sendable {
 
     /// Sees everything committed before this call, until `reset`.
     func renew() throws(StorageFailure) {
+        precondition(!isInUse, "a read transaction is used by two readers")
         try check(mdb_txn_renew(handle), "beginning a read")
         try check(mdb_cursor_renew(handle, packed), "beginning a read")
         try check(mdb_cursor_renew(handle, large), "beginning a read")
+        isInUse = true
     }
 
     /// Of the sets in this snapshot.
@@ -57,12 +61,14 @@ final class ReadTransaction: @unchecked Sendable {
     }
 
     func reset() {
+        precondition(isInUse, "a read transaction is given back twice")
+        isInUse = false
         mdb_txn_reset(handle)
     }
 }
 
-/// Read transactions that nobody uses now. As many are made as there are ever
-/// readers at once: the workers and the few other threads that read.
+/// Keeps read transactions that are not in use. As many are made as there are ever readers at once: the workers and
+/// the few other threads that read.
 final class ReadTransactionPool: Sendable {
     private let environment: StorageEnvironment
     private let idle = Mutex<[ReadTransaction]>([])
@@ -71,7 +77,7 @@ final class ReadTransactionPool: Sendable {
         self.environment = environment
     }
 
-    /// Lends a transaction that sees everything committed before this call.
+    /// Calls `body` with a transaction that sees everything committed before this call.
     func withTransaction<R>(
         _ body: (ReadTransaction) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {

@@ -100,7 +100,8 @@ extension Snapshot {
         }
     }
 
-    /// Lends the record at `key`, without copying anything: its version and its value. `nil` when there is none.
+    /// Calls `body` with the version and the value of the record at `key`, without copying them; they must not be used
+    /// after the call. `nil` when there is no record.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func withRecord<R>(
@@ -135,8 +136,8 @@ extension Snapshot {
         }
     }
 
-    /// Lends every record of a range, in order, key and value, until `body` returns false; nothing is copied, and
-    /// nothing that is lent may be kept.
+    /// Calls `body` with key and value of every record of a range, in order, until it returns false. Nothing is copied;
+    /// key and value must not be used after the call.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func visitRecords(
@@ -152,10 +153,8 @@ extension Snapshot {
     private func visit(
         _ range: RecordRange, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
     ) throws(StorageFailure) {
-        var cursor: OpaquePointer?
-        try check(mdb_cursor_open(transaction.handle, environment.records, &cursor), "reading records")
-        guard let cursor else { return }
-        defer { mdb_cursor_close(cursor) }
+        let owner = try RecordCursor(transaction, environment)
+        let cursor = owner.handle
         var found = MDB_val()
         var value = MDB_val()
         var code = withMDBValue(range.firstKey) { wanted in
@@ -177,10 +176,8 @@ extension Snapshot {
     ) throws(StorageFailure) -> Page<StoredRecord> {
         var page = Page<StoredRecord>(items: [], hasMore: false)
         guard !range.end.isEmpty else { return page }
-        var cursor: OpaquePointer?
-        try check(mdb_cursor_open(transaction.handle, environment.records, &cursor), "reading records")
-        guard let cursor else { return page }
-        defer { mdb_cursor_close(cursor) }
+        let owner = try RecordCursor(transaction, environment)
+        let cursor = owner.handle
         var found = MDB_val()
         var value = MDB_val()
         var code = withMDBValue(isDescending ? range.end : range.firstKey) { wanted in
@@ -215,6 +212,22 @@ extension Snapshot {
         guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
         return StoredRecord(
             key: key, version: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), value: Array(bytes[8...]))
+    }
+}
+
+/// Owns a cursor over `records` for reading.
+private struct RecordCursor: ~Copyable {
+    let handle: OpaquePointer
+
+    init(_ transaction: ReadTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
+        var handle: OpaquePointer?
+        try check(mdb_cursor_open(transaction.handle, environment.records, &handle), "reading records")
+        guard let handle else { throw StorageFailure(ENOMEM, "reading records") }
+        self.handle = handle
+    }
+
+    deinit {
+        mdb_cursor_close(handle)
     }
 }
 

@@ -5,8 +5,8 @@ import Synchronization
 /// Every collaboration's set of root hashes, with the ordered, durable log of
 /// what changed them, in one LMDB environment.
 ///
-/// Reads never wait for writes. Mutations go through one writer, which commits
-/// many clients' together and acknowledges only what is durable.
+/// Reads never wait for writes. One writer commits the mutations of many clients together and acknowledges them when
+/// they are durable.
 package final class RootSets: Sendable {
     package struct Configuration: Sendable {
         /// Where the files are; made when missing.
@@ -51,7 +51,7 @@ package final class RootSets: Sendable {
         queue.close()
     }
 
-    /// Commits what waits and refuses everything after.
+    /// Refuses new mutations and commits those that wait.
     package func close() {
         queue.close()
     }
@@ -64,7 +64,7 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// Lends all sets as of now: everything acknowledged before this call is in it.
+    /// Calls `body` with all sets as of now: everything acknowledged before this call is in the snapshot.
     ///
     /// Throws what `body` throws, or `storageFailed`, `storageDamaged`, `busy`.
     package func read<R>(

@@ -1,8 +1,8 @@
 import CLMDB
 package import Core
 
-/// A collaboration as a snapshot sees it; not to be used outside the call that lent the snapshot.
-package struct CollaborationView {
+/// A collaboration in a snapshot; not to be used after the call of `RootSets.read` that the snapshot belongs to.
+package struct CollaborationView: BitwiseCopyable {
     /// What the signed data of a proof must be.
     package let policy: ProofPolicy
     /// Root hashes in the set.
@@ -12,7 +12,7 @@ package struct CollaborationView {
     let isLarge: Bool
     /// The roots, in the map, unless the collaboration is large.
     fileprivate let roots: PackedRoots
-    /// Of a large collaboration's buckets, if there is one; kept by who made the view.
+    /// Of a large collaboration's buckets, if there is one; the maker of the view keeps it alive.
     var directory: Unmanaged<BucketDirectory>?
 
     init(_ record: PackedRecord) {
@@ -34,10 +34,9 @@ package struct StorageStatistics: Sendable {
     package let fileBytes: Int
 }
 
-/// All root sets as of one moment: one read transaction, many questions.
+/// All root sets as of one moment: a read transaction.
 ///
-/// Lent by `RootSets.read`; what it returns as views points into the map and
-/// must not leave that call.
+/// Valid during a call of `RootSets.read`. Views point into the map and must not be used after that call.
 package struct Snapshot: ~Copyable {
     let transaction: ReadTransaction
     let environment: StorageEnvironment
@@ -115,7 +114,7 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// Asks for the memory that `contains` will read, where a directory knows it.
+    /// Prefetches the memory that `contains` will read, if the collaboration has a directory.
     package func prefetch(_ root: Digest, in collaboration: CollaborationView) {
         collaboration.directory?._withUnsafeGuaranteedRef { directory in
             guard let place = directory.neighbourhood(of: root.prefix) else { return }
@@ -194,22 +193,10 @@ package struct Snapshot: ~Copyable {
     private func appendBuckets(
         of name: UnsafeRawBufferPointer, after start: Digest?, limit: Int, to page: inout Page<Digest>
     ) throws(StorageFailure) {
-        let key = BucketKeyBuffer(name, bound: start?.prefix ?? 0)
-        var found = MDB_val()
-        var value = MDB_val()
-        var code = key.lend { wanted in
-            found = wanted.pointee
-            return mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
+        try transaction.visitBuckets(of: name, from: start?.prefix ?? 0) { _, value in
+            page.append(PackedRoots(value), after: start, limit: limit)
+            return !page.hasMore
         }
-        while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
-            page.append(
-                PackedRoots(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)), after: start,
-                limit: limit)
-            if page.hasMore || key.isLast(found) { return }
-            code = mdb_cursor_get(transaction.large, &found, &value, MDB_NEXT)
-        }
-        if code != MDB_SUCCESS, code != MDB_NOTFOUND { try check(code, "listing root hashes") }
-        throw .damaged("a collaboration's last bucket is missing")
     }
 
     /// Up to `limit` collaborations behind `start`, which need not exist (any more), in the storage's own
@@ -273,7 +260,8 @@ package struct Snapshot: ~Copyable {
         guard let page else {
             throw ServiceError(
                 .changesTrimmed,
-                "the change log begins at \(totals.firstSequence): read the sets anew, then go on from \(totals.sequence)"
+                "the change log begins at \(totals.firstSequence): read the sets anew, "
+                    + "then go on from \(totals.sequence)"
             )
         }
         return page
@@ -330,8 +318,8 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The sequence of the edit of that identifier; `nil` when nothing of that identifier was applied, or the log has
-    /// forgotten it.
+    /// The sequence of the edit of that identifier; `nil` when nothing of that identifier was applied, or its record
+    /// was dropped from the log.
     ///
     /// Throws `mutationConflict` when it was something else than an edit, `storageDamaged` or `storageFailed`.
     package func sequence(ofEdit identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {

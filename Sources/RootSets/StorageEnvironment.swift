@@ -31,7 +31,8 @@ final class StorageEnvironment: @unchecked Sendable {
     init(directory: String, mapBytes: Int) throws(ServiceError) {
         lock = try DirectoryLock(directory: directory)
         do throws(StorageFailure) {
-            // LMDB would take a missing or empty file for a new storage, and its contents would be gone unsaid.
+            // LMDB would take a missing or empty file for a new storage, and nobody would notice that the data are
+            // lost.
             if lock.isUsed {
                 var status = stat()
                 guard stat(directory + "/data.mdb", &status) == 0, status.st_size > 0 else {
@@ -50,7 +51,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
                 try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
-                // NOTLS: read transactions are pooled and move between threads.
+                // NOTLS: read transactions are pooled and used by different threads.
                 try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), "opening \(directory)")
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")

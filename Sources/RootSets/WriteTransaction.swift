@@ -2,24 +2,30 @@ import CLMDB
 import Core
 import Foundation
 
-/// A write transaction of the one writer thread; aborted when dropped without `commit`.
+/// A write transaction; aborted by `deinit` when it was not committed. LMDB wants all calls made by the thread that
+/// began it, which is asserted.
 final class WriteTransaction {
     private(set) var handle: OpaquePointer?
-    /// Cursors that were lent before, by database. LMDB closes those of a write transaction with it.
+    private let thread = ThreadConfinement()
+    /// Cursors that were used before, by database. LMDB closes those of a write transaction with it.
     private var cursors: [MDB_dbi: OpaquePointer] = [:]
     /// Databases that were written to.
     private(set) var written: Set<MDB_dbi> = []
 
     init(_ environment: OpaquePointer) throws(StorageFailure) {
         try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
+        thread.bind()
     }
 
     deinit {
+        // The transaction did not begin when `init` threw.
+        thread.assertIsCurrentOrUnbound()
         if let handle { mdb_txn_abort(handle) }
     }
 
     /// Makes everything durable; the transaction is over whether this throws or not.
     func commit() throws(StorageFailure) {
+        thread.assertIsCurrent()
         guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
         self.handle = nil
         try check(mdb_txn_commit(handle), "committing")
@@ -35,6 +41,8 @@ final class WriteTransaction {
     }
 
     func put(_ database: MDB_dbi, _ key: [UInt8], _ value: [UInt8], appending: Bool = false) throws(StorageFailure) {
+        thread.assertIsCurrent()
+        precondition(handle != nil, "a write comes after the commit")
         let flags = appending ? UInt32(MDB_APPEND) : 0
         written.insert(database)
         let code = withMDBValue(key) { key in
@@ -46,6 +54,8 @@ final class WriteTransaction {
     /// Whether there was something to delete.
     @discardableResult
     func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
+        thread.assertIsCurrent()
+        precondition(handle != nil, "a write comes after the commit")
         written.insert(database)
         let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
         if code == MDB_NOTFOUND { return false }
@@ -55,14 +65,18 @@ final class WriteTransaction {
 
     /// Deletes what `cursor`, one of `database`, stands at.
     func delete(_ database: MDB_dbi, at cursor: OpaquePointer) throws(StorageFailure) {
+        thread.assertIsCurrent()
+        assert(cursors[database] == cursor, "a cursor is of another database or transaction")
         written.insert(database)
         try check(mdb_cursor_del(cursor, 0), "deleting")
     }
 
-    /// Lends a cursor over `database`, at no particular place; for reading, and for `delete(_:at:)`.
+    /// Calls `body` with a cursor over `database`, at no particular place; for reading, and for `delete(_:at:)`.
     func withCursor<R>(
         _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
+        thread.assertIsCurrent()
+        precondition(handle != nil, "a read comes after the commit")
         if let cursor = cursors[database] { return try body(cursor) }
         var cursor: OpaquePointer?
         try check(mdb_cursor_open(handle, database, &cursor), "reading")
@@ -72,12 +86,12 @@ final class WriteTransaction {
     }
 }
 
-/// Lends `bytes` as an LMDB value.
+/// Calls `body` with `bytes` as an LMDB value.
 func withMDBValue<R>(_ bytes: [UInt8], _ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
     bytes.withUnsafeBytes { withMDBValue($0, body) }
 }
 
-/// Lends `bytes` as an LMDB value. LMDB does not write through it, whatever its type says.
+/// Calls `body` with `bytes` as an LMDB value. LMDB does not write through it, though its type would allow it.
 func withMDBValue<R>(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
     var value = MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
     return body(&value)

@@ -7,13 +7,13 @@ import Synchronization
 /// Tables of keys that had a proof granted more than once, which make their next signatures three times cheaper
 /// to verify.
 ///
-/// A cache of sets with `ways` places each: a key's hash, under a secret of this object, names its set. A key is
-/// offered when a proof of it was granted; the second offer gets it a table, built beside the verifying threads,
-/// in a place that was not used lately. So a key costs memory only after a participant has used it twice, and
-/// nobody who is not one can put anything here.
+/// A set-associative cache: a key's hash, under a secret of this object, chooses one of the sets, which have `ways`
+/// places each. A key is offered when a proof by it was granted. The second offer gets it a table, which a queue of its
+/// own builds, in a place that was not used lately. So a key costs memory only after a participant has used it twice,
+/// and nobody who is not a participant can put anything here.
 ///
-/// Each set is guarded by one of a few locks, held for a look at sixteen tags; no worker waits long for another. A
-/// table is overwritten only when no reader that might have got its address is still inside its batch.
+/// Each set is guarded by one of a few locks, held while sixteen tags are compared; no worker waits long for another. A
+/// table is overwritten only when every reader that might have got its address has ended its batch.
 ///
 /// Sendable without the compiler's proof: entries are touched under their set's lock only; tables are written by
 /// the builder alone, after the wait for readers.
@@ -60,11 +60,11 @@ final class KnownKeys: @unchecked Sendable {
     private struct Set {
         /// Of the keys that are ready; 0 for a place without one.
         var tags = InlineArray<16, UInt32>(repeating: 0)
-        /// Whether a place was used since the hand last came by.
+        /// Whether a place was used since the hand last passed it.
         var isUsed = InlineArray<16, Bool>(repeating: false)
-        /// The place that is looked at next when one is needed.
+        /// The place behind which the search for a free place starts (the hand of the clock algorithm).
         var hand: UInt8 = 0
-        /// Fills two lines.
+        /// Fills two cache lines.
         private var rest = InlineArray<47, UInt8>(repeating: 0)
     }
 
@@ -73,23 +73,51 @@ final class KnownKeys: @unchecked Sendable {
         /// Odd inside a batch.
         fileprivate let turns = Atomic<UInt64>(0)
 
-        func begin() { turns.add(1, ordering: .sequentiallyConsistent) }
-        func end() { turns.add(1, ordering: .releasing) }
+        /// Traps when a batch has begun and not ended.
+        func begin() {
+            let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
+            precondition(turn % 2 == 1, "a reader begins a batch inside another")
+        }
+
+        /// Traps when no batch has begun.
+        func end() {
+            let turn = turns.add(1, ordering: .releasing).newValue
+            precondition(turn % 2 == 0, "a reader ends a batch that it did not begin")
+        }
+    }
+
+    /// Locks that each guard many sets. Not an array of objects, whose every use would count references.
+    private struct Locks: ~Copyable {
+        private let locks: UnsafeMutablePointer<Mutex<Void>>
+
+        init() {
+            locks = .allocate(capacity: KnownKeys.lockCount)
+            for index in 0..<KnownKeys.lockCount { (locks + index).initialize(to: Mutex(())) }
+        }
+
+        deinit {
+            locks.deinitialize(count: KnownKeys.lockCount)
+            locks.deallocate()
+        }
+
+        @inline(__always)
+        func withLock<R>(of set: Int, _ body: () -> R) -> R {
+            locks[set % KnownKeys.lockCount].withLock { _ in body() }
+        }
     }
 
     private let kernel: SignatureKernel
     private let setCount: Int
-    private let tables: UnsafeMutableRawPointer
-    private let sets: UnsafeMutablePointer<Set>
-    private let keys: UnsafeMutablePointer<Key>
+    private let tables: ScratchBuffer<UInt8>
+    private let sets: ScratchBuffer<Set>
+    private let keys: ScratchBuffer<Key>
     /// Places whose tables are being built.
-    private let reserved: UnsafeMutablePointer<Bool>
-    /// Not in an array of objects, whose every use would count references.
-    private let locks: UnsafeMutablePointer<Mutex<Void>>
+    private let reserved: ScratchBuffer<Bool>
+    private let locks = Locks()
     private let secret: (UInt64, UInt64, UInt64, UInt64)
-    /// Tags of keys that were offered once, in rows by hash, the newest of a row first: a new one pushes the oldest
-    /// out. (With one place for each hash, two keys that share it and come in turn would never be remembered.)
-    private let offered: UnsafeMutablePointer<UInt32>
+    /// Tags of keys that were offered once, in rows by hash, the newest of a row first: a new tag replaces the oldest.
+    /// (With one place for each hash, two keys of the same hash that are offered in turn would never be remembered.)
+    private let offered: ScratchBuffer<UInt32>
     private static let offeredCount = 1 << 16
     private static let offeredPerRow = 8
     private let readers = Mutex<[Reader]>([])
@@ -104,40 +132,22 @@ final class KnownKeys: @unchecked Sendable {
         var members: Swift.Set<Key> = []
     }
 
-    /// `bytesMax`: at least `bytesMin`. The memory is taken as keys come.
+    /// `bytesMax`: at least `bytesMin`. The tables' memory is committed as keys get tables.
     init(_ kernel: SignatureKernel, bytesMax: Int) {
+        precondition(bytesMax >= KnownKeys.bytesMin, "there is no room for one set")
+        precondition(MemoryLayout<Set>.stride == 128, "a set does not fill two cache lines")
+        precondition(SignatureKernel.buildMax <= KnownKeys.ways, "a group of keys may need more places than a set has")
         self.kernel = kernel
         setCount = bytesMax / KnownKeys.bytesMin
         let places = setCount * KnownKeys.ways
-        tables = .allocate(byteCount: places * SignatureKernel.knownKeyBytes, alignment: 4096)
-        sets = UnsafeMutableRawPointer.allocate(byteCount: setCount * MemoryLayout<Set>.stride, alignment: 128)
-            .bindMemory(to: Set.self, capacity: setCount)
-        sets.initialize(repeating: Set(), count: setCount)
-        keys = .allocate(capacity: places)
-        keys.initialize(repeating: Key(), count: places)
-        reserved = .allocate(capacity: places)
-        reserved.initialize(repeating: false, count: places)
-        // Rows within cache lines.
-        offered =
-            UnsafeMutableRawPointer
-            .allocate(byteCount: KnownKeys.offeredCount * MemoryLayout<UInt32>.stride, alignment: 64)
-            .bindMemory(to: UInt32.self, capacity: KnownKeys.offeredCount)
-        offered.initialize(repeating: 0, count: KnownKeys.offeredCount)
-        locks = .allocate(capacity: KnownKeys.lockCount)
-        for index in 0..<KnownKeys.lockCount { (locks + index).initialize(to: Mutex(())) }
+        tables = ScratchBuffer(uninitializedCount: places * SignatureKernel.knownKeyBytes, alignment: 4096)
+        sets = ScratchBuffer(repeating: Set(), count: setCount, alignment: 128)
+        keys = ScratchBuffer(repeating: Key(), count: places)
+        reserved = ScratchBuffer(repeating: false, count: places)
+        // Each row is inside one cache line.
+        offered = ScratchBuffer(repeating: 0, count: KnownKeys.offeredCount, alignment: 64)
         var generator = SystemRandomNumberGenerator()
         secret = (generator.next(), generator.next(), generator.next() | 1, generator.next() | 1)
-    }
-
-    deinit {
-        // The elements of all others are trivial.
-        locks.deinitialize(count: KnownKeys.lockCount)
-        locks.deallocate()
-        tables.deallocate()
-        sets.deallocate()
-        keys.deallocate()
-        reserved.deallocate()
-        offered.deallocate()
     }
 
     /// Keys with tables.
@@ -175,11 +185,14 @@ final class KnownKeys: @unchecked Sendable {
     private func set(_ hash: UInt64) -> Int { Int(((hash >> 32) * UInt64(setCount)) >> 32) }
 
     private func withLock<R>(of set: Int, _ body: () -> R) -> R {
-        locks[set % KnownKeys.lockCount].withLock { _ in body() }
+        assert(set >= 0 && set < setCount, "there is no such set")
+        return locks.withLock(of: set, body)
     }
 
     private func table(_ place: Int) -> UnsafeMutablePointer<UInt64> {
-        (tables + place * SignatureKernel.knownKeyBytes).assumingMemoryBound(to: UInt64.self)
+        assert(place >= 0 && place < keys.count, "there is no such place")
+        return UnsafeMutableRawPointer(tables.baseAddress + place * SignatureKernel.knownKeyBytes)
+            .assumingMemoryBound(to: UInt64.self)
     }
 
     /// Writes the table of every check's key, or `nil` where it has none; for use until the reader's `end`.
@@ -193,7 +206,7 @@ final class KnownKeys: @unchecked Sendable {
         for index in checks.indices {
             guard let point = checks[index].point.baseAddress else { continue }
             hashes[index] = hash(ofX: point + 1)
-            let set = UnsafeRawPointer(sets + set(hashes[index]))
+            let set = UnsafeRawPointer(sets.baseAddress + set(hashes[index]))
             rg_prefetch(set)
             rg_prefetch(set + 64)
         }
@@ -207,8 +220,8 @@ final class KnownKeys: @unchecked Sendable {
             }
             guard let place else { continue }
             found[index] = UnsafePointer(table(place))
-            rg_prefetch(keys + place)
-            rg_prefetch(UnsafeRawPointer(keys + place) + 64)
+            rg_prefetch(keys.baseAddress + place)
+            rg_prefetch(UnsafeRawPointer(keys.baseAddress + place) + 64)
         }
         var hits: UInt64 = 0
         for index in checks.indices where found[index] != nil {
@@ -252,7 +265,7 @@ final class KnownKeys: @unchecked Sendable {
         }
     }
 
-    /// Has the table of a key built that was offered more than once, unless it is there.
+    /// Queues a key that was offered more than once for its table to be built, unless it has one.
     private func request(_ point: UnsafeRawBufferPointer, _ hash: UInt64) {
         let set = set(hash)
         guard let key = Key(point), withLock(of: set, { find(key, tag(hash), in: set) == nil }) else { return }
@@ -261,9 +274,10 @@ final class KnownKeys: @unchecked Sendable {
                 return false
             }
             pending.keys.append(key)
+            precondition(pending.keys.count == pending.members.count, "a key waits twice for its table")
             return pending.keys.count == 1
         }
-        // The first of a group waits a little for others: a build serves many keys for the price of one.
+        // The first key of a group waits a little for others, because building many tables takes as long as one.
         if begins {
             builder.asyncAfter(deadline: .now() + .milliseconds(5)) { [weak self] in self?.buildPending() }
         }
@@ -273,7 +287,9 @@ final class KnownKeys: @unchecked Sendable {
     private func offeredRow(_ hash: UInt64) -> UnsafeMutablePointer<UInt32> {
         let rows = KnownKeys.offeredCount / KnownKeys.offeredPerRow / KnownKeys.lockCount
         let lock = set(hash) % KnownKeys.lockCount
-        return offered + (lock * rows + Int(tag(hash) >> 1) % rows) * KnownKeys.offeredPerRow
+        let row = lock * rows + Int(tag(hash) >> 1) % rows
+        assert((row + 1) * KnownKeys.offeredPerRow <= offered.count, "there is no such row")
+        return offered.baseAddress + row * KnownKeys.offeredPerRow
     }
 
     /// Whether a key with this hash was offered before; remembers it if not. Under its set's lock.
@@ -287,18 +303,20 @@ final class KnownKeys: @unchecked Sendable {
 
     /// Builds tables until no key waits.
     private func buildPending() {
-        let workspace = UnsafeMutableRawPointer.allocate(byteCount: kernel.workspaceBytes, alignment: 64)
-        defer { workspace.deallocate() }
+        dispatchPrecondition(condition: .onQueue(builder))
+        let workspace = ScratchBuffer<UInt8>(uninitializedCount: kernel.workspaceBytes, alignment: RG_P256_ALIGNMENT)
         while true {
             let group = pending.withLock { pending -> [Key] in
                 // The group stays in `pending` while it is built, so that nobody begins another one.
                 Array(pending.keys.prefix(SignatureKernel.buildMax))
             }
             let missing = group.filter { !isReady($0) }
-            if !missing.isEmpty { build(missing, workspace) }
+            if !missing.isEmpty { build(missing, workspace.baseAddress) }
             let isDone = pending.withLock { pending -> Bool in
+                precondition(pending.keys.starts(with: group), "another builder took the keys that were being built")
                 pending.keys.removeFirst(group.count)
                 pending.members.subtract(group)
+                precondition(pending.keys.count == pending.members.count, "a key waits twice for its table")
                 return pending.keys.isEmpty
             }
             if isDone { return }
@@ -312,7 +330,9 @@ final class KnownKeys: @unchecked Sendable {
     }
 
     private func build(_ keys: [Key], _ workspace: UnsafeMutableRawPointer) {
+        precondition((1...SignatureKernel.buildMax).contains(keys.count), "a group has too many keys")
         let places = keys.map { reserve($0) }
+        // From here on no look-up finds these places.
         waitForReaders()
         let points = keys.map(\.point)
         let isBuilt = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 65 * keys.count) { bytes in
@@ -327,21 +347,25 @@ final class KnownKeys: @unchecked Sendable {
         for (key, place) in zip(keys, places) {
             let (set, way) = place.quotientAndRemainder(dividingBy: KnownKeys.ways)
             withLock(of: set) {
+                precondition(reserved[place] && sets[set].tags[way] == 0, "a place was taken while its table was built")
                 reserved[place] = false
                 guard isBuilt else { return }
                 sets[set].tags[way] = tag(hash(of: key))
                 sets[set].isUsed[way] = true
             }
         }
-        if isBuilt { readyCount.add(keys.count, ordering: .relaxed) }
+        guard isBuilt else { return }
+        let ready = readyCount.add(keys.count, ordering: .relaxed).newValue
+        precondition(ready >= 0 && ready <= self.keys.count, "more keys are ready than there are places")
     }
 
-    /// Takes a place that was not used lately for a key, away from whoever had it.
+    /// Takes a place that was not used lately for `key`; the key that had it loses its table.
     private func reserve(_ key: Key) -> Int {
         let set = set(hash(of: key))
         return withLock(of: set) {
-            // Each place gets a second chance; a place that is empty needs none, one that was reserved a moment
-            // ago is not given away again. No group has more keys than a set has places.
+            // The clock algorithm: a place that was used since the hand last passed it is passed once more. Empty
+            // places are taken at once, reserved ones never. A group has at most as many keys as a set has places, so
+            // one that is not reserved is found in the second round at the latest.
             var way = Int(sets[set].hand)
             for _ in 0..<3 * KnownKeys.ways {
                 way = (way + 1) % KnownKeys.ways
@@ -351,6 +375,7 @@ final class KnownKeys: @unchecked Sendable {
             }
             sets[set].hand = UInt8(way)
             let place = set * KnownKeys.ways + way
+            precondition(!reserved[place], "a place is reserved for two keys")
             if sets[set].tags[way] != 0 { readyCount.subtract(1, ordering: .relaxed) }
             sets[set].tags[way] = 0
             reserved[place] = true
@@ -359,7 +384,7 @@ final class KnownKeys: @unchecked Sendable {
         }
     }
 
-    /// Returns when every reader that may have got an address before has left its batch.
+    /// Returns when every reader that may have got an address before has ended its batch.
     private func waitForReaders() {
         let readers = readers.withLock { $0 }
         for reader in readers {

@@ -4,37 +4,18 @@ import Core
 /// Verifies ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) through
 /// libcrypto. High s is valid.
 ///
-/// Everything libcrypto needs is made once and used again for every signature,
-/// so one verifier serves one thread at a time: each worker has its own.
+/// All objects of libcrypto's are made once and used for every signature, so a verifier serves one thread at a time:
+/// each worker has its own.
 final class LibcryptoVerifier {
-    private let key: OpaquePointer
-    private let signature: OpaquePointer
-    /// Owned by `signature`.
-    private let r: OpaquePointer
-    /// Owned by `signature`.
-    private let s: OpaquePointer
-    private let context: OpaquePointer
+    private let key: CurveKey
+    private let signature: SignatureValue
+    private let context: IntegerContext
 
     /// Throws `internalFault` when libcrypto can't allocate.
     init() throws(ServiceError) {
-        guard let key = EC_KEY_new_by_curve_name(NID_X9_62_prime256v1) else { throw libcryptoFault("make a key") }
-        guard let signature = ECDSA_SIG_new(), let r = BN_new(), let s = BN_new(), let context = BN_CTX_new(),
-            ECDSA_SIG_set0(signature, r, s) == 1
-        else {
-            EC_KEY_free(key)
-            throw libcryptoFault("make a signature")
-        }
-        self.key = key
-        self.signature = signature
-        self.r = r
-        self.s = s
-        self.context = context
-    }
-
-    deinit {
-        BN_CTX_free(context)
-        ECDSA_SIG_free(signature)
-        EC_KEY_free(key)
+        key = try CurveKey()
+        signature = try SignatureValue()
+        context = try IntegerContext()
     }
 
     /// The outcome of one check.
@@ -42,30 +23,34 @@ final class LibcryptoVerifier {
     /// Throws `internalFault` when libcrypto runs out of memory: then nothing is known.
     func verify(_ check: SignatureCheck) throws(ServiceError) -> SignatureOutcome {
         let point = check.point
-        // Reuses the point that the key already has. Rejects coordinates not below p and points off the
-        // curve; hybrid encodings and infinity never get here.
-        guard EC_KEY_oct2key(key, point.baseAddress?.assumingMemoryBound(to: UInt8.self), point.count, context) == 1
+        // Writes into the point that the key already has. Refuses coordinates that are not below p and points off the
+        // curve. `PublicKeyEncoding` has refused hybrid encodings and infinity before.
+        guard
+            EC_KEY_oct2key(
+                key.handle, point.baseAddress?.assumingMemoryBound(to: UInt8.self), point.count, context.handle) == 1
         else {
             try drainErrors()
             return .badKey
         }
+        let isSet = withUnsafeBytes(of: check.scalars) { scalars in
+            let bytes = scalars.bindMemory(to: UInt8.self)
+            return signature.set(r: bytes.baseAddress, s: bytes.baseAddress?.advanced(by: 32))
+        }
+        // 32 bytes can always be read, so only memory can be missing.
+        guard isSet else { throw libcryptoFault("read a signature") }
         let answer = withUnsafeBytes(of: check.digest) { digest in
-            withUnsafeBytes(of: check.scalars) { scalars in
-                let bytes = scalars.bindMemory(to: UInt8.self)
-                BN_bin2bn(bytes.baseAddress, 32, r)
-                BN_bin2bn(bytes.baseAddress?.advanced(by: 32), 32, s)
-                return ECDSA_do_verify(
-                    digest.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(digest.count), signature, key)
-            }
+            ECDSA_do_verify(
+                digest.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(digest.count), signature.handle,
+                key.handle)
         }
         if answer == 1 { return .valid }
-        // 0 is a signature that does not verify; -1 also stands for a sum at infinity, which a forger can
-        // bring about, so only an allocation failure is the service's own fault.
+        // 0 is a signature that does not verify. -1 is an error, but a forger can cause it too, by a sum at infinity:
+        // so the signature is invalid unless an allocation failed.
         try drainErrors()
         return .invalid
     }
 
-    /// Empties this thread's error queue, so that no later call reads what is not its own.
+    /// Empties this thread's error queue, so that no later call takes these errors for its own.
     private func drainErrors() throws(ServiceError) {
         var outOfMemory = false
         while case let error = ERR_get_error(), error != 0 {
@@ -73,10 +58,4 @@ final class LibcryptoVerifier {
         }
         if outOfMemory { throw ServiceError(.internalFault, "libcrypto is out of memory") }
     }
-}
-
-/// An `internalFault` that says what libcrypto could not do; empties the error queue.
-func libcryptoFault(_ action: String) -> ServiceError {
-    ERR_clear_error()
-    return ServiceError(.internalFault, "libcrypto could not \(action)")
 }

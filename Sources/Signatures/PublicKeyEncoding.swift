@@ -1,6 +1,5 @@
-/// Accepted encodings of a P-256 public key, told apart by length and exact
-/// leading bytes. Says nothing about the point: that is checked with the
-/// signature.
+/// Accepted encodings of a P-256 public key, distinguished by length and exact leading bytes. Whether the point is on
+/// the curve is checked with the signature.
 package enum PublicKeyEncoding {
     /// The X9.63 point (33 or 65 bytes) inside `bytes`; `nil` when the encoding is none of
     /// - X9.63 uncompressed, 04 || x || y (SEC 1, 2.3.3), 65 bytes;

@@ -90,9 +90,9 @@ struct SignatureCases {
     }
 
     /// The case with libcrypto's outcome.
-    private func judged(_ check: SignatureCase) -> SignatureCase {
+    private func judged(_ check: SignatureCase) throws(ServiceError) -> SignatureCase {
         var judged = check
-        judged.expected = library.outcome(of: check)
+        judged.expected = try library.outcome(of: check)
         judged.isExceptional = check.isExceptional || isAmbiguous(check.r) || isZero(check.digest)
         return judged
     }
@@ -132,7 +132,7 @@ struct SignatureCases {
             name: mutation.rawValue, point: isCompressed ? key.compressed : key.uncompressed,
             r: try bytes(nonce.r), s: try bytes(s), digest: digest)
         try mutate(&check, mutation)
-        return judged(check)
+        return try judged(check)
     }
 
     private func mutate(_ check: inout SignatureCase, _ mutation: Mutation) throws(ServiceError) {
@@ -175,7 +175,7 @@ struct SignatureCases {
         // s = r / u2 and e = u1 s, whatever r is.
         func check(_ name: String, r: Integer) throws(ServiceError) -> SignatureCase {
             let s = try library.product(r, library.inverse(u2))
-            return judged(
+            return try judged(
                 SignatureCase(
                     name: name, point: q, r: try bytes(r), s: try bytes(s),
                     digest: try bytes(library.product(u1, s)), isExceptional: isExceptional))
@@ -194,7 +194,7 @@ struct SignatureCases {
         let inverse = try library.inverse(r)
         let e = try library.difference(Integer(), library.product(Integer(digest), inverse))
         let q = try Self.known(library.sum(e, nonce, library.product(s, inverse)))
-        return judged(
+        return try judged(
             SignatureCase(name: name, point: q, r: try bytes(library.reduced(r)), s: try bytes(s), digest: digest))
     }
 
@@ -220,28 +220,30 @@ struct SignatureCases {
             }
             return found
         }
-        func changed(_ check: SignatureCase, _ name: String, _ change: (inout SignatureCase) -> Void) -> SignatureCase {
+        func changed(
+            _ check: SignatureCase, _ name: String, _ change: (inout SignatureCase) -> Void
+        ) throws(ServiceError) -> SignatureCase {
             var other = SignatureCase(
                 name: name, point: check.point, r: check.r, s: check.s, digest: check.digest)
             change(&other)
-            return judged(other)
+            return try judged(other)
         }
         for (x, point) in try points(from: library.order, 3) {
             let check = try fitted("x(R) = r + n", nonce: point, r: x, s: scalar())
             let whole = try bytes(x)
-            cases += [check, changed(check, "r = x(R) above n") { $0.r = whole }]
+            cases += try [check, changed(check, "r = x(R) above n") { $0.r = whole }]
         }
         for (x, point) in try points(from: Integer(), 3) {
             let check = try fitted("x(R) = r, small", nonce: point, r: x, s: scalar())
             let added = try bytes(library.plainSum(x, library.order))
-            cases += [check, changed(check, "r with n added") { $0.r = added }]
+            cases += try [check, changed(check, "r with n added") { $0.r = added }]
         }
         for small in [1, 2, 0xffff_ffff] as [UInt] {
             let nonce = try Self.known(library.multiple(scalar()))
             let r = try library.reduced(Integer(Array(nonce[1...32])))
             let check = try fitted("s small", nonce: nonce, r: r, s: Integer(small))
             let added = try bytes(library.plainSum(Integer(small), library.order))
-            cases += [check, changed(check, "s with n added") { $0.s = added }]
+            cases += try [check, changed(check, "s with n added") { $0.s = added }]
         }
         return cases
     }
@@ -271,7 +273,7 @@ struct SignatureCases {
             guard let valid = try chosen(name, key, scalar(), scalar(), isExceptional: false).first else { return }
             var check = valid
             check.point = written ?? key
-            cases.append(judged(check))
+            cases.append(try judged(check))
         }
         let zero = [UInt8](repeating: 0, count: 32), one = zero.dropLast() + [1]
         let prime = try bytes(library.prime)
@@ -293,7 +295,7 @@ struct SignatureCases {
             let above = try bytes(library.plainSum(library.prime, Integer(x)))
             let compressed = try [2] + bytes(Integer(x))
             guard library.isPoint(compressed) else {
-                cases.append(judged(try relabelled(ordinary(.none), "no y for this x", point: compressed)))
+                cases.append(try judged(relabelled(ordinary(.none), "no y for this x", point: compressed)))
                 continue
             }
             let uncompressed = try library.reencoded(compressed)
@@ -363,7 +365,7 @@ struct SignatureCases {
         for check in try chosen("u1 = 0", stranger, zero, scalar(), isExceptional: false) {
             var whole = check
             whole.digest = orderBytes
-            cases += [check, judged(relabelled(whole, "digest = n, \(check.name)", point: check.point))]
+            cases += try [check, judged(relabelled(whole, "digest = n, \(check.name)", point: check.point))]
         }
         for (index, scalar) in try strikingScalars().enumerated() where !isBrief || index % 4 == 0 {
             let other = try self.scalar()

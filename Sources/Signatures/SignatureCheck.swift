@@ -1,7 +1,7 @@
 package import Core
 
 /// One signature to verify.
-package struct SignatureCheck {
+package struct SignatureCheck: BitwiseCopyable {
     /// An X9.63 point of 33 or 65 bytes, as `PublicKeyEncoding.point` returns it; borrowed.
     package var point: UnsafeRawBufferPointer
     package var scalars: ScalarPair
@@ -15,7 +15,7 @@ package struct SignatureCheck {
     }
 }
 
-package enum SignatureOutcome: UInt8, Sendable {
+package enum SignatureOutcome: UInt8, BitwiseCopyable, Sendable {
     case valid
     case invalid
     /// The point is not on the curve.

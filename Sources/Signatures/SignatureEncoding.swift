@@ -2,7 +2,7 @@ package import Core
 
 /// An ECDSA signature as two 32-byte big-endian integers. They may be zero or
 /// not below the group's order: such a signature never verifies.
-package struct ScalarPair: Sendable {
+package struct ScalarPair: BitwiseCopyable, Sendable {
     package var r: InlineArray<32, UInt8>
     package var s: InlineArray<32, UInt8>
 

@@ -3,8 +3,8 @@ import Dispatch
 import Kernels
 import Synchronization
 
-/// What all signature verifiers of a service share: the kernel, the tables of known keys, and the cross-check
-/// that watches both.
+/// What all signature verifiers of a service share: the kernel, the tables of known keys, and the cross-check of their
+/// outcomes with libcrypto.
 package final class SignatureEngine: Sendable {
     package struct Configuration: Sendable {
         /// Off: libcrypto verifies everything.
@@ -74,7 +74,7 @@ package final class SignatureEngine: Sendable {
     /// The kernel, unless there is none or it was switched off.
     var kernelInUse: SignatureKernel? { isKernelOff.load(ordering: .relaxed) ? nil : kernel }
 
-    /// How many checks cost no more than `count` of them.
+    /// How many checks take no more time than `count` of them.
     package func filled(_ count: Int) -> Int { kernelInUse?.filled(count) ?? count }
 
     /// The kernels that verify at present; empty when libcrypto does.
@@ -94,7 +94,7 @@ package final class SignatureEngine: Sendable {
         !isFirstBatchTaken.load(ordering: .relaxed) && !isFirstBatchTaken.exchange(true, ordering: .relaxed)
     }
 
-    /// Has libcrypto verify a check again, on a thread of its own. When too many wait, this one is left out.
+    /// Queues a check for libcrypto to verify again, on another thread. When too many wait, this one is skipped.
     func crossCheck(_ check: SignatureCheck, _ outcome: SignatureOutcome) {
         guard waiting.load(ordering: .relaxed) < Limits.crossChecksQueuedMax else {
             skipped.add(1, ordering: .relaxed)
@@ -108,14 +108,15 @@ package final class SignatureEngine: Sendable {
             let expected = point.withUnsafeBytes { bytes in
                 try? LibcryptoVerifier().verify(SignatureCheck(point: bytes, scalars: scalars, digest: digest))
             }
-            // Without memory nothing is known.
+            // libcrypto ran out of memory: this check says nothing.
             guard let expected else { return }
             checked.add(1, ordering: .relaxed)
             guard expected != outcome else { return }
             disagreements.add(1, ordering: .relaxed)
             let wasOff = isKernelOff.exchange(true, ordering: .relaxed)
             log(
-                "CRITICAL: the signature kernel \(kernel?.names.first ?? "") said \(outcome) where libcrypto says \(expected)"
+                "CRITICAL: the signature kernel \(kernel?.names.first ?? "") said \(outcome) "
+                    + "where libcrypto says \(expected)"
                     + (wasOff ? "" : "; it is switched off until the next start"))
         }
     }

@@ -2,18 +2,18 @@ import CKernels
 import Core
 import Kernels
 
-/// A pair of P-256 kernels with the generator's table that both read: a wide one for batches and a narrow one
-/// for what is left over.
+/// A pair of P-256 kernels with the generator's table that both read: a wide one for batches and a narrow one for the
+/// rest of a batch.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class SignatureKernel: @unchecked Sendable {
     private let wide: UnsafePointer<rg_p256_functions>
     private let narrow: UnsafePointer<rg_p256_functions>
-    private let generator: UnsafeMutablePointer<UInt64>
+    private let generator: ScratchBuffer<UInt64>
     let names: [String]
 
-    /// The kernels that this process uses, if any, and why not if one failed its self-test. Their table, 5 MiB,
-    /// and the test take about 0.1 s when they are first asked for.
+    /// The kernels that this process uses, if any, or why one failed its self-test. The first use builds the
+    /// generator's table of 5 MiB and runs the test, which takes about 0.1 s.
     static let vetted: (kernel: SignatureKernel?, failure: String?) = {
         guard let kernel = SignatureKernel(with: .permitted) else { return (nil, nil) }
         let failure = kernel.selfTestFailure()
@@ -26,7 +26,8 @@ final class SignatureKernel: @unchecked Sendable {
     private func selfTestFailure() -> String? {
         do throws(ServiceError) {
             let test = try SignatureSelfTest()
-            return test.failure(of: wide, generator: generator) ?? test.failure(of: narrow, generator: generator)
+            return test.failure(of: wide, generator: generator.baseAddress)
+                ?? test.failure(of: narrow, generator: generator.baseAddress)
         } catch {
             return error.description
         }
@@ -44,23 +45,19 @@ final class SignatureKernel: @unchecked Sendable {
         self.wide = wide
         self.narrow = narrow
         self.names = names
-        let alignment = RG_P256_ALIGNMENT
-        let table = UnsafeMutableRawPointer.allocate(
-            byteCount: RG_P256_GENERATOR_BYTES, alignment: 4096)
-        let workspace = UnsafeMutableRawPointer.allocate(byteCount: wide.pointee.workspace_bytes, alignment: alignment)
-        defer { workspace.deallocate() }
-        generator = table.assumingMemoryBound(to: UInt64.self)
-        wide.pointee.build_generator(generator, workspace)
-    }
-
-    deinit {
-        generator.deallocate()
+        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is not the wider one")
+        // Aligned to pages, so that the table is spread over as few as possible.
+        generator = ScratchBuffer(
+            uninitializedCount: RG_P256_GENERATOR_BYTES / MemoryLayout<UInt64>.stride, alignment: 4096)
+        let workspace = ScratchBuffer<UInt8>(
+            uninitializedCount: wide.pointee.workspace_bytes, alignment: RG_P256_ALIGNMENT)
+        wide.pointee.build_generator(generator.baseAddress, workspace.baseAddress)
     }
 
     /// Bytes of memory that a call works in, aligned as RG_P256_ALIGNMENT says.
     var workspaceBytes: Int { max(wide.pointee.workspace_bytes, narrow.pointee.workspace_bytes) }
 
-    /// How many checks cost no more than `count` of them: a lane takes its time whether it holds a check or not.
+    /// How many checks take no more time than `count` of them: a step takes as long with unused lanes as without.
     func filled(_ count: Int) -> Int {
         let rest = count % wide.pointee.width
         guard rest > 0 else { return count }
@@ -69,7 +66,8 @@ final class SignatureKernel: @unchecked Sendable {
 
     /// Fills the outcomes of a batch.
     func verify(_ batch: KernelBatch, workspace: UnsafeMutableRawPointer) {
-        // Whole steps and long rests for the wide kernel, a short rest for the narrow one.
+        assert(batch.count <= KernelBatch.capacity, "a batch has more checks than its capacity")
+        // The wide kernel takes whole steps and a rest that is too long for one step of the narrow kernel.
         let rest = batch.count % wide.pointee.width
         let first = rest > narrow.pointee.width ? batch.count : batch.count - rest
         if first > 0 { verify(batch, 0..<first, wide, workspace) }
@@ -83,9 +81,12 @@ final class SignatureKernel: @unchecked Sendable {
         let start = range.lowerBound
         if batch.isKnown {
             functions.pointee.verify_known(
-                batch.checks + start, batch.tables + start, range.count, generator, workspace, batch.outcomes + start)
+                batch.checks.baseAddress + start, batch.tables.baseAddress + start, range.count, generator.baseAddress,
+                workspace, batch.outcomes.baseAddress + start)
         } else {
-            functions.pointee.verify(batch.checks + start, range.count, generator, workspace, batch.outcomes + start)
+            functions.pointee.verify(
+                batch.checks.baseAddress + start, range.count, generator.baseAddress, workspace,
+                batch.outcomes.baseAddress + start)
         }
     }
 
@@ -99,6 +100,8 @@ final class SignatureKernel: @unchecked Sendable {
         _ points: UnsafePointer<UnsafePointer<UInt8>?>, _ tables: UnsafePointer<UnsafeMutablePointer<UInt64>?>,
         count: Int, workspace: UnsafeMutableRawPointer
     ) -> Bool {
+        precondition(
+            (1...SignatureKernel.buildMax).contains(count), "a build has 1 to \(SignatureKernel.buildMax) keys")
         let functions = count > narrow.pointee.width ? wide : narrow
         return functions.pointee.build_known(points, tables, count, workspace) != 0
     }

@@ -1,10 +1,10 @@
 import CKernels
 import Core
 
-/// Vets a P-256 kernel before it is trusted: a few hundred signatures, ordinary and chosen, whose outcomes
-/// libcrypto said when the test was made.
+/// Tests a P-256 kernel before it is used, with a few hundred ordinary and chosen signatures, whose outcomes are
+/// computed by libcrypto when the test is made.
 struct SignatureSelfTest {
-    /// All cases, in no order that would put like ones into like lanes.
+    /// All cases in random order, so that similar ones get into different lanes.
     private let cases: [SignatureCase]
     /// Those with a real key, which can have a table.
     private let knowable: [SignatureCase]
@@ -28,8 +28,9 @@ struct SignatureSelfTest {
         knowable = cases.filter { $0.expected != RG_P256_BAD_KEY }
     }
 
-    /// What the kernel does wrong, or `nil` when it passes. Its instructions must be there. `generator`: as the
-    /// kernel built it; without one, a table is built for the test alone, which takes longer than the test.
+    /// What the kernel does wrong, or `nil` when it passes. The processor must have the kernel's instructions.
+    /// `generator`: the table that the kernel built; without one, a table is built for the test alone, which takes
+    /// longer than the test.
     func failure(
         of kernel: UnsafePointer<rg_p256_functions>, generator: UnsafePointer<UInt64>? = nil
     ) -> String? {

@@ -1,15 +1,16 @@
 import CKernels
 package import Core
 
-/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) with what its engine has: kernels and the
-/// tables of known keys, or libcrypto. The outcomes are the same. High s is valid.
+/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) with kernels and the tables of known keys, or
+/// with libcrypto, as its engine says. The outcomes are the same. High s is valid.
 ///
 /// Works in memory of its own, made once, so one verifier serves one thread at a time: each worker has its own.
 package final class SignatureVerifier {
     private let engine: SignatureEngine
     private let libcrypto: LibcryptoVerifier
     private let reader: KnownKeys.Reader?
-    private let workspace: UnsafeMutableRawPointer?
+    /// What a kernel works in; empty without kernels.
+    private let workspace: ScratchBuffer<UInt8>
     private let new: KernelBatch
     private let known: KernelBatch
     /// Of each check of the last batch, whether its key had a table.
@@ -27,17 +28,11 @@ package final class SignatureVerifier {
         self.engine = engine
         libcrypto = try LibcryptoVerifier()
         reader = engine.knownKeys?.makeReader()
-        workspace = engine.kernel.map {
-            UnsafeMutableRawPointer.allocate(
-                byteCount: $0.workspaceBytes, alignment: RG_P256_ALIGNMENT)
-        }
+        workspace = ScratchBuffer(
+            uninitializedCount: engine.kernel?.workspaceBytes ?? 0, alignment: RG_P256_ALIGNMENT)
         new = KernelBatch()
         known = KernelBatch()
         untilSample = engine.sampleInterval
-    }
-
-    deinit {
-        workspace?.deallocate()
     }
 
     /// Writes the outcome of every check; `outcomes` is at least as long as `checks`.
@@ -46,15 +41,16 @@ package final class SignatureVerifier {
     package func verify(
         _ checks: UnsafeBufferPointer<SignatureCheck>, into outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
-        precondition(outcomes.count >= checks.count)
-        guard let kernel = engine.kernelInUse, let workspace else {
+        precondition(outcomes.count >= checks.count, "there is no room for every outcome")
+        guard let kernel = engine.kernelInUse else {
             for index in checks.indices { outcomes[index] = try libcrypto.verify(checks[index]) }
             return
         }
         guard !checks.isEmpty else { return }
+        precondition(known.isEmpty && new.isEmpty, "checks of the last batch are left over")
         reader?.begin()
         defer {
-            // Also when libcrypto gave up in the middle: nothing of this batch may reach the next one.
+            // When libcrypto threw, checks are left over that must not get into the next batch.
             (known.count, new.count) = (0, 0)
             reader?.end()
         }
@@ -65,15 +61,15 @@ package final class SignatureVerifier {
             if knownKeys != nil, let table = tables[index] {
                 known.append(checks[index], at: index, table: table)
                 usedTable[index] = true
-                if known.isFull { try run(known, kernel, workspace, checks, outcomes) }
+                if known.isFull { try run(known, kernel, checks, outcomes) }
             } else {
                 new.append(checks[index], at: index)
                 usedTable[index] = false
-                if new.isFull { try run(new, kernel, workspace, checks, outcomes) }
+                if new.isFull { try run(new, kernel, checks, outcomes) }
             }
         }
-        if !known.isEmpty { try run(known, kernel, workspace, checks, outcomes) }
-        if !new.isEmpty { try run(new, kernel, workspace, checks, outcomes) }
+        if !known.isEmpty { try run(known, kernel, checks, outcomes) }
+        if !new.isEmpty { try run(new, kernel, checks, outcomes) }
         sample(checks, outcomes)
     }
 
@@ -101,7 +97,8 @@ package final class SignatureVerifier {
         return outcome
     }
 
-    /// Whether the key of a check of the last batch was known. (Without kernels none is, and none can become so.)
+    /// Whether the key of a check of the last batch had a table. True for all when there are no tables, because then no
+    /// key can get one.
     package func wasKnown(_ index: Int) -> Bool {
         engine.knownKeys == nil || engine.kernelInUse == nil || usedTable.indices.contains(index) && usedTable[index]
     }
@@ -124,13 +121,14 @@ package final class SignatureVerifier {
 
     /// Runs a batch through a kernel and empties it. What the kernel leaves undecided goes to libcrypto.
     private func run(
-        _ batch: KernelBatch, _ kernel: SignatureKernel, _ workspace: UnsafeMutableRawPointer,
+        _ batch: KernelBatch, _ kernel: SignatureKernel,
         _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
         defer { batch.count = 0 }
-        kernel.verify(batch, workspace: workspace)
+        kernel.verify(batch, workspace: workspace.baseAddress)
         for place in 0..<batch.count {
             let position = batch.positions[place]
+            assert(checks.indices.contains(position), "a check's position is outside of its batch")
             switch batch.outcomes[place] {
             case UInt8(RG_P256_VALID.rawValue): outcomes[position] = .valid
             case UInt8(RG_P256_INVALID.rawValue): outcomes[position] = .invalid
@@ -158,41 +156,26 @@ package final class SignatureVerifier {
     }
 }
 
-/// Checks on their way into a kernel, and what came out.
+/// The checks that a kernel gets at once, and their outcomes.
 final class KernelBatch {
     static let capacity = RG_P256_BATCH_MAX
 
-    let checks: UnsafeMutablePointer<rg_p256_check>
-    let tables: UnsafeMutablePointer<UnsafePointer<UInt64>?>
-    let outcomes: UnsafeMutablePointer<UInt8>
+    let checks = ScratchBuffer<rg_p256_check>(repeating: rg_p256_check(), count: KernelBatch.capacity)
+    let tables = ScratchBuffer<UnsafePointer<UInt64>?>(repeating: nil, count: KernelBatch.capacity)
+    let outcomes = ScratchBuffer<UInt8>(repeating: 0, count: KernelBatch.capacity)
     /// Where in the caller's batch each check stands.
-    let positions: UnsafeMutablePointer<Int>
+    let positions = ScratchBuffer<Int>(repeating: 0, count: KernelBatch.capacity)
     var count = 0
     /// Whether the keys have tables.
     private(set) var isKnown = false
-
-    init() {
-        checks = .allocate(capacity: KernelBatch.capacity)
-        checks.initialize(repeating: rg_p256_check(), count: KernelBatch.capacity)
-        tables = .allocate(capacity: KernelBatch.capacity)
-        tables.initialize(repeating: nil, count: KernelBatch.capacity)
-        outcomes = .allocate(capacity: KernelBatch.capacity)
-        outcomes.initialize(repeating: 0, count: KernelBatch.capacity)
-        positions = .allocate(capacity: KernelBatch.capacity)
-    }
-
-    deinit {
-        checks.deallocate()
-        tables.deallocate()
-        outcomes.deallocate()
-        positions.deallocate()
-    }
 
     var isFull: Bool { count == KernelBatch.capacity }
     var isEmpty: Bool { count == 0 }
 
     /// Copies what the kernel needs; the point stays where it is. All or none of a batch have a table.
     func append(_ check: SignatureCheck, at position: Int, table: UnsafePointer<UInt64>? = nil) {
+        precondition(!isFull, "a batch has more checks than its capacity")
+        assert(count == 0 || isKnown == (table != nil), "a batch mixes keys with and without tables")
         checks[count].point = check.point.baseAddress?.assumingMemoryBound(to: UInt8.self)
         withUnsafeBytes(of: check.scalars) { scalars in
             withUnsafeMutableBytes(of: &checks[count].r) { $0.copyBytes(from: scalars[..<32]) }

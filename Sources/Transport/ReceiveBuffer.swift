@@ -1,67 +1,74 @@
 import Core
 import Synchronization
 
-/// Memory that received bytes are in, shared by the loop that fills it and the
-/// requests whose frames lie in it.
+/// Memory for received bytes, shared by the loop that fills it and the requests whose frames are in it.
 ///
-/// Sendable without the compiler's proof: the loop writes only behind `filled`,
-/// readers read only before it.
+/// Sendable without the compiler's proof: the loop writes only behind `filled`, readers read only before it.
 package final class ReceiveBuffer: @unchecked Sendable {
-    let storage: UnsafeMutableRawBufferPointer
-    /// Bytes received so far; touched by the loop only.
+    /// All bytes, valid as long as this object.
+    var storage: UnsafeMutableRawBufferPointer { memory.buffer.bytes }
+    /// Bytes received so far; used by the loop only.
     var filled = 0
+    private let memory: ReceiveMemory
     private let pool: ReceiveBufferPool
 
-    fileprivate init(_ storage: UnsafeMutableRawBufferPointer, _ pool: ReceiveBufferPool) {
-        self.storage = storage
+    fileprivate init(_ memory: ReceiveMemory, _ pool: ReceiveBufferPool) {
+        self.memory = memory
         self.pool = pool
     }
 
     deinit {
-        pool.take(back: storage)
+        pool.take(back: memory)
     }
 
-    /// Lends a part of the received bytes.
+    /// A part of the received bytes, valid as long as this object.
     package func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: storage[range])
     }
 }
 
-/// The bytes of a received frame, for a request that reads them later: a copy when they are few, so that the
-/// large buffer can be used again at once; otherwise the buffer itself, which is then not used again before.
+/// The memory of one receive buffer after another.
+///
+/// Sendable without the compiler's proof: the pool or one buffer has it, and the pool gives it to a buffer under its
+/// lock.
+private final class ReceiveMemory: @unchecked Sendable {
+    let buffer: ScratchBuffer<UInt8>
+    var byteCount: Int { buffer.count }
+
+    init(byteCount: Int) {
+        buffer = ScratchBuffer(uninitializedCount: byteCount, alignment: 64)
+    }
+}
+
+/// The bytes of a received frame. A short frame is copied, so that the large receive buffer can be used again at once;
+/// otherwise the receive buffer is kept as long as this object.
 ///
 /// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
 package final class FrameBytes: @unchecked Sendable {
     private let buffer: ReceiveBuffer?
-    private let copy: UnsafeMutableRawBufferPointer?
+    /// Empty when the buffer is kept.
+    private let copy: ScratchBuffer<UInt8>
     /// The bytes, which stay where they are as long as this object lives.
     package let bytes: UnsafeRawBufferPointer
 
     package init(_ buffer: ReceiveBuffer, _ range: Range<Int>) {
         let received = buffer.bytes(range)
-        if range.count <= Limits.copiedFrameBytesMax {
-            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 8)
-            copy.copyMemory(from: received)
-            (self.buffer, self.copy, bytes) = (nil, copy, UnsafeRawBufferPointer(copy))
+        let isCopied = range.count <= Limits.copiedFrameBytesMax
+        copy = ScratchBuffer(uninitializedCount: isCopied ? range.count : 0, alignment: 8)
+        if isCopied {
+            copy.bytes.copyMemory(from: received)
+            (self.buffer, bytes) = (nil, UnsafeRawBufferPointer(copy.bytes))
         } else {
-            (self.buffer, copy, bytes) = (buffer, nil, received)
+            (self.buffer, bytes) = (buffer, received)
         }
-    }
-
-    deinit {
-        copy?.deallocate()
     }
 }
 
 /// Makes receive buffers, keeps free ones, and bounds the bytes of all that live.
 package final class ReceiveBufferPool: Sendable {
-    /// Memory that nobody else knows: Sendable for that reason.
-    private struct Free: @unchecked Sendable {
-        let storage: UnsafeMutableRawBufferPointer
-    }
-
     private struct State {
-        var free: [Free] = []
+        var free: [ReceiveMemory] = []
+        /// Bytes of the buffers in use and of those in `free`.
         var liveBytes = 0
     }
 
@@ -73,37 +80,31 @@ package final class ReceiveBufferPool: Sendable {
         self.bytesMax = bytesMax
     }
 
-    deinit {
-        state.withLock { state in
-            for free in state.free { free.storage.deallocate() }
-        }
-    }
-
     /// A buffer of at least `capacity` bytes; `nil` when that would be over the bound.
     func buffer(capacity: Int) -> ReceiveBuffer? {
-        let found = state.withLock { state -> Free? in
+        let found = state.withLock { state -> ReceiveMemory? in
             let wanted = max(capacity, Limits.receiveBufferBytes)
             if wanted == Limits.receiveBufferBytes, let free = state.free.popLast() { return free }
             while state.liveBytes + wanted > bytesMax, let free = state.free.popLast() {
-                state.liveBytes -= free.storage.count
-                free.storage.deallocate()
+                state.liveBytes -= free.byteCount
             }
             guard state.liveBytes + wanted <= bytesMax else { return nil }
             state.liveBytes += wanted
-            return Free(storage: .allocate(byteCount: wanted, alignment: 64))
+            return ReceiveMemory(byteCount: wanted)
         }
-        return found.map { ReceiveBuffer($0.storage, self) }
+        return found.map { ReceiveBuffer($0, self) }
     }
 
-    fileprivate func take(back storage: UnsafeMutableRawBufferPointer) {
-        let free = Free(storage: storage)
+    fileprivate func take(back memory: ReceiveMemory) {
         state.withLock { state in
-            if free.storage.count == Limits.receiveBufferBytes, state.free.count < Limits.receiveBuffersPooledMax {
-                state.free.append(free)
+            if memory.byteCount == Limits.receiveBufferBytes, state.free.count < Limits.receiveBuffersPooledMax {
+                state.free.append(memory)
             } else {
-                state.liveBytes -= free.storage.count
-                free.storage.deallocate()
+                state.liveBytes -= memory.byteCount
             }
+            precondition(
+                state.liveBytes >= state.free.count * Limits.receiveBufferBytes,
+                "more bytes were given back than were taken")
         }
     }
 }

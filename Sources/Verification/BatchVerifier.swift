@@ -21,46 +21,52 @@ package struct Gate: Sendable {
     }
 }
 
-/// Turns a batch of proofs into verdicts: one stage after the other over the
-/// whole batch, cheapest first, each stage passing on only what survived it.
+/// Turns a batch of proofs into verdicts. Each stage judges all proofs that the stages before have not refused; the
+/// cheapest stage comes first.
 ///
 ///     shape -> collaboration and its policy -> challenge or nonce -> root hash
 ///           -> membership -> signature -> spending the challenge or nonce
 ///
-/// Works in memory of its own, made once, so one verifier serves one thread at
-/// a time and allocates nothing for a proof. A batch is verified under one
-/// snapshot of the root sets.
+/// Works in memory of its own, made once, so that it allocates nothing for a proof. It serves one thread at a time. A
+/// batch is verified under one snapshot of the root sets.
 package final class BatchVerifier {
-    /// Why a survivor of the challenge stage may pass, to be spent when it is granted.
-    private enum Freshness {
+    /// What makes a survivor's signed data fresh, to be spent when the proof is granted.
+    private enum Freshness: BitwiseCopyable {
         case none
         case challenge(ChallengeBook.Token)
         case nonce(NonceMemory.Fingerprint, windowSeconds: UInt32)
     }
 
+    private static var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+    private static var noCheck: SignatureCheck { SignatureCheck(point: noBytes, scalars: ScalarPair(), digest: .zero) }
+
     private let gate: Gate
     private let signatures: SignatureVerifier
-    /// Positions in the batch of the proofs that are still in the running, ascending.
-    private var survivors: UnsafeMutableBufferPointer<Int>
+    /// Positions in the batch of the proofs that no stage has refused yet, ascending.
+    private let survivors = ScratchBuffer<Int>(repeating: 0, count: BatchVerifier.capacity)
     private var survivorCount = 0
+    /// Whether a batch is being verified.
+    private var isBusy = false
     private let lookup = CollaborationLookup()
     private let hasher = RootHasher(capacity: BatchVerifier.capacity)
     /// SHA-256 of the signed data of each survivor.
-    private let dataDigests: UnsafeMutableBufferPointer<Digest>
-    /// The different collaborations of the survivors, in runs, and what was found of each.
-    private let names: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
-    private let found: UnsafeMutableBufferPointer<CollaborationView?>
-    private let views: UnsafeMutableBufferPointer<CollaborationView?>
-    private let freshness: UnsafeMutableBufferPointer<Freshness>
+    private let dataDigests = ScratchBuffer<Digest>(repeating: .zero, count: BatchVerifier.capacity)
+    /// The name that each run of survivors has in common, and what was found of it.
+    private let names = ScratchBuffer<UnsafeRawBufferPointer>(
+        repeating: BatchVerifier.noBytes, count: BatchVerifier.capacity)
+    private let found = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
+    private let views = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
+    private let freshness = ScratchBuffer<Freshness>(repeating: .none, count: BatchVerifier.capacity)
     private let authenticator: BatchAuthenticator
-    private let candidates: UnsafeMutableBufferPointer<(position: Int, data: UnsafeRawPointer)>
-    private let standings: UnsafeMutableBufferPointer<ChallengeBook.Standing>
-    private let points: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
-    private let scalars: UnsafeMutableBufferPointer<ScalarPair>
-    private let checks: UnsafeMutableBufferPointer<SignatureCheck>
-    private let outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
+    private let candidates: ScratchBuffer<(position: Int, data: UnsafeRawPointer)>
+    private let standings = ScratchBuffer<ChallengeBook.Standing>(repeating: .forged, count: BatchVerifier.capacity)
+    private let points = ScratchBuffer<UnsafeRawBufferPointer>(
+        repeating: BatchVerifier.noBytes, count: BatchVerifier.capacity)
+    private let scalars = ScratchBuffer<ScalarPair>(repeating: ScalarPair(), count: BatchVerifier.capacity)
+    private let checks = ScratchBuffer<SignatureCheck>(repeating: BatchVerifier.noCheck, count: BatchVerifier.capacity)
+    private let outcomes = ScratchBuffer<SignatureOutcome>(repeating: .invalid, count: BatchVerifier.capacity)
     /// Whether the survivor's key had a table already.
-    private let isKnown: UnsafeMutableBufferPointer<Bool>
+    private let isKnown = ScratchBuffer<Bool>(repeating: false, count: BatchVerifier.capacity)
 
     /// Proofs in a batch, at most.
     package static let capacity = Limits.proofsPerPassMax
@@ -69,44 +75,8 @@ package final class BatchVerifier {
     package init(_ gate: Gate) throws(ServiceError) {
         self.gate = gate
         signatures = try SignatureVerifier(gate.signatures)
-        let capacity = BatchVerifier.capacity
-        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
-        func scratch<T>(_ initial: T) -> UnsafeMutableBufferPointer<T> {
-            let buffer = UnsafeMutableBufferPointer<T>.allocate(capacity: capacity)
-            buffer.initialize(repeating: initial)
-            return buffer
-        }
-        survivors = scratch(0)
-        names = scratch(nothing)
-        found = scratch(nil)
-        views = scratch(nil)
-        freshness = scratch(.none)
         authenticator = gate.challenges.makeAuthenticator()
-        candidates = .allocate(capacity: BatchAuthenticator.capacity)
-        standings = scratch(.forged)
-        points = scratch(nothing)
-        scalars = scratch(ScalarPair())
-        dataDigests = scratch(.zero)
-        checks = scratch(SignatureCheck(point: nothing, scalars: ScalarPair(), digest: .zero))
-        outcomes = scratch(.invalid)
-        isKnown = scratch(false)
-    }
-
-    deinit {
-        // All elements are trivial.
-        survivors.deallocate()
-        names.deallocate()
-        found.deallocate()
-        views.deallocate()
-        freshness.deallocate()
-        candidates.deallocate()
-        standings.deallocate()
-        points.deallocate()
-        scalars.deallocate()
-        dataDigests.deallocate()
-        checks.deallocate()
-        outcomes.deallocate()
-        isKnown.deallocate()
+        candidates = ScratchBuffer(uninitializedCount: BatchAuthenticator.capacity)
     }
 
     /// The verdict of every signed proof, and its root hash where one was computed (else zero).
@@ -117,8 +87,9 @@ package final class BatchVerifier {
         _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
         roots: UnsafeMutableBufferPointer<Digest>
     ) throws(ServiceError) {
-        begin(proofs, roots)
-        filter(proofs, verdicts) { verifier, position in verifier.judgeShape(of: proofs[position], at: position) }
+        begin(proofs, verdicts, roots)
+        defer { isBusy = false }
+        filter(verdicts) { judgeShape(of: proofs[$1], at: $1) }
         try gate.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             judgeFreshness(of: proofs, verdicts)
@@ -127,7 +98,7 @@ package final class BatchVerifier {
         }
         try filterSigned(proofs, verdicts)
         gate.challenges.withMemory { memory in
-            filter(proofs, verdicts) { verifier, position in verifier.spend(position, &memory) }
+            filter(verdicts) { spend($1, &memory) }
         }
         settle(as: .granted, verdicts)
         offerKeys()
@@ -140,8 +111,9 @@ package final class BatchVerifier {
         _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
         roots: UnsafeMutableBufferPointer<Digest>
     ) throws(ServiceError) {
-        begin(proofs, roots)
-        filter(proofs, verdicts) { verifier, position in verifier.judgePath(of: proofs[position], at: position) }
+        begin(proofs, verdicts, roots)
+        defer { isBusy = false }
+        filter(verdicts) { judgePath(of: proofs[$1], at: $1) }
         try gate.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             computeRoots(of: proofs, into: roots)
@@ -152,8 +124,15 @@ package final class BatchVerifier {
 
     // MARK: Stages
 
-    private func begin(_ proofs: UnsafeBufferPointer<BorrowedProof>, _ roots: UnsafeMutableBufferPointer<Digest>) {
-        precondition(proofs.count <= BatchVerifier.capacity)
+    private func begin(
+        _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>,
+        _ roots: UnsafeMutableBufferPointer<Digest>
+    ) {
+        precondition(!isBusy, "a verifier is used for two batches at a time")
+        precondition(proofs.count <= BatchVerifier.capacity, "a batch has more proofs than its capacity")
+        precondition(
+            verdicts.count == proofs.count && roots.count == proofs.count, "there is not one verdict and root a proof")
+        isBusy = true
         survivorCount = proofs.count
         for position in proofs.indices {
             survivors[position] = position
@@ -161,21 +140,29 @@ package final class BatchVerifier {
         }
     }
 
-    /// Runs a stage: a proof for which `judge` returns a verdict drops out with it.
-    private func filter(
-        _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>,
-        _ judge: (BatchVerifier, Int) -> Verdict?
-    ) {
+    /// Runs a stage: `judge` gets each survivor's place among the survivors and its position in the batch, and returns
+    /// the verdict that refuses it, or `nil` when it stays.
+    ///
+    /// Throws what `judge` throws: then the survivors are as they were. Inlined, so that `judge` is no call.
+    @inline(__always)
+    private func filter<E>(
+        _ verdicts: UnsafeMutableBufferPointer<Verdict>,
+        _ judge: (_ place: Int, _ position: Int) throws(E) -> Verdict?
+    ) throws(E) {
+        let count = survivorCount
         var kept = 0
-        for index in 0..<survivorCount {
-            let position = survivors[index]
-            if let refusal = judge(self, position) {
+        for place in 0..<count {
+            let position = survivors[place]
+            assert(
+                place == 0 || kept == 0 || survivors[kept - 1] < position, "the survivors are not in ascending order")
+            if let refusal = try judge(place, position) {
                 verdicts[position] = refusal
             } else {
                 survivors[kept] = position
                 kept += 1
             }
         }
+        precondition(survivorCount == count && kept <= count, "a stage ran inside another")
         survivorCount = kept
     }
 
@@ -215,21 +202,14 @@ package final class BatchVerifier {
             }
         }
         try lookup.find(
-            UnsafeBufferPointer(rebasing: names[..<nameCount]), for: survivorCount, in: snapshot, into: found)
-        var kept = 0
+            UnsafeBufferPointer(names.prefix(nameCount)), for: survivorCount, in: snapshot, into: found.elements)
         var run = 0
-        for index in 0..<survivorCount {
-            let position = survivors[index]
+        filter(verdicts) { _, position in
             if !isSame(proofs[position].collaboration, names[run]) { run += 1 }
-            if let view = found[run] {
-                views[position] = view
-                survivors[kept] = position
-                kept += 1
-            } else {
-                verdicts[position] = .unknownCollaboration
-            }
+            assert(run < nameCount, "a name was found that was not looked up")
+            views[position] = found[run]
+            return views[position] == nil ? .unknownCollaboration : nil
         }
-        survivorCount = kept
     }
 
     /// Whether two names are the same bytes at the same place.
@@ -237,7 +217,7 @@ package final class BatchVerifier {
         a.baseAddress == b.baseAddress && a.count == b.count
     }
 
-    /// What the collaborations' policies ask of the signed data.
+    /// Judges the signed data as the collaborations' policies demand.
     private func judgeFreshness(
         of proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) {
@@ -247,11 +227,11 @@ package final class BatchVerifier {
             judgeChallenges(of: proofs, start..<min(start + BatchAuthenticator.capacity, survivorCount), now)
             start += BatchAuthenticator.capacity
         }
-        filter(proofs, verdicts) { verifier, position in verifier.freshnessVerdict(of: proofs[position], at: position) }
-        // One visit to the memory for the whole batch.
+        filter(verdicts) { freshnessVerdict(of: proofs[$1], at: $1) }
+        // The lock of the memory is taken once for the whole batch.
         gate.challenges.withMemory { memory in
-            filter(proofs, verdicts) { verifier, position in
-                guard case .challenge(let token) = verifier.freshness[position] else { return nil }
+            filter(verdicts) { _, position in
+                guard case .challenge(let token) = freshness[position] else { return nil }
                 return memory.isSpent(token) ? .challengeReplayed : nil
             }
         }
@@ -270,6 +250,7 @@ package final class BatchVerifier {
             count += 1
         }
         guard count > 0 else { return }
+        precondition(count <= candidates.count, "more challenges are judged at once than there is room for")
         gate.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
             place, standing in
             standings[candidates[place].position] = standing
@@ -309,53 +290,42 @@ package final class BatchVerifier {
         in snapshot: borrowing Snapshot, _ roots: UnsafeMutableBufferPointer<Digest>,
         _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) throws(ServiceError) {
-        var kept = 0
         for position in selection {
             if let view = views[position] { snapshot.prefetch(roots[position], in: view) }
         }
-        for index in 0..<survivorCount {
-            let position = survivors[index]
-            if let view = views[position], try snapshot.contains(roots[position], in: view) {
-                survivors[kept] = position
-                kept += 1
-            } else {
-                verdicts[position] = .notParticipant
-            }
+        try filter(verdicts) { _, position throws(ServiceError) in
+            guard let view = views[position] else { return .notParticipant }
+            return try snapshot.contains(roots[position], in: view) ? nil : .notParticipant
         }
-        survivorCount = kept
     }
 
     /// The positions of the survivors.
-    private var selection: UnsafeBufferPointer<Int> { UnsafeBufferPointer(rebasing: survivors[..<survivorCount]) }
+    private var selection: UnsafeBufferPointer<Int> { UnsafeBufferPointer(survivors.prefix(survivorCount)) }
 
     private func filterSigned(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) throws(ServiceError) {
-        hasher.hash(selection, into: dataDigests) { proofs[$0].data }
-        for index in 0..<survivorCount {
-            let position = survivors[index]
-            checks[index] = SignatureCheck(
+        hasher.hash(selection, into: dataDigests.elements) { proofs[$0].data }
+        for place in 0..<survivorCount {
+            let position = survivors[place]
+            checks[place] = SignatureCheck(
                 point: points[position], scalars: scalars[position], digest: dataDigests[position])
         }
         try signatures.verify(
-            UnsafeBufferPointer(rebasing: checks[..<survivorCount]),
-            into: UnsafeMutableBufferPointer(rebasing: outcomes[..<survivorCount]))
-        var kept = 0
-        for index in 0..<survivorCount {
-            let position = survivors[index]
-            switch outcomes[index] {
+            UnsafeBufferPointer(checks.prefix(survivorCount)), into: outcomes.prefix(survivorCount))
+        filter(verdicts) { place, position in
+            switch outcomes[place] {
             case .valid:
-                isKnown[position] = signatures.wasKnown(index)
-                survivors[kept] = position
-                kept += 1
-            case .invalid: verdicts[position] = .badSignature
-            case .badKey: verdicts[position] = .badKey
+                isKnown[position] = signatures.wasKnown(place)
+                return nil
+            case .invalid: return .badSignature
+            case .badKey: return .badKey
             }
         }
-        survivorCount = kept
     }
 
-    /// Only what would be granted spends its challenge or nonce, so nobody can burn another's.
+    /// Spends the challenge or nonce of a proof that passed all other stages. A proof that was refused spends nothing,
+    /// so nobody can use up another's challenge.
     private func spend(_ position: Int, _ memory: inout ChallengeBook.Memory) -> Verdict? {
         switch freshness[position] {
         case .none: return .challengeForged
@@ -375,14 +345,15 @@ package final class BatchVerifier {
         }
     }
 
-    /// Keys of granted proofs that had no table may get one. (The names have been looked up: their memory is free.)
+    /// Offers the keys of granted proofs that had no table to the known keys. (Uses the memory of the names, which are
+    /// not needed any more.)
     private func offerKeys() {
         var count = 0
         for position in selection where !isKnown[position] {
             names[count] = points[position]
             count += 1
         }
-        signatures.granted(UnsafeBufferPointer(rebasing: names[..<count]))
+        signatures.granted(UnsafeBufferPointer(names.prefix(count)))
     }
 
     private func settle(as verdict: Verdict, _ verdicts: UnsafeMutableBufferPointer<Verdict>) {

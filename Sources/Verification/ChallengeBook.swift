@@ -2,19 +2,18 @@ package import Core
 package import Hashing
 import Synchronization
 
-/// Issues challenges, tells genuine ones, and remembers which were spent.
+/// Issues challenges, recognizes its own, and remembers which were spent.
 ///
 /// Issuing keeps no record. A challenge is 48 bytes:
 ///
 ///     issued at (8, milliseconds of the service's clock) | number (8) | random (8) | tag (24)
 ///
-/// the tag being HMAC-SHA256 of the 24 bytes before it under a key that lives
+/// The tag is HMAC-SHA256 of the 24 bytes before it under a key that lives
 /// as long as this object, cut to 24 bytes. So none survives a restart.
 ///
-/// The numbers count up, so that the memory of spent challenges is a bit for
-/// each: 65,536 of them fill a segment of 8 KiB, and a segment goes when its
-/// last spent challenge has expired anyway, as soon as another segment begins.
-/// At its cap the memory refuses; it never forgets.
+/// The numbers count up, so that the memory of spent challenges takes one bit for each: 65,536 of them share a segment
+/// of 8 KiB. When a new segment begins, those are dropped whose spent challenges have all expired. When the memory is
+/// full it refuses to spend; it never forgets a challenge that has not expired.
 package final class ChallengeBook: Sendable {
     /// Bytes of a challenge.
     package static let challengeBytes = 48
@@ -22,7 +21,7 @@ package final class ChallengeBook: Sendable {
     fileprivate static let segmentBits: UInt64 = 1 << 16
 
     /// What a challenge is worth right now.
-    package enum Standing: Equatable, Sendable {
+    package enum Standing: Equatable, BitwiseCopyable, Sendable {
         case open(Token)
         case forged
         case expired
@@ -30,7 +29,7 @@ package final class ChallengeBook: Sendable {
     }
 
     /// A genuine challenge, for spending it.
-    package struct Token: Equatable, Sendable {
+    package struct Token: Equatable, BitwiseCopyable, Sendable {
         package let number: UInt64
         /// When it stops being valid, in milliseconds of the service's clock.
         package let expiry: UInt64
@@ -49,6 +48,7 @@ package final class ChallengeBook: Sendable {
         var expiry: UInt64 = 0
 
         mutating func mark(word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
+            assert(mask.nonzeroBitCount == 1, "one challenge is spent at a time")
             guard bits[word] & mask == 0 else { return .replayed }
             bits[word] |= mask
             self.expiry = max(self.expiry, expiry)
@@ -78,7 +78,10 @@ package final class ChallengeBook: Sendable {
 
     /// Appends `count` new challenges, 48 bytes each.
     package func issue(_ count: Int, into bytes: inout [UInt8]) {
-        let first = nextNumber.add(UInt64(count), ordering: .relaxed).oldValue
+        precondition(count >= 0, "no negative number of challenges is issued")
+        let (first, next) = nextNumber.add(UInt64(count), ordering: .relaxed)
+        precondition(next >= first, "the numbers of challenges are used up")
+        let end = bytes.count + count * ChallengeBook.challengeBytes
         let now = clock.milliseconds
         let salts = random.bytes(8 * count)
         bytes.reserveCapacity(bytes.count + count * ChallengeBook.challengeBytes)
@@ -92,10 +95,11 @@ package final class ChallengeBook: Sendable {
                 bytes.append(contentsOf: $0.prefix(ChallengeBook.challengeBytes - ChallengeBook.signedBytes))
             }
         }
+        precondition(bytes.count == end, "a challenge has not \(ChallengeBook.challengeBytes) bytes")
     }
 
-    /// What data of a challenge's size is worth at the time `now`, but for the memory of spent ones, when `tag` is
-    /// what its first part should have been given.
+    /// What data of a challenge's size is worth at the time `now`, without looking whether it was spent. `tag`: the
+    /// HMAC of its first part.
     private func judge(_ data: UnsafeRawPointer, tag: Digest, now: UInt64) -> Standing {
         let isGenuine = tag.withUnsafeBytes { tag in
             guard let expected = tag.baseAddress else { return false }
@@ -116,8 +120,8 @@ package final class ChallengeBook: Sendable {
         BatchAuthenticator(authenticator, length: ChallengeBook.signedBytes)
     }
 
-    /// What each of `count` candidates, at most the authenticator's capacity, is worth at the time `now`, but for
-    /// the memory of spent ones. `candidate` lends its bytes, as many as a challenge has.
+    /// Reports what each of `count` candidates, at most the authenticator's capacity, is worth at the time `now`,
+    /// without looking whether it was spent. `candidate` returns the address of its bytes, as many as a challenge has.
     package func judge(
         _ count: Int, with authenticator: BatchAuthenticator, now: UInt64, candidate: (Int) -> UnsafeRawPointer,
         report: (Int, Standing) -> Void
@@ -126,8 +130,8 @@ package final class ChallengeBook: Sendable {
         for place in 0..<count { report(place, judge(candidate(place), tag: tags[place], now: now)) }
     }
 
-    /// What `data` is worth as a challenge of this book. Says nothing about copies of it that are on their
-    /// way: `spend` decides between those.
+    /// What `data` is worth as a challenge of this book. When copies of it are judged at the same time all may be open;
+    /// `spend` accepts one of them.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
         guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
         let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
@@ -149,12 +153,12 @@ package final class ChallengeBook: Sendable {
         withMemory { $0.spend(token) }
     }
 
-    /// The memory of spent challenges, held for a batch of questions.
+    /// The memory of spent challenges, under its lock for a batch.
     package struct Memory {
         fileprivate var spent: [UInt64: Segment] = [:]
         fileprivate var segmentsMax = 1
-        /// The time of this batch. Under the lock that forgetting takes: whoever passes finds what was spent
-        /// before.
+        /// The time of this batch, taken under the lock: a challenge that has not expired at this time has not been
+        /// forgotten.
         fileprivate var now: UInt64 = 0
 
         package func isSpent(_ token: Token) -> Bool {
@@ -167,20 +171,24 @@ package final class ChallengeBook: Sendable {
             guard now <= token.expiry else { return .expired }
             let place = token.number / ChallengeBook.segmentBits
             if spent[place] == nil {
-                // Once for each 65,536 challenges, so that what is kept follows what is valid, not the cap.
+                // Once for each 65,536 challenges, so that the memory grows with the valid challenges and not to its
+                // limit.
                 for (place, segment) in spent where segment.expiry < now { spent[place] = nil }
                 guard spent.count < segmentsMax else { return .memoryFull }
             }
             let bit = Int(token.number % ChallengeBook.segmentBits)
             let mask: UInt64 = 1 << UInt64(bit % 64)
-            return spent[place, default: Segment()].mark(word: bit / 64, mask: mask, token.expiry)
+            let spending = spent[place, default: Segment()].mark(word: bit / 64, mask: mask, token.expiry)
+            precondition(spent.count <= segmentsMax, "the memory of spent challenges is over its limit")
+            assert(isSpent(token), "a challenge was spent and is not remembered")
+            return spending
         }
     }
 
-    /// Lends the memory of spent challenges; nobody else gets it meanwhile.
+    /// Calls `body` with the memory of spent challenges, under its lock.
     package func withMemory<R>(_ body: (inout Memory) -> R) -> R {
         memory.withLock { memory in
-            // Never back: what is forgotten has expired for everybody who comes later.
+            // Never earlier than before: what was forgotten has expired for all later callers too.
             memory.now = max(memory.now, clock.milliseconds)
             return body(&memory)
         }

@@ -2,14 +2,14 @@ package import Core
 import Hashing
 import Synchronization
 
-/// Remembers which device nonces were granted with which key, each for its
-/// collaboration's window. At its cap it refuses; it never forgets early.
+/// Remembers which device nonces were granted with which key, each for its collaboration's window. When it is full it
+/// refuses new pairs; it never forgets one before its window ends.
 ///
-/// It is memory of this process: after a restart an old nonce is new again,
-/// which is one of the reasons why challenges are the default policy.
+/// It is memory of this process: after a restart an old nonce is accepted again, which is one of the reasons why
+/// challenges are the default policy.
 package final class NonceMemory: Sendable {
     /// Names a pair of key and nonce: 128 bits of SHA-256(leaf || SHA-256(nonce)).
-    package struct Fingerprint: Hashable, Sendable {
+    package struct Fingerprint: Hashable, BitwiseCopyable, Sendable {
         let value: UInt128
 
         /// `leaf`: SHA-256 of the key's bytes; `nonceDigest`: SHA-256 of the nonce.
@@ -39,6 +39,7 @@ package final class NonceMemory: Sendable {
 
     /// `entriesMax`: pairs remembered at once, about 100 bytes each.
     package init(entriesMax: Int = 1 << 20, clock: MonotonicClock = .system) {
+        precondition(entriesMax >= 0, "a memory has no negative size")
         self.entriesMax = entriesMax
         self.clock = clock
     }
@@ -59,6 +60,7 @@ package final class NonceMemory: Sendable {
             let expiry = now + UInt64(windowSeconds) * 1000
             state.expiries[fingerprint.value] = expiry
             state.bySecond[expiry / 1000 + 1, default: []].append(fingerprint.value)
+            precondition(state.expiries.count <= entriesMax, "more pairs are remembered than there is room for")
             return .spent
         }
     }
@@ -73,6 +75,9 @@ package final class NonceMemory: Sendable {
             }
         }
         state.forgottenUpTo = second
+        assert(
+            state.expiries.values.allSatisfy { state.bySecond[$0 / 1000 + 1] != nil },
+            "a pair is remembered that will never be forgotten")
     }
 
     /// Pairs remembered now.

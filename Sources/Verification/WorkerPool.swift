@@ -3,16 +3,17 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A request's proofs on their way through the pool, and their verdicts.
+/// A request's proofs in the pool, and their verdicts.
 ///
-/// Sendable without the compiler's proof: `next` is touched under the pool's
-/// lock only; each worker writes the verdicts and roots of the range that it
-/// took, and nobody reads them before the last range is done.
+/// Sendable without the compiler's proof: `next` is used under the pool's lock only; each worker writes the verdicts
+/// and roots of the range that it took, and nobody reads them before the last range is done.
 package final class VerificationRequest: @unchecked Sendable {
     package let count: Int
     package let isSigned: Bool
-    package let verdicts: UnsafeMutableBufferPointer<Verdict>
-    package let roots: UnsafeMutableBufferPointer<Digest>?
+    /// One for each proof; valid as long as this request.
+    package var verdicts: UnsafeMutableBufferPointer<Verdict> { verdictMemory.elements }
+    /// One for each proof, or `nil` when they are not wanted; valid as long as this request.
+    package var roots: UnsafeMutableBufferPointer<Digest>? { rootMemory.count > 0 ? rootMemory.elements : nil }
     /// Initializes `proofs`, which is as long as `positions`, with the proofs at those; they borrow from memory that
     /// lives as long as this request.
     package typealias ProofReader =
@@ -23,6 +24,9 @@ package final class VerificationRequest: @unchecked Sendable {
     fileprivate let completion: @Sendable (VerificationRequest, ServiceError?) -> Void
     /// The first proof that no worker took yet.
     fileprivate var next = 0
+    private let verdictMemory: ScratchBuffer<Verdict>
+    /// Empty when roots are not wanted.
+    private let rootMemory: ScratchBuffer<Digest>
     private let unfinished: Atomic<Int>
     private let failure = Mutex<ServiceError?>(nil)
 
@@ -31,35 +35,31 @@ package final class VerificationRequest: @unchecked Sendable {
         count: Int, isSigned: Bool, wantsRoots: Bool, readProofs: @escaping ProofReader,
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
     ) {
-        precondition(count > 0)
+        precondition(count > 0, "a request has at least one proof")
         self.count = count
         self.isSigned = isSigned
         self.readProofs = readProofs
         self.completion = completion
         unfinished = Atomic(count)
-        verdicts = .allocate(capacity: count)
-        verdicts.initialize(repeating: .malformed)
-        roots = wantsRoots ? .allocate(capacity: count) : nil
-        roots?.initialize(repeating: .zero)
+        verdictMemory = ScratchBuffer(repeating: .malformed, count: count)
+        rootMemory = ScratchBuffer(repeating: .zero, count: wantsRoots ? count : 0)
     }
 
-    deinit {
-        verdicts.deallocate()
-        roots?.deallocate()
-    }
-
-    fileprivate func finish(_ count: Int, failure error: ServiceError?) {
+    /// Says that `count` more proofs have their verdicts, or failed; the last of them calls `completion`. Traps when
+    /// that is more than there are.
+    func finish(_ count: Int, failure error: ServiceError?) {
+        precondition(count > 0, "no proof is finished")
         if let error { failure.withLock { $0 = $0 ?? error } }
-        if unfinished.subtract(count, ordering: .acquiringAndReleasing).newValue == 0 {
-            completion(self, failure.withLock { $0 })
-        }
+        let left = unfinished.subtract(count, ordering: .acquiringAndReleasing).newValue
+        precondition(left >= 0, "a proof is finished twice")
+        if left == 0 { completion(self, failure.withLock { $0 }) }
     }
 }
 
-/// Where work comes from, a connection as a rule: sources take turns, so that
-/// one with much to do does not hold up one with little.
+/// Where work comes from, usually a connection. Sources take turns, so that one with much work does not delay one with
+/// little.
 ///
-/// Sendable without the compiler's proof: touched under the pool's lock only.
+/// Sendable without the compiler's proof: used under the pool's lock only.
 package final class WorkSource: @unchecked Sendable {
     fileprivate enum Work {
         case verification(VerificationRequest)
@@ -71,14 +71,12 @@ package final class WorkSource: @unchecked Sendable {
     package init() {}
 }
 
-/// A fixed number of workers that turn proofs into verdicts and do other short
-/// reads. A worker takes its share of what waits, from all sources in turn: an
-/// idle pool starts a single proof at once, a busy one gets batches by itself,
+/// A fixed number of workers that turn proofs into verdicts and do other short reads. A worker takes its share of what
+/// waits, from all sources in turn: so an idle pool starts a single proof at once, and batches grow with the load,
 /// without timers.
 ///
-/// A worker lives on a thread of the pool's or on one that has other things to
-/// do as well: an event loop that verifies what it has just read spares two
-/// changes of thread for each request.
+/// A worker runs on a thread of the pool's or on one that does other work too: an event loop that verifies what it has
+/// just read saves two changes of thread for each request.
 package final class WorkerPool: Sendable {
     private struct State {
         /// Sources that have something waiting, in the order of their turns.
@@ -166,10 +164,12 @@ package final class WorkerPool: Sendable {
         _ work: WorkSource.Work, items: Int, to source: WorkSource, evenWhenFull: Bool = false
     ) -> Bool {
         let (isTaken, sleeper) = state.withLock { state -> (Bool, PoolWorker?) in
-            // A request that is larger than the whole bound is taken when nothing else waits.
+            precondition(items > 0, "work that is nothing")
+            // A request that is larger than the whole limit is taken when nothing else waits.
             let hasRoom = state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax
             guard !state.isClosed, hasRoom || evenWhenFull else { return (false, nil) }
             state.waitingItems += items
+            check(state)
             if source.waiting.isEmpty { state.turns.append(source) }
             source.waiting.append(work)
             // When no worker will look for work by itself, one has to be woken; one that looks wakes others if
@@ -201,16 +201,28 @@ package final class WorkerPool: Sendable {
         if !wasClosed { for _ in 0..<threadCount { ended.wait() } }
     }
 
+    /// Asserts what holds between two steps. Under the lock.
+    private func check(_ state: borrowing State) {
+        precondition(state.waitingItems >= 0, "more work was taken than came")
+        precondition(
+            state.busyCount >= 0 && state.busyCount + state.sleepers.count <= state.workerCount,
+            "a worker is busy twice, or busy and asleep")
+    }
+
     // MARK: Doing it
 
-    /// Does a share of what waits on `worker`; false when nothing does: then the worker will be woken.
+    /// Does a share of what waits on `worker`. False when nothing waits: then the worker will be woken when something
+    /// does.
     fileprivate func work(_ worker: PoolWorker) -> Bool {
         let (portion, sleeper) = state.withLock { state -> (Portion?, PoolWorker?) in
             guard let portion = take(&state) else {
+                precondition(state.waitingItems == 0, "work waits that no source has")
                 if !state.isClosed { state.sleepers.append(worker) }
+                check(state)
                 return (nil, nil)
             }
             state.busyCount += 1
+            check(state)
             return (portion, state.waitingItems > 0 ? state.sleepers.popLast() : nil)
         }
         sleeper?.wake()
@@ -219,17 +231,20 @@ package final class WorkerPool: Sendable {
         case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
         case nil: return false
         }
-        state.withLock { $0.busyCount -= 1 }
+        state.withLock { state in
+            state.busyCount -= 1
+            check(state)
+        }
         return true
     }
 
-    /// The worker was woken by something else than the pool.
+    /// The worker's thread woke up without the pool.
     fileprivate func awoke(_ worker: PoolWorker) {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes turns from the sources until the portion is full: this worker's share of what waits, and what can be
-    /// verified beside it for nothing.
+    /// Takes work from the sources in turn until the portion is full: this worker's share of what waits, and as many
+    /// proofs more as take no more time.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
         var room = min(Limits.proofsPerPortionMax, gate.signatures.filled(max(Limits.proofsPerPortionMin, share)))
@@ -246,6 +261,7 @@ package final class WorkerPool: Sendable {
                 if slices.isEmpty { isSigned = request.isSigned }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }
                 let count = min(request.count - request.next, Limits.proofsPerTurn, room)
+                precondition(count > 0, "a request waits whose proofs are all taken")
                 slices.append(Slice(request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
@@ -257,6 +273,7 @@ package final class WorkerPool: Sendable {
     }
 
     private func endTurn(of source: WorkSource, isWorkDone: Bool, _ state: inout State) {
+        precondition(state.turns.first === source, "a turn ends that is not this source's")
         if isWorkDone { source.waiting.removeFirst() }
         state.turns.removeFirst()
         if !source.waiting.isEmpty { state.turns.append(source) }
@@ -268,12 +285,14 @@ package final class WorkerPool: Sendable {
         var count = 0
         for slice in slices {
             let end = count + slice.range.count
-            slice.request.readProofs(slice.range, UnsafeMutableBufferPointer(rebasing: worker.proofs[count..<end]))
+            precondition(end <= worker.proofs.count, "a portion has more proofs than a worker has room for")
+            slice.request.readProofs(
+                slice.range, UnsafeMutableBufferPointer(rebasing: worker.proofs.elements[count..<end]))
             count = end
         }
-        let proofs = UnsafeBufferPointer(rebasing: worker.proofs[..<count])
-        let verdicts = UnsafeMutableBufferPointer(rebasing: worker.verdicts[..<count])
-        let roots = UnsafeMutableBufferPointer(rebasing: worker.roots[..<count])
+        let proofs = UnsafeBufferPointer(worker.proofs.prefix(count))
+        let verdicts = worker.verdicts.prefix(count)
+        let roots = worker.roots.prefix(count)
         var failure: ServiceError?
         do throws(ServiceError) {
             if isSigned {
@@ -301,13 +320,13 @@ package final class WorkerPool: Sendable {
 
 /// One worker of a pool, with the memory that it works in.
 ///
-/// Sendable without the compiler's proof: handed to its one thread before that
-/// begins to call `work`.
+/// Sendable without the compiler's proof: one thread calls it, which is asserted.
 package final class PoolWorker: @unchecked Sendable {
     fileprivate let verifier: BatchVerifier
-    fileprivate let proofs: UnsafeMutableBufferPointer<BorrowedProof>
-    fileprivate let verdicts: UnsafeMutableBufferPointer<Verdict>
-    fileprivate let roots: UnsafeMutableBufferPointer<Digest>
+    fileprivate let proofs = ScratchBuffer<BorrowedProof>(uninitializedCount: BatchVerifier.capacity)
+    fileprivate let verdicts = ScratchBuffer<Verdict>(repeating: .malformed, count: BatchVerifier.capacity)
+    fileprivate let roots = ScratchBuffer<Digest>(repeating: .zero, count: BatchVerifier.capacity)
+    private let thread = ThreadConfinement()
     fileprivate let wake: @Sendable () -> Void
     private unowned let pool: WorkerPool
     private var isAsleep = false
@@ -316,28 +335,22 @@ package final class PoolWorker: @unchecked Sendable {
         self.pool = pool
         self.verifier = verifier
         self.wake = wake
-        proofs = .allocate(capacity: BatchVerifier.capacity)
-        verdicts = .allocate(capacity: BatchVerifier.capacity)
-        roots = .allocate(capacity: BatchVerifier.capacity)
-        verdicts.initialize(repeating: .malformed)
-        roots.initialize(repeating: .zero)
     }
 
-    deinit {
-        proofs.deallocate()
-        verdicts.deallocate()
-        roots.deallocate()
-    }
-
-    /// Does a share of what waits; false when there was nothing: then `wake` will be called when there is.
+    /// Does a share of what waits. False when nothing waits: then `wake` will be called when something does.
+    ///
+    /// The first call decides which thread the worker belongs to; a call from another thread traps, as it does in
+    /// `awoke`.
     package func work() -> Bool {
+        thread.bind()
         awoke()
         isAsleep = !pool.work(self)
         return !isAsleep
     }
 
-    /// To be called when the thread wakes up for reasons of its own, so that nobody wakes it once more.
+    /// To be called when the thread wakes up without the pool, so that the pool does not wake it once more.
     package func awoke() {
+        thread.assertIsCurrentOrUnbound()
         guard isAsleep else { return }
         isAsleep = false
         pool.awoke(self)

@@ -32,9 +32,8 @@ struct BucketDirectoryTests {
         let probes =
             (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
         let area = asked.map(\.utf8)
-        let views = UnsafeMutableBufferPointer<CollaborationView?>.allocate(capacity: asked.count)
-        views.initialize(repeating: nil)
-        defer { views.deallocate() }
+        let scratch = ScratchBuffer<CollaborationView?>(repeating: nil, count: asked.count)
+        let views = scratch.elements
         return try storage.sets.read { snapshot throws(ServiceError) in
             let bytes = area.flatMap { $0 }
             return try bytes.withRawBytes { bytes throws(ServiceError) -> (Bool, Bool) in

@@ -21,7 +21,7 @@ struct ManualClock: Sendable {
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class PackedProofs: @unchecked Sendable {
-    private let memory: UnsafeMutableRawBufferPointer
+    private let memory: ScratchBuffer<UInt8>
     let proofs: [BorrowedProof]
 
     init(_ entries: [(collaboration: String, proof: SignedIdentityProof)]) {
@@ -39,11 +39,11 @@ final class PackedProofs: @unchecked Sendable {
             let path = keep(proof.inclusionHashes.flatMap(\.bytes))
             places.append((name, keep(proof.publicKey), path, keep(proof.signature), keep(proof.data)))
         }
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count + 1, alignment: 1)
-        memory.copyBytes(from: bytes)
-        func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[range]) }
-        guard let base = memory.baseAddress else { preconditionFailure("the memory has at least one byte") }
-        let start = UnsafeRawPointer(base)
+        memory = ScratchBuffer(uninitializedCount: bytes.count)
+        let copied = memory.bytes
+        copied.copyBytes(from: bytes)
+        func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: copied[range]) }
+        let start = UnsafeRawPointer(memory.baseAddress)
         proofs = zip(entries, places).map { entry, place in
             BorrowedProof(
                 collaboration: lend(place.name), publicKey: lend(place.key),
@@ -52,11 +52,6 @@ final class PackedProofs: @unchecked Sendable {
                 signatureFormat: entry.proof.signatureFormat.rawValue, signature: lend(place.signature),
                 data: lend(place.data))
         }
-        self.memory = memory
-    }
-
-    deinit {
-        memory.deallocate()
     }
 }
 
