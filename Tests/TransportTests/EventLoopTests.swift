@@ -311,7 +311,7 @@ struct ReceiveMemoryTests {
     func handledTooMuch() async {
         await #expect(processExitsWith: .failure) {
             let server = try EchoServer(.systems, EchoBehaviour(overstatesProgress: true))
-            let peer = try Peer(server)
+            let peer = try RawPeer(server)
             peer.send(frame(pattern(9)))
             server.settle()
             _ = peer.receive(1)
