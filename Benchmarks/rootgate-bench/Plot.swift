@@ -1,7 +1,7 @@
 import Foundation
 
-/// A plot of lines and points as one SVG file: dark on a light background of its own, so that it is readable on pages of
-/// any colour.
+/// A plot of lines and points as one SVG file: dark on a light background of its own, so that it is readable on pages
+/// of any colour.
 struct Plot {
     struct Axis {
         var label: String

@@ -28,7 +28,8 @@ enum ReadmeFigures {
             \(beginMark)
             \(ResultsDocument.markdown([["what", "measured", "ratio to its baseline"]] + rows))
 
-            Measured on an \(machine[0]) with \(machine[1]) cores, \(machine[2]). [All figures, with plots and conditions](Benchmarks/RESULTS.md).
+            Measured on an \(machine[0]) with \(machine[1]) cores, \(machine[2]). \
+            [All figures, with plots and conditions](Benchmarks/RESULTS.md).
             \(endMark)
             """
     }

@@ -106,15 +106,16 @@ struct ResultsDocument {
 
     private static let comparison = """
         Some loads are measured in several sections: new keys in batches of 256 over 4 connections are \
-        `proof.new.loopback`, a point of the sweep over batch sizes, the point of 0 % of the sweep over known keys, and \
-        the point of all threads of the sweep over threads. All of them are measured by one function: the service is \
-        restarted over 1 M roots and warmed up (threads, kernels, storage, tables of known keys), new connections are \
-        accepted, and signed proofs are sent for the time that the conditions name. One round does not count.
+        `proof.new.loopback`, a point of the sweep over batch sizes, the point of 0 % of the sweep over known keys, \
+        and the point of all threads of the sweep over threads. One function measures all of them. It restarts the \
+        service over 1 M roots, warms up its threads, kernels, storage and tables of known keys, waits until the new \
+        connections are accepted, and sends signed proofs for the time that the conditions name. The first round does \
+        not count. Files of earlier sections are on the disk before a section begins.
 
-        The figures differ all the same, because the sections are measured minutes apart. A virtual machine's clock \
-        and its neighbours change meanwhile, and files of millions of roots may still be on their way to the disk. \
-        Each sweep therefore tells what the reference load, `proof.new.loopback`, reached right before it and right \
-        after it. Compare figures of two sections by their ratios to that.
+        The figures differ all the same, because the sections are measured minutes apart, and a machine's clock and \
+        what else runs on it change meanwhile. Each sweep therefore tells what the reference load, \
+        `proof.new.loopback`, reached right before it and right after it. Compare figures of two sections by their \
+        ratios to that.
         """
 
     // MARK: Markdown

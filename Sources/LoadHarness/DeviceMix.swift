@@ -1,5 +1,5 @@
-/// Which device signs which proof. Of 100 proofs, `knownPercent` are signed by the first `known` devices of a population
-/// in turn, and each of the others by a device that signed none before.
+/// Which device signs which proof. Of 100 proofs, `knownPercent` are signed by the first `known` devices of a
+/// population in turn, and each of the others by a device that signed none before.
 package struct DeviceMix: Sendable {
     package let known: Int
     package let knownPercent: Int

@@ -28,9 +28,9 @@ package struct LoadRequest: Sendable {
 }
 
 extension Population {
-    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. Proof number i is signed
-    /// by device number `device(i)`, modulo the number of devices. Of 100 proofs, `invalidPercent` are forgeries, of
-    /// all kinds in turn.
+    /// Signed requests of `batch` proofs each, one proof for each challenge, made on all cores. Proof number i is
+    /// signed by device number `device(i)`, modulo the number of devices. Of 100 proofs, `invalidPercent` are
+    /// forgeries, of all kinds in turn.
     ///
     /// Throws `internalFault` when libcrypto can't sign.
     package func signedRequests(

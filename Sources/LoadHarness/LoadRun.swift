@@ -28,7 +28,8 @@ package final class LoadRun: @unchecked Sendable {
     /// Proofs answered so far.
     package let answered = Atomic<UInt64>(0)
 
-    /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they are answered.
+    /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they
+    /// are answered.
     ///
     /// Throws `connectionRefused` or `internalFault`.
     package init(_ endpoint: Endpoint, connections count: Int, depth: Int) throws(ServiceError) {

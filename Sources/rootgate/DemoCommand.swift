@@ -60,7 +60,8 @@ private func show(_ rows: [DemoRow], _ demo: Demo, isJSON: Bool) throws -> ExitC
         }
         printNow(
             "\n\(Int(demo.rate)) proofs/s over loopback, load generator included; "
-                + "bare OpenSSL verification on the same cores: \(Int(demo.bareRate))/s; ratio \(String(format: "%.2f", demo.rate / demo.bareRate))"
+                + "bare OpenSSL verification on the same cores: \(Int(demo.bareRate))/s; "
+                + "ratio \(String(format: "%.2f", demo.rate / demo.bareRate))"
         )
         printNow(isRight ? "every verdict is right" : "SOME VERDICTS ARE WRONG")
     }
