@@ -55,7 +55,10 @@ package final class BatchVerifier {
     private let names = ScratchBuffer<UnsafeRawBufferPointer>(
         repeating: BatchVerifier.noBytes, count: BatchVerifier.capacity)
     private let found = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
-    private let views = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
+    private let viewMemory = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
+    /// Read through the pointer: the compiler does not inline the buffer's accessor where a read may be followed by a
+    /// throw.
+    private var views: UnsafeMutablePointer<CollaborationView?> { viewMemory.baseAddress }
     private let freshness = ScratchBuffer<Freshness>(repeating: .none, count: BatchVerifier.capacity)
     private let authenticator: BatchAuthenticator
     private let candidates: ScratchBuffer<(position: Int, data: UnsafeRawPointer)>

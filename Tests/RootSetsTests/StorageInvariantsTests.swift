@@ -49,7 +49,7 @@ struct StorageInvariantsTests {
             let transaction = try WriteTransaction(environment.handle)
             try transaction.put(environment.meta, [1], [2])
             try transaction.commit()
-            try transaction.put(environment.meta, [1], [3])
+            try? transaction.put(environment.meta, [1], [3])
         }
     }
 
@@ -60,7 +60,8 @@ struct StorageInvariantsTests {
             let environment = try StorageEnvironment(directory: scratch.path + "/data", mapBytes: 1 << 24)
             let transaction = try ReadTransaction(environment)
             try transaction.renew()
-            try transaction.renew()
+            // An error of LMDB's would end the process too: it is not what is tested.
+            try? transaction.renew()
         }
     }
 
