@@ -9,7 +9,8 @@ import Testing
 import Transport
 
 @Suite struct ClientTests {
-    @Test func aConnectionThatWasLostIsMadeAgain() async throws {
+    @Test("A connection that was lost is made again")
+    func aConnectionThatWasLostIsMadeAgain() async throws {
         let service = try TestService()
         let client = try service.client()
         try await client.ping()
@@ -17,7 +18,8 @@ import Transport
         try await client.ping()
     }
 
-    @Test func aRepeatableRequestWaitsForAServiceThatComesBack() async throws {
+    @Test("A repeatable request waits for a service that comes back")
+    func aRepeatableRequestWaitsForAServiceThatComesBack() async throws {
         let service = try TestService()
         service.stop()
         let client = try service.client()
@@ -29,14 +31,16 @@ import Transport
         #expect(answered.changed == 1)
     }
 
-    @Test func nobodyThereIsAnErrorOfItsOwnWithinTheDeadline() async throws {
+    @Test("An unreachable service is an error of its own within the deadline")
+    func nobodyThereIsAnErrorOfItsOwnWithinTheDeadline() async throws {
         let gone = try TestService()
         gone.stop()
         let client = try gone.client(timeout: .milliseconds(200))
         await #expect(throws: ServiceError(.connectionRefused, "")) { try await client.ping() }
     }
 
-    @Test func aServiceThatDoesNotAnswerMissesTheDeadline() async throws {
+    @Test("A service that does not answer misses the deadline")
+    func aServiceThatDoesNotAnswerMissesTheDeadline() async throws {
         // Listens, takes the connection in its backlog and never answers.
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
         defer { close(listener.descriptor) }
@@ -44,7 +48,9 @@ import Transport
         await #expect(throws: ServiceError(.deadlineExceeded, "")) { try await client.ping() }
     }
 
-    @Test(arguments: [Duration.seconds(4000), .seconds(400 * 365 * 86_400), .seconds(Int64.max / 4)])
+    @Test(
+        "A request without a practical deadline gets its answer",
+        arguments: [Duration.seconds(4000), .seconds(400 * 365 * 86_400), .seconds(Int64.max / 4)])
     func whoHasAllTheTimeThereIsGetsAnAnswer(timeout: Duration) async throws {
         let running = try TestService()
         let client = try RootgateClient(
@@ -52,7 +58,8 @@ import Transport
         try await client.ping()
     }
 
-    @Test func aCancelledTaskStopsWaiting() async throws {
+    @Test("A cancelled task stops waiting")
+    func aCancelledTaskStopsWaiting() async throws {
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
         defer { close(listener.descriptor) }
         let client = try RootgateClient(listener.endpoint, configuration: .init(requestTimeout: patience))
@@ -62,7 +69,8 @@ import Transport
         await #expect(throws: ServiceError(.cancelled, "")) { try await task.value }
     }
 
-    @Test func aClosedClientSaysSo() async throws {
+    @Test("A closed client says so")
+    func aClosedClientSaysSo() async throws {
         let running = try TestService()
         let client = try running.client()
         try await client.ping()
@@ -70,7 +78,8 @@ import Transport
         await #expect(throws: ServiceError(.connectionLost, "")) { try await client.ping() }
     }
 
-    @Test func countsOverALimitAreRefusedBeforeTheyAreSent() async throws {
+    @Test("Counts over a limit are refused before they are sent")
+    func countsOverALimitAreRefusedBeforeTheyAreSent() async throws {
         let client = try RootgateClient(Endpoint(host: "127.0.0.1", port: 1))
         let proof = SignedIdentityProof(
             publicKey: [], publicKeyIndex: 0, inclusionHashes: [], signature: [], signatureFormat: .der, data: [])
@@ -112,7 +121,8 @@ import Transport
         #expect(lost?.description.hasPrefix("connection-lost: ") == true)
     }
 
-    @Test func theServiceSaysWhatItIs() async throws {
+    @Test("The service says what it is")
+    func theServiceSaysWhatItIs() async throws {
         let running = try TestService()
         let hello = try await running.client().hello()
         #expect(hello.version == 1)

@@ -53,7 +53,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         return notices
     }
 
-    @Test func followersGetEveryNoticeOnceAndInOrder() async throws {
+    @Test("Followers get every notice once and in order")
+    func followersGetEveryNoticeOnceAndInOrder() async throws {
         let (collaboration, grant) = try await start()
         let count = 200
         let followers = try (0..<6).map { _ in try service.client() }
@@ -84,7 +85,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         for one in all { #expect(one == stored.notices.map(\.identifier)) }
     }
 
-    @Test func aStreamGoesOnThroughARestartWithNothingLostOrDoubled() async throws {
+    @Test("A stream goes on through a restart with nothing lost or doubled")
+    func aStreamGoesOnThroughARestartWithNothingLostOrDoubled() async throws {
         let (collaboration, first) = try await start()
         let follower = try service.client()
         async let followed = collect(.collaboration(collaboration), 20, follower)
@@ -101,7 +103,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await followed == stored)
     }
 
-    @Test func anEmptyPageComesWhenTheTimeIsOver() async throws {
+    @Test("An empty page comes when the time is over")
+    func anEmptyPageComesWhenTheTimeIsOver() async throws {
         let (collaboration, _) = try await start()
         let began = ContinuousClock.now
         let page = try await client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 150))
@@ -109,7 +112,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(ContinuousClock.now - began >= .milliseconds(140))
     }
 
-    @Test func anAccountHearsOfCollaborationsThatItIsLinkedToWhileItWaits() async throws {
+    @Test("An account hears of collaborations that it is linked to while it waits")
+    func anAccountHearsOfCollaborationsThatItIsLinkedToWhileItWaits() async throws {
         async let followed = collect(.account(ana.account), 1, client)
         let (collaboration, grant) = try await start()
         try await Task.sleep(for: .milliseconds(50))
@@ -119,7 +123,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     /// Posts and questions meet in every order here; no question may wait for its own time to be over.
-    @Test func newsThatComesWhileSomebodyBeginsToWaitIsNotMissed() async throws {
+    @Test("News that comes while somebody begins to wait is not missed")
+    func newsThatComesWhileSomebodyBeginsToWaitIsNotMissed() async throws {
         let (collaboration, grant) = try await start()
         let readers = try (0..<8).map { _ in try service.client() }
         var random = SeededGenerator(seed: runSeed)
@@ -152,7 +157,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test func whoWaitsHoldsUpNobody() async throws {
+    @Test("A suspended query delays no other request")
+    func whoWaitsHoldsUpNobody() async throws {
         let (collaboration, grant) = try await start()
         // More than may be in flight on one connection.
         let waiting = try service.client()
@@ -170,7 +176,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test func aConnectionHasSoManyFollowersAndNoMore() async throws {
+    @Test("A connection has a limited number of followers")
+    func aConnectionHasSoManyFollowersAndNoMore() async throws {
         let (collaboration, grant) = try await start()
         let crowd = try service.client()
         let codes = try await withThrowingTaskGroup(of: Optional<ServiceError.Code>.self) { group in
@@ -194,7 +201,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(following?.value == 0)
     }
 
-    @Test func oneMoreFollowerThanTheServiceTakesIsToldThatItIsBusy() async throws {
+    @Test("One more follower than the service takes is answered busy")
+    func oneMoreFollowerThanTheServiceTakesIsToldThatItIsBusy() async throws {
         let small = try TestService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
         let client = try small.client()
         // An account that takes part nowhere waits for one topic.
@@ -220,7 +228,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         for task in waiting + [first] { task.cancel() }
     }
 
-    @Test func followersOfAClosedConnectionAreForgotten() async throws {
+    @Test("Followers of a closed connection are forgotten")
+    func followersOfAClosedConnectionAreForgotten() async throws {
         let (collaboration, _) = try await start()
         let gone = try service.client()
         let waiting = Task { try await gone.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 60_000)) }
@@ -233,7 +242,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         await #expect(throws: ServiceError(.connectionLost, "")) { try await waiting.value }
     }
 
-    @Test func aShutdownAnswersThoseWhoWait() async throws {
+    @Test("A shutdown answers suspended queries")
+    func aShutdownAnswersThoseWhoWait() async throws {
         let (collaboration, _) = try await start()
         async let page = client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000))
         try await Task.sleep(for: .milliseconds(200))
@@ -283,7 +293,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
             + client.collaborations().items.count
     }
 
-    @Test func aFailedStartLeavesNothingBehind() async throws {
+    @Test("A failed start leaves nothing behind")
+    func aFailedStartLeavesNothingBehind() async throws {
         let owner = try #require(Account("owner"))
         let coordinator = CollaborationCoordinator()
         let (preparations, preparation) = AsyncStream<Bool>.makeStream()
@@ -302,7 +313,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await leftovers(owner) == 0)
     }
 
-    @Test func silenceIsFailureAndALatePreparationIsUndone() async throws {
+    @Test("An action without an answer fails, and a late preparation is undone")
+    func silenceIsFailureAndALatePreparationIsUndone() async throws {
         let owner = try #require(Account("owner"))
         let somewhere = try #require(CollaborationIdentifier("somewhere"))
         let coordinator = CollaborationCoordinator()
@@ -336,7 +348,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test func aFailedStartOfWhatIsSharedAlreadyKeepsIt() async throws {
+    @Test("A failed start of what is shared already keeps it")
+    func aFailedStartOfWhatIsSharedAlreadyKeepsIt() async throws {
         let owner = try #require(Account("owner"))
         _ = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
         let coordinator = CollaborationCoordinator()
@@ -353,7 +366,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await leftovers(owner) == 2)
     }
 
-    @Test func onlyTheFirstEndOfAnActionCounts() async throws {
+    @Test("Only the first end of an action counts")
+    func onlyTheFirstEndOfAnActionCounts() async throws {
         let coordinator = CollaborationCoordinator()
         let counted = Mutex<[Bool]>([])
         let handler = Handler(updating: { action in
@@ -364,7 +378,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(counted.withLock { $0 } == [true, false, false])
     }
 
-    @Test func withoutAHandlerAnActionFails() async throws {
+    @Test("Without a handler an action fails")
+    func withoutAHandlerAnActionFails() async throws {
         let coordinator = CollaborationCoordinator()
         await #expect(throws: CollaborationActionFailure.noHandler) {
             try await coordinator.startCollaboration(with: metadata)
@@ -375,7 +390,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
 
     // MARK: Repeating
 
-    @Test func aPostThatIsSentAgainIsPostedOnce() async throws {
+    @Test("A post that is sent again is posted once")
+    func aPostThatIsSentAgainIsPostedOnce() async throws {
         let (collaboration, grant) = try await start()
         let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)
         let identifier = MutationIdentifier.random()
@@ -387,7 +403,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 1)
     }
 
-    @Test func aStartIsNotToldAgainWhenItWasEnded() async throws {
+    @Test("A start is not told again when it was ended")
+    func aStartIsNotToldAgainWhenItWasEnded() async throws {
         let owner = try #require(Account("owner"))
         let identifier = MutationIdentifier.random()
         let request = PrepareCollaboration(owner: owner, metadata: metadata)
@@ -402,7 +419,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test func theIdentifierOfAChangeOfTheGateIsAConflict() async throws {
+    @Test("The identifier of a change of the gate is a conflict")
+    func theIdentifierOfAChangeOfTheGateIsAConflict() async throws {
         let (collaboration, _) = try await start()
         let identifier = MutationIdentifier.random()
         let bare = try #require(CollaborationIdentifier("bare"))
@@ -413,7 +431,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadDetails(of: collaboration)).participantCount == 1)
     }
 
-    @Test func copiesOfARequestThatMeetAreCarriedOutOnce() async throws {
+    @Test("Copies of a request that meet are carried out once")
+    func copiesOfARequestThatMeetAreCarriedOutOnce() async throws {
         let (collaboration, grant) = try await start()
         let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)
         let clients = try (0..<6).map { _ in try service.client() }
@@ -431,7 +450,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 20)
     }
 
-    @Test func stoppingAgainIsAnsweredAsTheFirstTime() async throws {
+    @Test("Stopping again is answered as the first time")
+    func stoppingAgainIsAnsweredAsTheFirstTime() async throws {
         let (collaboration, _) = try await start()
         let identifier = MutationIdentifier.random()
         let first = try await client.send(StopSharing(collaboration), identifier: identifier)
@@ -443,7 +463,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test func unknownRequestsAndBadJSONAreAnsweredWithTheirCodes() async throws {
+    @Test("Unknown requests and bad JSON are answered with their codes")
+    func unknownRequestsAndBadJSONAreAnsweredWithTheirCodes() async throws {
         struct Unheard: CollaborationRequest {
             typealias Answer = ChangeReceipt
             static let name = "unheard"
@@ -463,7 +484,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         await #expect(throws: ServiceError(.malformedRequest, "")) { try await client.send(Invalid()) }
     }
 
-    @Test func manyWritersOfOneRecordAllGetThrough() async throws {
+    @Test("Many writers of one record all get through")
+    func manyWritersOfOneRecordAllGetThrough() async throws {
         let owner = try #require(Account("owner"))
         let (collaboration, _) = try await start()
         try await withThrowingTaskGroup(of: Void.self) { group in

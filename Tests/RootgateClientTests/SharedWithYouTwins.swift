@@ -55,7 +55,8 @@ import Testing
         return metadata
     }
 
-    @Test func metadataAndShareOptions() throws {
+    @Test("Metadata and share options are made as in the article")
+    func metadataAndShareOptions() throws {
         let metadata = makeMetadata()
         #expect(metadata.defaultShareOptions?.summary == "Everyone can make changes")
         #expect(metadata.defaultShareOptions?.permission == .readWrite)
@@ -63,7 +64,8 @@ import Testing
         #expect(metadata.initiatorNameComponents?.formatted == "Devin")
     }
 
-    @Test func metadataInAnItemProvider() throws {
+    @Test("Metadata goes into an item provider in every representation")
+    func metadataInAnItemProvider() throws {
         let metadata = makeMetadata()
         let copy = CollaborationMetadata.FileCopy(
             name: "Content.txt", typeIdentifier: "public.plain-text", content: Data("the content".utf8))
@@ -123,7 +125,8 @@ import Testing
         }
     }
 
-    @Test func coordinatorStart() async throws {
+    @Test("A coordinator starts a collaboration")
+    func coordinatorStart() async throws {
         let collaborationCoordinator = CollaborationCoordinator()
         let appDelegate = AppDelegate(client, devin)
         collaborationCoordinator.actionHandler = appDelegate
@@ -144,7 +147,8 @@ import Testing
 
     // MARK: Verify access
 
-    @Test func signedIdentityProofForALink() async throws {
+    @Test("A device signs a proof for the collaboration of a link")
+    func signedIdentityProofForALink() async throws {
         let participant = SimulatedPerson("lance", devices: 3)
         let prepared = try await client.send(
             PrepareCollaboration(owner: devin.account, metadata: makeMetadata()))
@@ -174,7 +178,8 @@ import Testing
             publicKeyIndex: publicKeyIndex / 2)
     }
 
-    @Test func rootHashFromProof() async throws {
+    @Test("A root hash is computed from a proof")
+    func rootHashFromProof() async throws {
         let participant = SimulatedPerson("lance", devices: 5)
         let collaboration = try #require(CollaborationIdentifier("any"))
         let proof = try await participant.device(4).signedIdentityProof(in: collaboration, signing: [1, 2, 3])
@@ -186,7 +191,8 @@ import Testing
 
     // MARK: Add and remove participants
 
-    @Test func addAndRemoveParticipants() async throws {
+    @Test("Participants are added and removed")
+    func addAndRemoveParticipants() async throws {
         let collaborationCoordinator = CollaborationCoordinator()
         let appDelegate = AppDelegate(client, devin)
         collaborationCoordinator.actionHandler = appDelegate
@@ -211,7 +217,8 @@ import Testing
 
     // MARK: Post notices
 
-    @Test func notices() async throws {
+    @Test("Notices of every kind are posted and cleared")
+    func notices() async throws {
         let lance = SimulatedPerson("lance")
         let prepared = try await client.send(
             PrepareCollaboration(owner: devin.account, metadata: makeMetadata()))
@@ -281,7 +288,8 @@ import Testing
                 recipients: [ShareRecipient(devin.account)]))
     }
 
-    @Test func shelfEnumeration() async throws {
+    @Test("The shelf lists its highlights and tells of changes")
+    func shelfEnumeration() async throws {
         let highlightCenter = HighlightCenter(client, account: devin.account)
         let viewController = ContentViewController()
         try await share("https://example.com/1")
@@ -300,7 +308,8 @@ import Testing
         #expect(viewController.changes.withLock { $0.first?.isEmpty } == false)
     }
 
-    @Test func attribution() async throws {
+    @Test("An attribution view shows who shared an item")
+    func attribution() async throws {
         let link = try #require(URL(string: "https://example.com/1"))
         try await share("https://example.com/1", from: "Ana", in: "family")
         try await share("https://example.com/1", from: "Bo", in: "friends")
@@ -325,7 +334,8 @@ import Testing
 
     // MARK: Accept share invitations
 
-    @Test func invitationAcceptance() async throws {
+    @Test("Invitations are accepted, each with its answer")
+    func invitationAcceptance() async throws {
         let lance = SimulatedPerson("lance")
         let prepared = try await client.send(
             PrepareCollaboration(owner: devin.account, metadata: makeMetadata()))

@@ -12,7 +12,8 @@ import Testing
         try await client.send(ReadNotices(feed, after: after)).notices.map(\.sentence)
     }
 
-    @Test func ownerThreePeopleEightDevices() async throws {
+    @Test("An owner and three people with eight devices share, open, post and leave")
+    func ownerThreePeopleEightDevices() async throws {
         let calendar = TestCalendar()
         let service = try TestService(calendar: calendar)
         let client = try service.client()

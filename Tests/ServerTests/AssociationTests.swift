@@ -46,7 +46,9 @@ import Transport
 
     private static let path = "/.well-known/apple-app-site-association"
 
-    @Test(arguments: [("https://example.com/c", "/c/*"), ("https://example.com/", "/*"), ("https://example.com", "/*")])
+    @Test(
+        "The page names the apps and the path of the links",
+        arguments: [("https://example.com/c", "/c/*"), ("https://example.com/", "/*"), ("https://example.com", "/*")])
     func thePageNamesTheAppsAndThePathOfTheLinks(_ base: String, _ links: String) throws {
         let text = try answer(try site(base), "GET \(Self.path) HTTP/1.1\r\nHost: example.com\r\n\r\n")
         let parts = text.components(separatedBy: "\r\n\r\n")
@@ -59,28 +61,33 @@ import Transport
                 + #""components":[{"/":"\#(links)"}]}]}}"#)
     }
 
-    @Test func aRequestInPiecesIsOne() throws {
+    @Test("A request in pieces is one")
+    func aRequestInPiecesIsOne() throws {
         let text = try answer(try site(), "GET \(Self.path)?x=1 HT", "TP/1.1\r\nHost: a", "\r\n\r", "\n")
         #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test func headGetsNoBody() throws {
+    @Test("Head gets no body")
+    func headGetsNoBody() throws {
         let text = try answer(try site(), "HEAD \(Self.path) HTTP/1.0\r\n\r\n")
         #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(text.hasSuffix("\r\n\r\n"))
     }
 
-    @Test(arguments: [
-        ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"), ("GET /.well-known/other HTTP/1.1\r\n\r\n", "404 Not Found"),
-        ("POST \(path) HTTP/1.1\r\n\r\n", "405 Method Not Allowed"), ("GET \(path)\r\n\r\n", "400 Bad Request"),
-        ("nonsense\n\n", "400 Bad Request"), ("GET  \(path) HTTP/1.1\r\n\r\n", "400 Bad Request"),
-        ("GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 9000))", "431 Request Header Fields Too Large"),
-    ])
+    @Test(
+        "Everything else gets its status",
+        arguments: [
+            ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"), ("GET /.well-known/other HTTP/1.1\r\n\r\n", "404 Not Found"),
+            ("POST \(path) HTTP/1.1\r\n\r\n", "405 Method Not Allowed"), ("GET \(path)\r\n\r\n", "400 Bad Request"),
+            ("nonsense\n\n", "400 Bad Request"), ("GET  \(path) HTTP/1.1\r\n\r\n", "400 Bad Request"),
+            ("GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 9000))", "431 Request Header Fields Too Large"),
+        ])
     func everythingElseGetsItsStatus(_ request: String, _ status: String) throws {
         #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
     }
 
-    @Test func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
+    @Test("Visitors take no place from the gate and are not too many")
+    func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
         let service = try TestService { configuration in
             configuration.linkBase = "https://example.com/c"
             configuration.associationEndpoint = Endpoint(host: "127.0.0.1", port: 0)

@@ -22,11 +22,13 @@ import Wire
         return bytes
     }
 
-    @Test(arguments: [
-        (ServiceError.Code.unsupportedVersion, UInt32(0), UInt8(9), UInt8(1)),
-        (.malformedFrame, 0, 1, 2), (.malformedFrame, 0, 1, 0),
-        (.frameTooLarge, UInt32(Limits.frameBodyBytesMax) + 1, 1, 1), (.frameTooLarge, .max, 1, 1),
-    ])
+    @Test(
+        "Broken framing is answered and closed",
+        arguments: [
+            (ServiceError.Code.unsupportedVersion, UInt32(0), UInt8(9), UInt8(1)),
+            (.malformedFrame, 0, 1, 2), (.malformedFrame, 0, 1, 0),
+            (.frameTooLarge, UInt32(Limits.frameBodyBytesMax) + 1, 1, 1), (.frameTooLarge, .max, 1, 1),
+        ])
     func brokenFramingIsAnsweredAndClosed(_ code: ServiceError.Code, _ length: UInt32, _ version: UInt8, _ kind: UInt8)
         async throws
     {
@@ -40,7 +42,8 @@ import Wire
         #expect(peer.isClosed)
     }
 
-    @Test func badRequestsLeaveTheConnectionUsable() async throws {
+    @Test("Bad requests leave the connection usable")
+    func badRequestsLeaveTheConnectionUsable() async throws {
         let service = try TestService()
         let peer = try RawPeer(service.endpoint)
         let cases: [(operation: UInt16, body: [UInt8], code: ServiceError.Code)] = [
@@ -64,7 +67,8 @@ import Wire
         #expect(pong.body == [1, 2, 3])
     }
 
-    @Test func garbageOfEveryLengthNeverHangsOrCrashesTheService() async throws {
+    @Test("Garbage of every length never hangs or crashes the service")
+    func garbageOfEveryLengthNeverHangsOrCrashesTheService() async throws {
         let service = try TestService { $0.stallSeconds = 1 }
         var generator = SeededGenerator(seed: runSeed)
         for _ in 0..<200 {
@@ -83,7 +87,8 @@ import Wire
         try await service.client().ping()
     }
 
-    @Test func manyPipelinedRequestsAreAllAnswered() async throws {
+    @Test("Many pipelined requests are all answered")
+    func manyPipelinedRequestsAreAllAnswered() async throws {
         let service = try TestService()
         let peer = try RawPeer(service.endpoint)
         // Far more than may be in flight, in one go: the service stops reading and goes on by itself.
@@ -98,7 +103,8 @@ import Wire
         #expect(ids.count == 3000)
     }
 
-    @Test func aFrameThatComesByteByByteIsUnderstood() async throws {
+    @Test("A frame that comes byte by byte is understood")
+    func aFrameThatComesByteByByteIsUnderstood() async throws {
         let service = try TestService()
         let peer = try RawPeer(service.endpoint)
         var bytes: [UInt8] = []
@@ -110,7 +116,8 @@ import Wire
         #expect(peer.readFrame()?.body == [4, 5, 6])
     }
 
-    @Test func aLargestFrameIsUnderstood() async throws {
+    @Test("A largest frame is understood")
+    func aLargestFrameIsUnderstood() async throws {
         let service = try TestService()
         let client = try service.client()
         let door = try await Door(client)
@@ -123,20 +130,23 @@ import Wire
         }
     }
 
-    @Test func aPeerThatNeverFinishesItsFrameIsClosed() async throws {
+    @Test("A peer that never finishes its frame is closed")
+    func aPeerThatNeverFinishesItsFrameIsClosed() async throws {
         let service = try TestService { $0.stallSeconds = 1 }
         let peer = try RawPeer(service.endpoint)
         peer.send(header(length: 100))
         #expect(peer.isClosed)
     }
 
-    @Test func aSilentPeerIsClosed() async throws {
+    @Test("A silent peer is closed")
+    func aSilentPeerIsClosed() async throws {
         let service = try TestService { $0.idleSeconds = 1 }
         let peer = try RawPeer(service.endpoint)
         #expect(peer.isClosed)
     }
 
-    @Test func aPeerThatReadsNothingIsClosedAndCostsBoundedMemory() async throws {
+    @Test("A peer that reads nothing is closed and costs bounded memory")
+    func aPeerThatReadsNothingIsClosedAndCostsBoundedMemory() async throws {
         let service = try TestService { $0.stallSeconds = 1 }
         let client = try service.client()
         let door = try await Door(client)
@@ -156,7 +166,8 @@ import Wire
         #expect(closed)
     }
 
-    @Test func connectionsOverTheLimitAreToldSo() async throws {
+    @Test("Connections over the limit are told so")
+    func connectionsOverTheLimitAreToldSo() async throws {
         let service = try TestService { $0.connectionsMax = 2 }
         let first = try RawPeer(service.endpoint)
         let second = try RawPeer(service.endpoint)
@@ -169,7 +180,8 @@ import Wire
         #expect(third.isClosed)
     }
 
-    @Test func aFullServiceAnswersBusyAndRecovers() async throws {
+    @Test("A full service answers busy and recovers")
+    func aFullServiceAnswersBusyAndRecovers() async throws {
         let service = try TestService {
             $0.waitingProofsMax = 64
             $0.workers = 1
@@ -203,7 +215,8 @@ import Wire
         configuration.usesSignatureKernels = false
     }
 
-    @Test func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
+    @Test("Shutting down answers what was accepted and then closes")
+    func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
         let door = try await Door(client)
@@ -217,7 +230,8 @@ import Wire
         }
     }
 
-    @Test func aForcedShutdownDoesNotWait() async throws {
+    @Test("A forced shutdown does not wait")
+    func aForcedShutdownDoesNotWait() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
         let door = try await Door(client)
@@ -228,7 +242,8 @@ import Wire
         #expect(shutdown.result == .forced)
     }
 
-    @Test func otherThanLoopbackNeedsToBeMeant() throws {
+    @Test("Addresses other than loopback are refused unless they are allowed")
+    func otherThanLoopbackNeedsToBeMeant() throws {
         let failure = startupFailure { _ = try TestService { $0.endpoints = [Endpoint(host: "0.0.0.0", port: 0)] } }
         guard case .plainText(let endpoint) = failure else {
             Issue.record("\(String(describing: failure))")
@@ -243,7 +258,8 @@ import Wire
         #expect(open.endpoint.port != 0)
     }
 
-    @Test func versionSixAddressesAreListenedOnWhereTheyExist() async throws {
+    @Test("Addresses of IPv6 are listened on where they exist")
+    func versionSixAddressesAreListenedOnWhereTheyExist() async throws {
         guard let service = try? TestService({ $0.endpoints = [Endpoint(host: "::1", port: 0)] }) else {
             print("SKIPPED: there is no IPv6 loopback here")
             return
@@ -251,7 +267,8 @@ import Wire
         try await service.client().ping()
     }
 
-    @Test func aSecondServiceOnTheSameDataIsRefused() throws {
+    @Test("A second service on the same data is refused")
+    func aSecondServiceOnTheSameDataIsRefused() throws {
         let service = try TestService()
         let failure = startupFailure { _ = try TestService(directory: service.directory) }
         guard case .storage(let directory, let error) = failure else {

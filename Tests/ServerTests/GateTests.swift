@@ -11,7 +11,8 @@ import Testing
 import Transport
 
 @Suite struct GateTests {
-    @Test func aGenuineProofIsGrantedOnceAndThenReplayed() async throws {
+    @Test("A genuine proof is granted once and then replayed")
+    func aGenuineProofIsGrantedOnceAndThenReplayed() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         let proof = try await door.proof()
@@ -19,7 +20,7 @@ import Transport
         #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeReplayed)
     }
 
-    @Test(arguments: Forgery.allCases)
+    @Test("Every forgery gets its verdict and spends no challenge", arguments: Forgery.allCases)
     func everyForgeryGetsItsVerdictAndBurnsNothing(_ forgery: Forgery) async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
@@ -29,7 +30,8 @@ import Transport
         #expect(try await door.client.verify(genuine, in: door.collaboration) == .granted)
     }
 
-    @Test func ofManyCopiesOnManyConnectionsExactlyOneIsGranted() async throws {
+    @Test("Of many copies on many connections exactly one is granted")
+    func ofManyCopiesOnManyConnectionsExactlyOneIsGranted() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         for _ in 0..<5 {
@@ -46,7 +48,8 @@ import Transport
         }
     }
 
-    @Test func aChallengeDoesNotSurviveARestart() async throws {
+    @Test("A challenge does not survive a restart")
+    func aChallengeDoesNotSurviveARestart() async throws {
         let directory = ScratchDirectory()
         var service: TestService? = try TestService(directory: directory)
         let door = try await Door(try #require(service).client())
@@ -59,7 +62,8 @@ import Transport
         #expect(try await next.client().verify(again, in: door.collaboration) == .granted)
     }
 
-    @Test func aChallengeExpires() async throws {
+    @Test("A challenge expires")
+    func aChallengeExpires() async throws {
         let service = try TestService { $0.challengeSeconds = 1 }
         let door = try await Door(try service.client())
         let proof = try await door.proof()
@@ -67,7 +71,8 @@ import Transport
         #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeExpired)
     }
 
-    @Test func removingAPersonClosesTheDoorBeforeTheReceiptIsSeen() async throws {
+    @Test("A removal is in force before its receipt is seen")
+    func removingAPersonClosesTheDoorBeforeTheReceiptIsSeen() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         let proof = try await door.proof()
@@ -75,7 +80,8 @@ import Transport
         #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
     }
 
-    @Test func aVerifyCanDemandAChangeAndSpendsNothingBeforeIt() async throws {
+    @Test("A verify can demand a change and spends nothing before it")
+    func aVerifyCanDemandAChangeAndSpendsNothingBeforeIt() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         let client = door.client
@@ -97,7 +103,8 @@ import Transport
         #expect(try await client.verify([request], atLeast: last)[0].verdict == .granted)
     }
 
-    @Test func aDeviceNonceIsAcceptedOncePerKey() async throws {
+    @Test("A device nonce is accepted once per key")
+    func aDeviceNonceIsAcceptedOncePerKey() async throws {
         let service = try TestService()
         let door = try await Door(try service.client(), policy: .deviceNonce(windowSeconds: 60))
         let nonce = [UInt8](repeating: 9, count: 16)
@@ -110,7 +117,8 @@ import Transport
         #expect(try await door.client.verify(short, in: door.collaboration) == .badNonce)
     }
 
-    @Test func aBatchMixesCollaborationsAndReturnsRootHashes() async throws {
+    @Test("A batch mixes collaborations and returns root hashes")
+    func aBatchMixesCollaborationsAndReturnsRootHashes() async throws {
         let service = try TestService()
         let client = try service.client()
         let doors = [try await Door(client, named: "a"), try await Door(client, named: "b")]
@@ -134,7 +142,8 @@ import Transport
         #expect(decisions[101].rootHash == nil)
     }
 
-    @Test func aMemberKeyThatIsNoPointOfTheCurveIsABadKey() async throws {
+    @Test("A member key that is no point of the curve is a bad key")
+    func aMemberKeyThatIsNoPointOfTheCurveIsABadKey() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         var proof = try await door.proof()
@@ -145,7 +154,8 @@ import Transport
         #expect(try await door.client.verify(proof, in: door.collaboration) == .badKey)
     }
 
-    @Test func inclusionOnlyLooksAtNoSignature() async throws {
+    @Test("Inclusion only looks at no signature")
+    func inclusionOnlyLooksAtNoSignature() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         var proof = try await door.proof()
@@ -160,7 +170,8 @@ import Transport
         #expect(decisions.map(\.verdict) == [.included, .notParticipant])
     }
 
-    @Test func everyMutationIsInTheChangeLogAndInTheSets() async throws {
+    @Test("Every mutation is in the change log and in the sets")
+    func everyMutationIsInTheChangeLogAndInTheSets() async throws {
         let service = try TestService()
         let client = try service.client()
         let door = try await Door(client)
@@ -189,7 +200,8 @@ import Transport
         #expect(try await client.collaborations().items.isEmpty)
     }
 
-    @Test func manyTasksShareOneConnection() async throws {
+    @Test("Many tasks share one connection")
+    func manyTasksShareOneConnection() async throws {
         let service = try TestService()
         let door = try await Door(try service.client())
         let requests = try await door.proofs(200)
@@ -207,7 +219,9 @@ import Transport
         #expect(figures["requests-in-flight"] == 1)
     }
 
-    @Test(.enabled(if: python != nil, "needs python3 with the package cryptography"))
+    @Test(
+        "A client written from the specification alone agrees in everything",
+        .enabled(if: python != nil, "needs python3 with the package cryptography"))
     func aClientWrittenFromTheSpecificationAloneAgreesInEverything() async throws {
         let service = try TestService { $0.linkBase = "https://example.com/collab" }
         let python = try #require(python)

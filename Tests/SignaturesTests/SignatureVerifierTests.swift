@@ -54,7 +54,7 @@ struct SignatureVerifierTests {
         #expect(try outcome(pair(r, s)) == .valid)
     }
 
-    @Test("r and s with n added are refused though they are the same modulo n")
+    @Test("The same r and s with n added are refused, though they are equal modulo n")
     func addedOrder() throws {
         // r + n fits 32 bytes only when r is below 2^256 - n, so r and s were chosen and the key made to fit.
         let r = [UInt8](repeating: 0, count: 3) + [UInt8](repeating: 0x5a, count: 28) + [0x5d]
