@@ -94,27 +94,27 @@ package struct GrantBatch: Sendable {
         entries = Array(block)
     }
 
-    /// Lends the parts of an entry: the collaboration's position, the device key (`nil`: not to be checked), the grant.
-    @inline(__always)
-    package func withEntry<R, E>(
-        _ index: Int,
-        _ body: (
-            _ collaboration: Int, _ deviceKey: UnsafeRawBufferPointer?, _ grant: UnsafeRawBufferPointer
-        ) throws(E) -> R
-    ) throws(E) -> R {
-        try entries.withRawBytes { bytes throws(E) in
-            let start = index * GrantBatch.entryBytes
-            let position = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
-            let key = UnsafeRawBufferPointer(rebasing: bytes[start + 4..<start + 4 + GrantBatch.deviceKeyBytes])
-            let grant = UnsafeRawBufferPointer(
-                rebasing: bytes[start + 4 + GrantBatch.deviceKeyBytes..<start + GrantBatch.entryBytes])
-            return try body(position, bytes[start + 2] & 1 == 1 ? key : nil, grant)
-        }
+    /// One entry, in bytes that `withBytes` lends.
+    package struct BorrowedEntry {
+        /// The position of the collaboration that the grant is shown for.
+        package let collaboration: Int
+        /// The device that shows the grant, 16 bytes; `nil`: not to be checked.
+        package let deviceKey: UnsafeRawPointer?
+        package let grant: UnsafeRawBufferPointer
     }
 
     /// Lends the bytes of all entries while `body` runs.
-    package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
-        entries.withUnsafeBytes(body)
+    package func withBytes<R, E>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+        try entries.withRawBytes(body)
+    }
+
+    /// The entry at `index`. `bytes`: what `withBytes` lends.
+    package static func entry(_ index: Int, in bytes: UnsafeRawBufferPointer) -> BorrowedEntry {
+        let entry = UnsafeRawBufferPointer(rebasing: bytes[index * entryBytes..<(index + 1) * entryBytes])
+        return BorrowedEntry(
+            collaboration: Int(UInt16(littleEndian: entry.loadUnaligned(fromByteOffset: 0, as: UInt16.self))),
+            deviceKey: entry[2] & 1 == 1 ? entry.baseAddress.map { $0 + 4 } : nil,
+            grant: UnsafeRawBufferPointer(rebasing: entry[(4 + deviceKeyBytes)...]))
     }
 
     /// Where a grant begins in what `withBytes` lends.

@@ -62,12 +62,12 @@ struct CollaborationCallTests {
         #expect(batch.collaborations == Self.names)
         #expect(batch.count == 5)
         for (index, entry) in entries.enumerated() {
-            batch.withEntry(index) { collaboration, deviceKey, grant in
-                #expect(collaboration == entry.collaboration)
-                #expect(deviceKey.map { Array($0) } == entry.deviceKey)
-                #expect(Array(grant) == entry.grant)
-            }
             batch.withBytes { bytes in
+                let read = GrantBatch.entry(index, in: bytes)
+                #expect(read.collaboration == entry.collaboration)
+                let deviceKey = read.deviceKey.map { Array(UnsafeRawBufferPointer(start: $0, count: 16)) }
+                #expect(deviceKey == entry.deviceKey)
+                #expect(Array(read.grant) == entry.grant)
                 let start = GrantBatch.grantOffset(index)
                 #expect(Array(bytes[start..<start + 112]) == entry.grant)
             }

@@ -111,10 +111,12 @@ struct ProtocolExamplesTests {
         #expect(batch.atLeast == 3)
         #expect(batch.collaborations.map(\.description) == ["decks"])
         #expect(batch.count == 1)
-        batch.withEntry(0) { collaboration, deviceKey, grant in
-            #expect(collaboration == 0)
-            #expect(deviceKey.map(Array.init) == [UInt8](repeating: 0xb8, count: 16))
-            #expect(Array(grant) == ProtocolExample.grant)
+        batch.withBytes { bytes in
+            let entry = GrantBatch.entry(0, in: bytes)
+            #expect(entry.collaboration == 0)
+            let deviceKey = entry.deviceKey.map { Array(UnsafeRawBufferPointer(start: $0, count: 16)) }
+            #expect(deviceKey == [UInt8](repeating: 0xb8, count: 16))
+            #expect(Array(entry.grant) == ProtocolExample.grant)
         }
     }
 

@@ -53,24 +53,25 @@ extension CollaborationLayer {
         in snapshot: borrowing Snapshot, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         let now = grants.now
-        // Valid until the authenticator's next call. The grants are copied before `tags` returns.
-        let tags = batch.withBytes { lent in
-            guard let base = lent.baseAddress else { return UnsafeBufferPointer<Digest>(start: nil, count: 0) }
-            return authenticator.tags(of: range.count) { base + GrantBatch.grantOffset(range.lowerBound + $0) }
-        }
-        for index in range {
-            let finding = try batch.withEntry(index) { place, deviceKey, grant throws(ServiceError) in
+        try batch.withBytes { lent throws(ServiceError) in
+            guard let base = lent.baseAddress else { return }
+            // Valid until the authenticator's next call.
+            let tags = authenticator.tags(of: range.count) { base + GrantBatch.grantOffset(range.lowerBound + $0) }
+            for index in range {
+                let entry = GrantBatch.entry(index, in: lent)
+                let place = entry.collaboration
                 let presentation = GrantPresentation(
                     collaboration: lookups[place].fingerprint, defaultPermission: lookups[place].defaultPermission,
-                    deviceKey: deviceKey?.baseAddress.map { Fingerprint(at: $0) }, now: now)
-                let isGenuine = grants.isGenuine(grant, tag: tags[index - range.lowerBound])
-                return try presentation.check(grant, isGenuine: isGenuine) { person throws(ServiceError) in
+                    deviceKey: entry.deviceKey.map { Fingerprint(at: $0) }, now: now)
+                let isGenuine = grants.isGenuine(entry.grant, tag: tags[index - range.lowerBound])
+                let finding = try presentation.check(entry.grant, isGenuine: isGenuine) {
+                    person throws(ServiceError) in
                     try lookups[place].own(person, in: snapshot)
                 } isMember: { person throws(ServiceError) in
                     try lookups[place].isMember(person, in: snapshot)
                 }
+                answer(to: finding).append(to: &bytes)
             }
-            answer(to: finding).append(to: &bytes)
         }
     }
 
