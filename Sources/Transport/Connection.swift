@@ -31,8 +31,8 @@ package struct Progress: Sendable {
 
 /// One TCP connection on an event loop.
 ///
-/// Sendable without the compiler's proof: what is not behind `outbound` is touched by the loop's thread only, which each
-/// method that only this thread may call asserts. `send`, `resumeReading` and `close` may be called on any thread.
+/// Sendable without the compiler's proof: what is not behind `outbound` is touched by the loop's thread only. Each method
+/// that only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
 package final class Connection: @unchecked Sendable {
     /// Frames cut off by the end of what was received, up to this many bytes, are set aside, so that a
     /// silent connection keeps no buffer.

@@ -20,7 +20,7 @@ package enum Request: Sendable {
     case open(ProofBatch)
     case checkGrants(GrantBatch)
 
-    /// Reads the body of a request for `operation`. A `verify` and an `open` keep offsets into `body`; all else is copied.
+    /// Reads the body of a request for `operation`. `verify` and `open` keep offsets into `body`; all else is copied.
     ///
     /// Throws `unknownOperation`, `malformedRequest` or `limitExceeded`; the connection can go on.
     package static func decode(operation: UInt16, body: UnsafeRawBufferPointer) throws(ServiceError) -> Request {
@@ -58,66 +58,64 @@ package enum Request: Sendable {
             guard let count: UInt32 = reader.integer() else { throw tooShort }
             try checkLimit(Int(count), Limits.challengesPerRequestMax, "challenges")
             return .issueChallenges(count: Int(count))
-        case .addRoots, .removeRoots:
+        case .addRoots, .removeRoots, .createCollaboration, .dropCollaboration:
             guard let identifier: UInt128 = reader.integer() else { throw tooShort }
-            let collaboration = try readCollaboration(&reader)
-            let roots = try readRoots(&reader)
-            return .mutate(
-                Mutation(
-                    identifier: MutationIdentifier(identifier),
-                    operation == .addRoots ? .addRoots(collaboration, roots) : .removeRoots(collaboration, roots)))
-        case .testRoots:
-            return .testRoots(try readCollaboration(&reader), try readRoots(&reader))
-        case .listRoots:
-            let collaboration = try readCollaboration(&reader)
-            guard let limit: UInt32 = reader.integer(), let hasStart = reader.byte(), hasStart <= 1 else {
-                throw tooShort
-            }
-            try checkPage(Int(limit), Limits.rootsPerPageMax)
-            var start: Digest?
-            if hasStart == 1 {
-                guard let digest = reader.digest() else { throw tooShort }
-                start = digest
-            }
-            return .listRoots(collaboration, after: start, limit: Int(limit))
-        case .countRoots:
-            return .countRoots(try readCollaboration(&reader))
-        case .createCollaboration:
-            guard let identifier: UInt128 = reader.integer() else { throw tooShort }
-            let collaboration = try readCollaboration(&reader)
-            guard let kind = reader.byte(), let window: UInt32 = reader.integer() else { throw tooShort }
-            guard let policy = ProofPolicy(kind: kind, windowSeconds: window) else {
-                throw malformedRequest("there is no policy \(kind) with a window of \(window) seconds")
-            }
-            return .mutate(
-                Mutation(identifier: MutationIdentifier(identifier), .createCollaboration(collaboration, policy)))
-        case .dropCollaboration:
-            guard let identifier: UInt128 = reader.integer() else { throw tooShort }
-            return .mutate(
-                Mutation(
-                    identifier: MutationIdentifier(identifier), .dropCollaboration(try readCollaboration(&reader))))
+            return .mutate(Mutation(identifier: MutationIdentifier(identifier), try readChange(operation, &reader)))
+        case .testRoots: return .testRoots(try readCollaboration(&reader), try readRoots(&reader))
+        case .listRoots: return try readRootPage(&reader)
+        case .countRoots: return .countRoots(try readCollaboration(&reader))
         case .listCollaborations:
             guard let limit: UInt32 = reader.integer(), let name = reader.shortBytes() else { throw tooShort }
             try checkPage(Int(limit), Limits.collaborationsPerPageMax)
             if name.isEmpty { return .listCollaborations(after: nil, limit: Int(limit)) }
             guard let start = CollaborationIdentifier(utf8: name) else { throw invalidCollaboration }
             return .listCollaborations(after: start, limit: Int(limit))
-        case .statistics:
-            return .statistics
+        case .statistics: return .statistics
         case .readChanges:
             guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw tooShort }
             try checkPage(Int(limit), Limits.changesPerPageMax)
             return .readChanges(after: sequence, limit: Int(limit))
-        case .collaborate:
-            return .collaborate(try CollaborationCall(&reader, bodyBytes: bodyBytes))
-        case .checkGrants:
-            return .checkGrants(try GrantBatch(&reader))
+        case .collaborate: return .collaborate(try CollaborationCall(&reader, bodyBytes: bodyBytes))
+        case .checkGrants: return .checkGrants(try GrantBatch(&reader))
         case .edit:
             throw ServiceError(
                 .unknownOperation, detail: UInt32(operation.rawValue), "edits are in the change log, but can't be sent")
         case .verify, .verifyInclusion, .open:
             throw ServiceError(.internalFault, "proofs are read elsewhere")
         }
+    }
+
+    /// What a mutation changes, behind its identifier.
+    private static func readChange(
+        _ operation: Operation, _ reader: inout ByteReader
+    ) throws(ServiceError) -> Change {
+        let collaboration = try readCollaboration(&reader)
+        switch operation {
+        case .addRoots: return .addRoots(collaboration, try readRoots(&reader))
+        case .removeRoots: return .removeRoots(collaboration, try readRoots(&reader))
+        case .dropCollaboration: return .dropCollaboration(collaboration)
+        case .createCollaboration:
+            guard let kind = reader.byte(), let window: UInt32 = reader.integer() else { throw tooShort }
+            guard let policy = ProofPolicy(kind: kind, windowSeconds: window) else {
+                throw malformedRequest("there is no policy \(kind) with a window of \(window) seconds")
+            }
+            return .createCollaboration(collaboration, policy)
+        default: throw ServiceError(.internalFault, "\(operation) changes nothing")
+        }
+    }
+
+    private static func readRootPage(_ reader: inout ByteReader) throws(ServiceError) -> Request {
+        let collaboration = try readCollaboration(&reader)
+        guard let limit: UInt32 = reader.integer(), let hasStart = reader.byte(), hasStart <= 1 else {
+            throw tooShort
+        }
+        try checkPage(Int(limit), Limits.rootsPerPageMax)
+        var start: Digest?
+        if hasStart == 1 {
+            guard let digest = reader.digest() else { throw tooShort }
+            start = digest
+        }
+        return .listRoots(collaboration, after: start, limit: Int(limit))
     }
 
     private static var tooShort: ServiceError { malformedRequest("the body is too short") }

@@ -94,7 +94,8 @@ final class Fixture: Sendable {
         gate = Gate(
             rootSets: sets,
             challenges: ChallengeBook(
-                validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock, random: random),
+                validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock,
+                random: random),
             nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock),
             signatures: SignatureEngine(SignatureEngine.Configuration()))
     }

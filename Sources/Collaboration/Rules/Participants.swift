@@ -318,7 +318,9 @@ public struct LinkAccount: RuledRequest {
         guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
             throw ServiceError(
                 .notPermitted,
-                "no proof of \(identity.rootHash) was granted yet: one of its devices has to open the collaboration first"
+                """
+                no proof of \(identity.rootHash) was granted yet: one of its devices has to open the collaboration first
+                """
             )
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))

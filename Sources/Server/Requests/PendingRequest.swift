@@ -131,8 +131,8 @@ final class PendingRequest: Sendable {
         end.count()
     }
 
-    /// A request that is being answered. It counts as unanswered until `count` is called, after its answer was handed to the
-    /// connection: so a service that has no unanswered request has sent every answer.
+    /// A request that is being answered. It counts as unanswered until `count` is called, after its answer was handed
+    /// to the connection: so a service that has no unanswered request has sent every answer.
     private struct End {
         let request: PendingRequest
         let effect: RequestLife.Effect
