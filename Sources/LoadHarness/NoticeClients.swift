@@ -41,7 +41,7 @@ final class NoticeClients: Sendable {
         let (loop, tally) = (loop, tally)
         for followers in shares {
             let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
-            Connection.open(descriptor, on: loop) { connection in
+            Connection.start(descriptor, on: loop) { connection in
                 let handler = FollowerConnection(connection, loop, followers, tally)
                 loop.execute { handler.queryAll() }
                 return handler
@@ -56,7 +56,7 @@ final class NoticeClients: Sendable {
     func post(_ posts: Int, inFlight: Int, perSecond: Double) throws(ServiceError) {
         let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
         let (loop, tally, bodies) = (loop, tally, feeds.map(\.post))
-        Connection.open(descriptor, on: loop) { connection in
+        Connection.start(descriptor, on: loop) { connection in
             let poster = NoticePoster(connection, bodies, posts: posts, inFlightMax: inFlight, tally)
             if perSecond.isFinite {
                 let thread = Thread { NoticeClients.pace(poster, posts, perSecond, loop, tally) }

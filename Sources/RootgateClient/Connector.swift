@@ -58,7 +58,7 @@ final class Connector: Sendable {
             DispatchQueue.global().async { [self] in
                 do throws(ServiceError) {
                     let descriptor = try Socket.connect(to: endpoint, milliseconds: connectMilliseconds)
-                    Connection.open(descriptor, on: loop) { connection in
+                    Connection.start(descriptor, on: loop) { connection in
                         let link = Link(connection)
                         done.resume(returning: .success(link))
                         return link

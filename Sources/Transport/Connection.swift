@@ -73,7 +73,7 @@ package final class Connection: @unchecked Sendable {
     private var stalledSince: UInt64?
 
     /// Takes over `descriptor`, which does not block, and begins to read it; to be called on any thread.
-    package static func open(
+    package static func start(
         _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
         loop.execute {

@@ -125,7 +125,7 @@ final class EchoServer: Sendable {
         endpoint = listener.endpoint
         loop.start(name: "echo")
         loop.listen(on: listener.descriptor) { [loop] descriptor in
-            Connection.open(descriptor, on: loop) { connection in
+            Connection.start(descriptor, on: loop) { connection in
                 counts.opened.increment()
                 return EchoHandler(connection, behaviour, counts)
             }
