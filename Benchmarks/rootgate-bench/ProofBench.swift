@@ -55,7 +55,7 @@ final class ProofBench {
         workers = cores
         mix = DeviceMix(known: ProofBench.knownDevices(scale), knownPercent: 0)
         service = try ProofBench.service(in: directory, workers: workers, hasKernels: true)
-        let sets = service.gate.rootSets
+        let sets = service.resources.rootSets
         try sets.apply(Mutation(.createCollaboration(population.collaboration, .challenge)))
         let hashes = population.rootHashes
         for start in stride(from: 0, to: hashes.count, by: Limits.rootsPerRequestMax) {
@@ -121,7 +121,7 @@ final class ProofBench {
     /// Where the service listens.
     var endpoint: Endpoint { service.endpoints[0] }
 
-    var rootSets: RootSets { service.gate.rootSets }
+    var rootSets: RootSets { service.resources.rootSets }
 
     /// Adds roots of other collaborations until there are `roots` of them.
     ///
@@ -163,7 +163,7 @@ final class ProofBench {
     /// Sends proofs of every known device several times, and waits for the tables of their keys, which a thread of the
     /// service makes meanwhile.
     private func makeKeysKnown() throws {
-        let signatures = service.gate.signatures
+        let signatures = service.resources.signatures
         for pass in 1...8 {
             _ = try drive(.batches, proofs: mix.known)
             guard pass >= 4 else { continue }
@@ -191,7 +191,7 @@ final class ProofBench {
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
         try assureNewDevices(for: proofs)
         var bytes: [UInt8] = []
-        service.gate.challenges.issue(proofs, into: &bytes)
+        service.resources.challenges.issue(proofs, into: &bytes)
         let size = ChallengeBook.challengeBytes
         let challenges = (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
         return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }

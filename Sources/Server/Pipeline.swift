@@ -10,7 +10,7 @@ import Wire
 ///
 ///     Session -> Pipeline.handle -> WorkerPool | RootSets -> PendingRequest -> Responder -> Connection
 struct Pipeline: Sendable {
-    let gate: Gate
+    let resources: VerificationResources
     let pool: WorkerPool
     let admission: Admission
     let statistics: StatisticsSource
@@ -44,7 +44,7 @@ struct Pipeline: Sendable {
     }
 
     private func verify(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
-        try gate.rootSets.check(atLeast: batch.atLeast)
+        try resources.rootSets.check(atLeast: batch.atLeast)
         guard batch.count > 0 else {
             return pending.answer { VerdictList.append(UnsafeBufferPointer(start: nil, count: 0), roots: nil, to: &$0) }
         }
@@ -65,7 +65,7 @@ struct Pipeline: Sendable {
 
     private func apply(_ mutation: Mutation, _ pending: PendingRequest) {
         pending.begin(.committing)
-        gate.rootSets.submit(mutation) { result in pending.answer(result) }
+        resources.rootSets.submit(mutation) { result in pending.answer(result) }
     }
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
@@ -73,7 +73,7 @@ struct Pipeline: Sendable {
         let isTaken = pool.submit(from: pending.source) {
             pending.begin(.working)
             do throws(ServiceError) {
-                try gate.rootSets.read { snapshot throws(ServiceError) in
+                try resources.rootSets.read { snapshot throws(ServiceError) in
                     try answer(request, from: snapshot, pending)
                 }
             } catch {
@@ -122,8 +122,8 @@ struct Pipeline: Sendable {
         pending.answer { bytes in
             Answer.appendChallengesHeader(
                 count: count, challengeBytes: ChallengeBook.challengeBytes,
-                validMilliseconds: gate.challenges.validMilliseconds, to: &bytes)
-            gate.challenges.issue(count, into: &bytes)
+                validMilliseconds: resources.challenges.validMilliseconds, to: &bytes)
+            resources.challenges.issue(count, into: &bytes)
         }
     }
 
@@ -149,7 +149,7 @@ struct Pipeline: Sendable {
             .requestsInFlight: Limits.requestsInFlightPerConnectionMax,
             .signedDataBytes: Limits.signedDataBytesMax, .inclusionHashes: Limits.inclusionHashesMax,
             .collaborationBytes: Limits.collaborationBytesMax, .challengeBytes: ChallengeBook.challengeBytes,
-            .challengeValidMilliseconds: Int(gate.challenges.validMilliseconds),
+            .challengeValidMilliseconds: Int(resources.challenges.validMilliseconds),
         ]
         return Dictionary(uniqueKeysWithValues: named.map { ($0.key.rawValue, UInt64($0.value)) })
     }

@@ -26,7 +26,7 @@ package final class Service: Sendable {
     }
 
     /// What the verifiers share; for embedding and benchmarks.
-    package let gate: Gate
+    package let resources: VerificationResources
     /// The verifiers; for embedding and benchmarks.
     package let pool: WorkerPool
     private let sockets: Sockets
@@ -51,7 +51,7 @@ package final class Service: Sendable {
         }
         let tracer = try Service.makeTracer(configuration, log)
         let rootSets = try Service.openStorage(configuration)
-        gate = Gate(
+        resources = VerificationResources(
             rootSets: rootSets,
             challenges: ChallengeBook(
                 validMilliseconds: configuration.challengeSeconds * 1000,
@@ -60,7 +60,7 @@ package final class Service: Sendable {
             signatures: SignatureEngine(configuration.signatures, log: log))
         do throws(ServiceError) {
             // Its workers live on the event loops.
-            pool = try WorkerPool(gate, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
+            pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         } catch {
             rootSets.close()
             throw StartupFailure.outOfResources(error.reason)
@@ -76,15 +76,16 @@ package final class Service: Sendable {
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         collaboration = CollaborationLayer(
-            gate, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000,
+            resources, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000,
             queries: SuspendedQueries(
                 clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
-        statistics = StatisticsSource(gate, pool, admission, collaboration.queries, clock)
+        statistics = StatisticsSource(resources, pool, admission, collaboration.queries, clock)
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
-                    gate: gate, pool: pool, admission: admission, statistics: statistics, collaboration: collaboration,
+                    resources: resources, pool: pool, admission: admission, statistics: statistics,
+                    collaboration: collaboration,
                     tracer: tracer),
                 site, connectionsMax: configuration.connectionsMax, log: log)
         } catch {
@@ -162,7 +163,7 @@ package final class Service: Sendable {
         sockets.stop()
         if isDrained {
             pool.close()
-            gate.rootSets.close()
+            resources.rootSets.close()
         }
         return isDrained ? .drained : .forced
     }

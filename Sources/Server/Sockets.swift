@@ -15,7 +15,7 @@ final class Sockets: Sendable {
     private let loops: [EventLoop]
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
-    /// Connections to the association's page, which take no place from the gate's.
+    /// Connections to the association's page, which take no places from clients.
     private let visitors = Atomic<Int>(0)
 
     /// Listens everywhere that the configuration says, and takes no connection yet.
@@ -108,7 +108,7 @@ final class Sockets: Sendable {
             close(descriptor)
             return
         }
-        Connection.open(descriptor, on: loops[0]) { connection in
+        Connection.start(descriptor, on: loops[0]) { connection in
             AssociationVisit(connection, site) { [self] in visitors.subtract(1, ordering: .relaxed) }
         }
     }
@@ -118,7 +118,7 @@ final class Sockets: Sendable {
         let count = connections.add(1, ordering: .relaxed).newValue
         pipeline.statistics.accepted.add(1, ordering: .relaxed)
         pipeline.statistics.connections.store(count, ordering: .relaxed)
-        Connection.open(descriptor, on: loop) { connection in
+        Connection.start(descriptor, on: loop) { connection in
             let session = Session(connection, pipeline) { [self] in
                 let left = connections.subtract(1, ordering: .relaxed).newValue
                 pipeline.statistics.connections.store(left, ordering: .relaxed)

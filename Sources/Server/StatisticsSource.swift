@@ -9,7 +9,7 @@ import Verification
 
 /// Collects the figures of the statistics operation.
 final class StatisticsSource: Sendable {
-    private let gate: Gate
+    private let resources: VerificationResources
     private let pool: WorkerPool
     private let admission: Admission
     private let queries: SuspendedQueries
@@ -18,9 +18,11 @@ final class StatisticsSource: Sendable {
     let connections = Atomic<Int>(0)
     let accepted = Atomic<UInt64>(0)
 
-    init(_ gate: Gate, _ pool: WorkerPool, _ admission: Admission, _ queries: SuspendedQueries, _ clock: MonotonicClock)
-    {
-        self.gate = gate
+    init(
+        _ resources: VerificationResources, _ pool: WorkerPool, _ admission: Admission, _ queries: SuspendedQueries,
+        _ clock: MonotonicClock
+    ) {
+        self.resources = resources
         self.pool = pool
         self.admission = admission
         self.queries = queries
@@ -30,9 +32,9 @@ final class StatisticsSource: Sendable {
 
     /// Names and values in a fixed order; names are stable, listed in PROTOCOL.md.
     func figures(storage: StorageStatistics) -> [(name: String, value: UInt64)] {
-        let challenges = gate.challenges.statistics
-        let commits = gate.rootSets.commitCounts
-        let signatures = gate.signatures.statistics
+        let challenges = resources.challenges.statistics
+        let commits = resources.rootSets.commitCounts
+        let signatures = resources.signatures.statistics
         var figures: [(name: String, value: UInt64)] = [
             ("uptime-milliseconds", clock.milliseconds - started),
             ("resident-bytes", UInt64(System.residentBytes)),
@@ -43,7 +45,7 @@ final class StatisticsSource: Sendable {
             ("requests-following", UInt64(queries.count)),
             ("requests-busy", admission.refusals.load(ordering: .relaxed)),
             ("proofs-waiting", UInt64(pool.depth)),
-            ("mutations-waiting", UInt64(gate.rootSets.queueDepth)),
+            ("mutations-waiting", UInt64(resources.rootSets.queueDepth)),
             ("mutations", commits.mutations),
             ("commits", commits.commits),
             ("sequence", storage.lastSequence),
@@ -54,7 +56,7 @@ final class StatisticsSource: Sendable {
             ("storage-bytes", UInt64(storage.fileBytes)),
             ("challenges-issued", challenges.issued),
             ("replay-memory-bytes", UInt64(challenges.replayBytes)),
-            ("nonces-remembered", UInt64(gate.nonces.count)),
+            ("nonces-remembered", UInt64(resources.nonces.count)),
             ("known-keys", UInt64(signatures.knownKeys)),
             ("known-key-bytes", UInt64(signatures.knownKeyBytes)),
             ("known-key-hits", signatures.knownKeyHits),
@@ -62,7 +64,7 @@ final class StatisticsSource: Sendable {
             ("cross-checks-skipped", signatures.skippedChecks),
             ("cross-check-disagreements", signatures.disagreements),
         ]
-        let inUse = Set(gate.signatures.kernelNames + BatchHashing.standard.kernelNames)
+        let inUse = Set(resources.signatures.kernelNames + BatchHashing.standard.kernelNames)
         for kernel in Kernel.all {
             figures.append(("kernel-" + kernel.name, inUse.contains(kernel.name) ? 1 : 0))
         }

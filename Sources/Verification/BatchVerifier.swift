@@ -1,25 +1,8 @@
 package import Core
 import Hashing
 import Merkle
-package import RootSets
-package import Signatures
-
-/// What all verifiers of a service share.
-package struct Gate: Sendable {
-    package let rootSets: RootSets
-    package let challenges: ChallengeBook
-    package let nonces: NonceMemory
-    package let signatures: SignatureEngine
-
-    package init(
-        rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto
-    ) {
-        self.rootSets = rootSets
-        self.challenges = challenges
-        self.nonces = nonces
-        self.signatures = signatures
-    }
-}
+import RootSets
+import Signatures
 
 /// Turns a batch of proofs into verdicts. Each stage judges all proofs that the stages before have not refused; the
 /// cheapest stage comes first.
@@ -40,7 +23,7 @@ package final class BatchVerifier {
     private static var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
     private static var noCheck: SignatureCheck { SignatureCheck(point: noBytes, scalars: ScalarPair(), digest: .zero) }
 
-    private let gate: Gate
+    private let resources: VerificationResources
     private let signatures: SignatureVerifier
     /// Positions in the batch of the proofs that no stage has refused yet, ascending.
     private let survivors = ScratchBuffer<Int>(repeating: 0, count: BatchVerifier.capacity)
@@ -75,10 +58,10 @@ package final class BatchVerifier {
     package static let capacity = Limits.proofsPerPassMax
 
     /// Throws `internalFault` when libcrypto can't allocate.
-    package init(_ gate: Gate) throws(ServiceError) {
-        self.gate = gate
-        signatures = try SignatureVerifier(gate.signatures)
-        authenticator = gate.challenges.makeAuthenticator()
+    package init(_ resources: VerificationResources) throws(ServiceError) {
+        self.resources = resources
+        signatures = try SignatureVerifier(resources.signatures)
+        authenticator = resources.challenges.makeAuthenticator()
         candidates = ScratchBuffer(uninitializedCount: BatchAuthenticator.capacity)
     }
 
@@ -93,14 +76,14 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgeShape(of: proofs[$1], at: $1) }
-        try gate.rootSets.read { snapshot throws(ServiceError) in
+        try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             judgeFreshness(of: proofs, verdicts)
             computeRoots(of: proofs, into: roots)
             try filterMembers(in: snapshot, roots, verdicts)
         }
         try filterSigned(proofs, verdicts)
-        gate.challenges.withMemory { memory in
+        resources.challenges.withMemory { memory in
             filter(verdicts) { spend($1, &memory) }
         }
         settle(as: .granted, verdicts)
@@ -117,7 +100,7 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgePath(of: proofs[$1], at: $1) }
-        try gate.rootSets.read { snapshot throws(ServiceError) in
+        try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             computeRoots(of: proofs, into: roots)
             try filterMembers(in: snapshot, roots, verdicts)
@@ -224,7 +207,7 @@ package final class BatchVerifier {
     private func judgeFreshness(
         of proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) {
-        let now = gate.challenges.now
+        let now = resources.challenges.now
         var start = 0
         while start < survivorCount {
             judgeChallenges(of: proofs, start..<min(start + BatchAuthenticator.capacity, survivorCount), now)
@@ -232,7 +215,7 @@ package final class BatchVerifier {
         }
         filter(verdicts) { freshnessVerdict(of: proofs[$1], at: $1) }
         // The lock of the memory is taken once for the whole batch.
-        gate.challenges.withMemory { memory in
+        resources.challenges.withMemory { memory in
             filter(verdicts) { _, position in
                 guard case .challenge(let token) = freshness[position] else { return nil }
                 return memory.isSpent(token) ? .challengeReplayed : nil
@@ -254,7 +237,7 @@ package final class BatchVerifier {
         }
         guard count > 0 else { return }
         precondition(count <= candidates.count, "more challenges are judged at once than there is room for")
-        gate.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
+        resources.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
             place, standing in
             standings[candidates[place].position] = standing
         }
@@ -264,7 +247,7 @@ package final class BatchVerifier {
         switch views[position]?.policy {
         case .challenge:
             switch standings[position] {
-            case .open(let token):
+            case .usable(let token):
                 freshness[position] = .challenge(token)
                 return nil
             case .forged: return .challengeForged
@@ -275,7 +258,7 @@ package final class BatchVerifier {
             guard proof.data.count >= Limits.deviceNonceBytesMin else { return .badNonce }
             let fingerprint = NonceMemory.Fingerprint(
                 leaf: SHA256.hash(proof.publicKey), nonceDigest: SHA256.hash(proof.data))
-            guard !gate.nonces.isSpent(fingerprint) else { return .nonceReplayed }
+            guard !resources.nonces.isSpent(fingerprint) else { return .nonceReplayed }
             freshness[position] = .nonce(fingerprint, windowSeconds: windowSeconds)
             return nil
         case nil:
@@ -340,7 +323,7 @@ package final class BatchVerifier {
             case .memoryFull: return .replayMemoryFull
             }
         case .nonce(let fingerprint, let windowSeconds):
-            switch gate.nonces.spend(fingerprint, windowSeconds: windowSeconds) {
+            switch resources.nonces.spend(fingerprint, windowSeconds: windowSeconds) {
             case .spent: return nil
             case .replayed: return .nonceReplayed
             case .memoryFull: return .replayMemoryFull

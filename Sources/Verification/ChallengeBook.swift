@@ -22,7 +22,7 @@ package final class ChallengeBook: Sendable {
 
     /// What a challenge is worth right now.
     package enum Standing: Equatable, BitwiseCopyable, Sendable {
-        case open(Token)
+        case usable(Token)
         case forged
         case expired
         case replayed
@@ -112,7 +112,7 @@ package final class ChallengeBook: Sendable {
         let number = UInt64(littleEndian: data.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         let expiry = issued + validMilliseconds
         guard now <= expiry else { return .expired }
-        return .open(Token(number: number, expiry: expiry))
+        return .usable(Token(number: number, expiry: expiry))
     }
 
     /// For `judge`ing batches; one for each thread.
@@ -130,13 +130,13 @@ package final class ChallengeBook: Sendable {
         for place in 0..<count { report(place, judge(candidate(place), tag: tags[place], now: now)) }
     }
 
-    /// What `data` is worth as a challenge of this book. When copies of it are judged at the same time all may be open;
+    /// What `data` is worth as a challenge of this book. When copies of it are judged at the same time all may be usable;
     /// `spend` accepts one of them.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
         guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
         let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
         let standing = judge(start, tag: tag, now: clock.milliseconds)
-        guard case .open(let token) = standing else { return standing }
+        guard case .usable(let token) = standing else { return standing }
         return isSpent(token) ? .replayed : standing
     }
 

@@ -3,74 +3,6 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A request's proofs in the pool, and their verdicts.
-///
-/// Sendable without the compiler's proof: `next` is used under the pool's lock only; each worker writes the verdicts
-/// and roots of the range that it took, and nobody reads them before the last range is done.
-package final class VerificationRequest: @unchecked Sendable {
-    package let count: Int
-    package let isSigned: Bool
-    /// One for each proof; valid as long as this request.
-    package var verdicts: UnsafeMutableBufferPointer<Verdict> { verdictMemory.elements }
-    /// One for each proof, or `nil` when they are not wanted; valid as long as this request.
-    package var roots: UnsafeMutableBufferPointer<Digest>? { rootMemory.count > 0 ? rootMemory.elements : nil }
-    /// Initializes `proofs`, which is as long as `positions`, with the proofs at those; they borrow from memory that
-    /// lives as long as this request.
-    package typealias ProofReader =
-        @Sendable (_ positions: Range<Int>, _ proofs: UnsafeMutableBufferPointer<BorrowedProof>) -> Void
-
-    fileprivate let readProofs: ProofReader
-    /// Called once, on the worker that finished last.
-    fileprivate let completion: @Sendable (VerificationRequest, ServiceError?) -> Void
-    /// The first proof that no worker took yet.
-    fileprivate var next = 0
-    private let verdictMemory: ScratchBuffer<Verdict>
-    /// Empty when roots are not wanted.
-    private let rootMemory: ScratchBuffer<Digest>
-    private let unfinished: Atomic<Int>
-    private let failure = Mutex<ServiceError?>(nil)
-
-    /// `count`: at least one. `readProofs` may capture the buffer that keeps the proofs' memory alive.
-    package init(
-        count: Int, isSigned: Bool, wantsRoots: Bool, readProofs: @escaping ProofReader,
-        completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
-    ) {
-        precondition(count > 0, "a request has at least one proof")
-        self.count = count
-        self.isSigned = isSigned
-        self.readProofs = readProofs
-        self.completion = completion
-        unfinished = Atomic(count)
-        verdictMemory = ScratchBuffer(repeating: .malformed, count: count)
-        rootMemory = ScratchBuffer(repeating: .zero, count: wantsRoots ? count : 0)
-    }
-
-    /// Says that `count` more proofs have their verdicts, or failed; the last of them calls `completion`. Traps when
-    /// that is more than there are.
-    func finish(_ count: Int, failure error: ServiceError?) {
-        precondition(count > 0, "no proof is finished")
-        if let error { failure.withLock { $0 = $0 ?? error } }
-        let left = unfinished.subtract(count, ordering: .acquiringAndReleasing).newValue
-        precondition(left >= 0, "a proof is finished twice")
-        if left == 0 { completion(self, failure.withLock { $0 }) }
-    }
-}
-
-/// Where work comes from, usually a connection. Sources take turns, so that one with much work does not delay one with
-/// little.
-///
-/// Sendable without the compiler's proof: used under the pool's lock only.
-package final class WorkSource: @unchecked Sendable {
-    fileprivate enum Work {
-        case verification(VerificationRequest)
-        case task(@Sendable () -> Void)
-    }
-
-    fileprivate var waiting = Queue<Work>()
-
-    package init() {}
-}
-
 /// A fixed number of workers that turn proofs into verdicts and do other short reads. A worker takes its share of what
 /// waits, from all sources in turn: so an idle pool starts a single proof at once, and batches grow with the load,
 /// without timers.
@@ -102,7 +34,7 @@ package final class WorkerPool: Sendable {
         case task(@Sendable () -> Void)
     }
 
-    private let gate: Gate
+    private let resources: VerificationResources
     private let threadCount: Int
     private let waitingItemsMax: Int
     private let state = Mutex(State())
@@ -113,8 +45,8 @@ package final class WorkerPool: Sendable {
     /// `waitingItemsMax`: proofs and tasks that may wait; beyond it the pool is busy.
     ///
     /// Throws `internalFault` when a worker can't get its memory.
-    package init(_ gate: Gate, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
-        self.gate = gate
+    package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
+        self.resources = resources
         self.waitingItemsMax = waitingItemsMax
         threadCount = workerCount
         for number in 0..<workerCount {
@@ -137,7 +69,7 @@ package final class WorkerPool: Sendable {
     ///
     /// Throws `internalFault` when it can't get its memory.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
-        let worker = PoolWorker(self, try BatchVerifier(gate), wake)
+        let worker = PoolWorker(self, try BatchVerifier(resources), wake)
         state.withLock { $0.workerCount += 1 }
         return worker
     }
@@ -213,7 +145,7 @@ package final class WorkerPool: Sendable {
 
     /// Does a share of what waits on `worker`. False when nothing waits: then the worker will be woken when something
     /// does.
-    fileprivate func work(_ worker: PoolWorker) -> Bool {
+    func work(_ worker: PoolWorker) -> Bool {
         let (portion, sleeper) = state.withLock { state -> (Portion?, PoolWorker?) in
             guard let portion = take(&state) else {
                 precondition(state.waitingItems == 0, "work waits that no source has")
@@ -239,7 +171,7 @@ package final class WorkerPool: Sendable {
     }
 
     /// The worker's thread woke up without the pool.
-    fileprivate func awoke(_ worker: PoolWorker) {
+    func awoke(_ worker: PoolWorker) {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
@@ -247,7 +179,7 @@ package final class WorkerPool: Sendable {
     /// proofs more as take no more time.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
-        var room = min(Limits.proofsPerPortionMax, gate.signatures.filled(max(Limits.proofsPerPortionMin, share)))
+        var room = min(Limits.proofsPerPortionMax, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
         var slices: [Slice] = []
         var isSigned = true
         while room > 0, let source = state.turns.first, let work = source.waiting.first {
@@ -315,44 +247,5 @@ package final class WorkerPool: Sendable {
             }
             slice.request.finish(slice.range.count, failure: failure)
         }
-    }
-}
-
-/// One worker of a pool, with the memory that it works in.
-///
-/// Sendable without the compiler's proof: one thread calls it, which is asserted.
-package final class PoolWorker: @unchecked Sendable {
-    fileprivate let verifier: BatchVerifier
-    fileprivate let proofs = ScratchBuffer<BorrowedProof>(uninitializedCount: BatchVerifier.capacity)
-    fileprivate let verdicts = ScratchBuffer<Verdict>(repeating: .malformed, count: BatchVerifier.capacity)
-    fileprivate let roots = ScratchBuffer<Digest>(repeating: .zero, count: BatchVerifier.capacity)
-    private let thread = ThreadConfinement()
-    fileprivate let wake: @Sendable () -> Void
-    private unowned let pool: WorkerPool
-    private var isAsleep = false
-
-    fileprivate init(_ pool: WorkerPool, _ verifier: BatchVerifier, _ wake: @escaping @Sendable () -> Void) {
-        self.pool = pool
-        self.verifier = verifier
-        self.wake = wake
-    }
-
-    /// Does a share of what waits. False when nothing waits: then `wake` will be called when something does.
-    ///
-    /// The first call decides which thread the worker belongs to; a call from another thread traps, as it does in
-    /// `awoke`.
-    package func work() -> Bool {
-        thread.bind()
-        awoke()
-        isAsleep = !pool.work(self)
-        return !isAsleep
-    }
-
-    /// To be called when the thread wakes up without the pool, so that the pool does not wake it once more.
-    package func awoke() {
-        thread.assertIsCurrentOrUnbound()
-        guard isAsleep else { return }
-        isAsleep = false
-        pool.awoke(self)
     }
 }

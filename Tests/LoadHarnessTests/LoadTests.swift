@@ -28,11 +28,11 @@ import Transport
 
     @Test("A run checks every verdict of a mix of forgeries")
     func forgeries() async throws {
-        let gate = try await LoadedGate(people: 20)
-        defer { gate.close() }
-        let challenges = try await gate.client.challenges(600).challenges
-        let requests = try gate.population.signedRequests(challenges: challenges, batch: 32, invalidPercent: 50)
-        let run = try LoadRun(gate.endpoint, connections: 3, depth: 2)
+        let loaded = try await LoadedService(people: 20)
+        defer { loaded.close() }
+        let challenges = try await loaded.client.challenges(600).challenges
+        let requests = try loaded.population.signedRequests(challenges: challenges, batch: 32, invalidPercent: 50)
+        let run = try LoadRun(loaded.endpoint, connections: 3, depth: 2)
         let report = run.drive(requests)
         #expect(report.proofs == 600)
         #expect(report.wrong == 0)
@@ -48,17 +48,17 @@ import Transport
 
     @Test("A fixed set of devices sends proof after proof")
     func fixedDevices() async throws {
-        let gate = try await LoadedGate(people: 4)
-        defer { gate.close() }
-        let challenges = try await gate.client.challenges(60).challenges
-        let requests = try gate.population.signedRequests(challenges: challenges, batch: 1) { 2 + $0 % 3 }
-        let devices = gate.population.devices
+        let loaded = try await LoadedService(people: 4)
+        defer { loaded.close() }
+        let challenges = try await loaded.client.challenges(60).challenges
+        let requests = try loaded.population.signedRequests(challenges: challenges, batch: 1) { 2 + $0 % 3 }
+        let devices = loaded.population.devices
         for (number, request) in requests.enumerated() {
             let (person, device) = devices[2 + number % 3]
-            let key = gate.population.people[person].publicKeys[device]
+            let key = loaded.population.people[person].publicKeys[device]
             #expect(request.frame.contains(key), "request \(number)")
         }
-        let report = try LoadRun(gate.endpoint, connections: 2, depth: 1).drive(requests)
+        let report = try LoadRun(loaded.endpoint, connections: 2, depth: 1).drive(requests)
         #expect(report.verdicts == [.granted: 60])
     }
 
@@ -83,11 +83,11 @@ import Transport
 
     @Test("Requests are sent at their pace whether or not answers come")
     func pace() async throws {
-        let gate = try await LoadedGate(people: 20)
-        defer { gate.close() }
-        let challenges = try await gate.client.challenges(1000).challenges
-        let requests = try gate.population.signedRequests(challenges: challenges, batch: 1)
-        let run = try LoadRun(gate.endpoint, connections: 5, depth: 1)
+        let loaded = try await LoadedService(people: 20)
+        defer { loaded.close() }
+        let challenges = try await loaded.client.challenges(1000).challenges
+        let requests = try loaded.population.signedRequests(challenges: challenges, batch: 1)
+        let run = try LoadRun(loaded.endpoint, connections: 5, depth: 1)
         let report = run.drive(requests, perSecond: 2000)
         #expect(report.verdicts == [.granted: 1000])
         #expect(report.wrong == 0 && report.errors.isEmpty)
@@ -98,10 +98,10 @@ import Transport
 
     @Test("A list repeats until its time is up")
     func repeating() async throws {
-        let gate = try await LoadedGate(people: 20)
-        defer { gate.close() }
-        let requests = try gate.population.inclusionRequests(count: 10, batch: 3)
-        let run = try LoadRun(gate.endpoint, connections: 2, depth: 3)
+        let loaded = try await LoadedService(people: 20)
+        defer { loaded.close() }
+        let requests = try loaded.population.inclusionRequests(count: 10, batch: 3)
+        let run = try LoadRun(loaded.endpoint, connections: 2, depth: 3)
         let report = run.drive(requests, isRepeating: true, seconds: 0.2)
         #expect(report.requests > 10)
         #expect(report.proofs == 3 * report.requests)
@@ -111,11 +111,11 @@ import Transport
 
     @Test("Lost connections end a run", arguments: [nil, 1000.0])
     func lostConnections(perSecond: Double?) async throws {
-        let gate = try await LoadedGate(people: 1)
-        defer { gate.close() }
-        let requests = try gate.population.inclusionRequests(count: 20, batch: 1)
-        let run = try LoadRun(gate.endpoint, connections: 2, depth: 4)
-        gate.close()
+        let loaded = try await LoadedService(people: 1)
+        defer { loaded.close() }
+        let requests = try loaded.population.inclusionRequests(count: 20, batch: 1)
+        let run = try LoadRun(loaded.endpoint, connections: 2, depth: 4)
+        loaded.close()
         let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests)
         #expect(report.proofs == 0)
         #expect(report.errors["connection-lost"] ?? 0 > 0)
@@ -123,7 +123,7 @@ import Transport
 }
 
 /// A running service and a population that it knows.
-private final class LoadedGate {
+private final class LoadedService {
     let population: Population
     let client: RootgateClient
     let endpoint: Endpoint

@@ -414,7 +414,7 @@ extension CollaborationModel.Shared {
             url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options))
     }
 
-    /// The set that the gate looks in.
+    /// The set that the service looks in.
     var roots: Set<Digest> {
         strangers.union(members.filter { $0.value.removedAt == nil }.keys.map(\.rootHash))
     }

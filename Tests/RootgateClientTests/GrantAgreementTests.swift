@@ -201,7 +201,7 @@ private final class GrantScene {
     // MARK: Changes
 
     private func apply(_ edit: Edit) throws {
-        sequence = try service.gate.rootSets.apply(Mutation(.edit(edit))).sequence
+        sequence = try service.resources.rootSets.apply(Mutation(.edit(edit))).sequence
     }
 
     private func start(_ collaboration: CollaborationIdentifier) throws {
@@ -325,7 +325,7 @@ private final class GrantScene {
         let context = RuleContext(
             now: .distantPast, random: .system, sha256: { SHA256.hash($0) }, settings: CollaborationSettings(),
             grants: book)
-        return try service.gate.rootSets.read { snapshot throws(ServiceError) in
+        return try service.resources.rootSets.read { snapshot throws(ServiceError) in
             try snapshot.check(shown.grant, for: shown.collaboration, context)
         }
     }

@@ -39,7 +39,7 @@ final class SimulatedPerson: Sendable {
 
     func device(_ index: Int = 0) -> SimulatedDevice { SimulatedDevice(person: self, index: index) }
 
-    /// What the person's device gets when it knocks at the gate.
+    /// What the person's device gets when it asks for access.
     func open(
         _ collaboration: CollaborationIdentifier, device index: Int = 0, _ client: RootgateClient
     ) async throws -> OpenDecision {

@@ -86,7 +86,7 @@ import Transport
         #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
     }
 
-    @Test("Visitors take no place from the gate and are not too many")
+    @Test("Visitors take no place from clients and are not too many")
     func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
         let service = try TestService { configuration in
             configuration.linkBase = "https://example.com/c"
@@ -98,7 +98,7 @@ import Transport
         let silent = try (0..<Limits.associationVisitorsMax).map { _ in
             try Socket.connect(to: endpoint, milliseconds: 5000)
         }
-        // One more is turned away without a word; the gate has its place left.
+        // One more is turned away without a word; clients have their places left.
         #expect(try answer(service, "") == "")
         try await service.client().ping()
         for descriptor in silent { close(descriptor) }

@@ -120,13 +120,13 @@ import Wire
     func aLargestFrameIsUnderstood() async throws {
         let service = try TestService()
         let client = try service.client()
-        let door = try await Door(client)
+        let small = try await SmallCollaboration(client)
         var generator = SeededGenerator(seed: runSeed)
         let roots = (0..<Limits.rootsPerRequestMax).map { _ in generator.digest() }
-        #expect(try await client.addRoots(roots, to: door.collaboration).changed == UInt64(roots.count))
-        #expect(try await client.testRoots(roots, in: door.collaboration).allSatisfy { $0 })
+        #expect(try await client.addRoots(roots, to: small.collaboration).changed == UInt64(roots.count))
+        #expect(try await client.testRoots(roots, in: small.collaboration).allSatisfy { $0 })
         await #expect(throws: ServiceError(.limitExceeded, "")) {
-            try await client.testRoots(roots + [.zero], in: door.collaboration)
+            try await client.testRoots(roots + [.zero], in: small.collaboration)
         }
     }
 
@@ -149,12 +149,12 @@ import Wire
     func aPeerThatReadsNothingIsClosedAndCostsBoundedMemory() async throws {
         let service = try TestService { $0.stallSeconds = 1 }
         let client = try service.client()
-        let door = try await Door(client)
+        let small = try await SmallCollaboration(client)
         var generator = SeededGenerator(seed: runSeed)
-        try await client.addRoots((0..<4096).map { _ in generator.digest() }, to: door.collaboration)
+        try await client.addRoots((0..<4096).map { _ in generator.digest() }, to: small.collaboration)
         let peer = try RawPeer(service.endpoint)
         let sender = Thread {
-            for id in 0..<1000 { peer.send(.listRoots(door.collaboration, after: nil, limit: 4096), id: UInt64(id)) }
+            for id in 0..<1000 { peer.send(.listRoots(small.collaboration, after: nil, limit: 4096), id: UInt64(id)) }
         }
         sender.start()
         var closed = false
@@ -187,8 +187,8 @@ import Wire
             $0.workers = 1
         }
         let client = try service.client()
-        let door = try await Door(client)
-        let proofs = try await door.proofs(600)
+        let small = try await SmallCollaboration(client)
+        let proofs = try await small.proofs(600)
         let outcomes = await withTaskGroup(of: Result<[AccessDecision], ServiceError>.self) { group in
             for start in stride(from: 0, to: 600, by: 60) {
                 group.addTask {
@@ -206,7 +206,7 @@ import Wire
         #expect(answered.allSatisfy { $0.verdict == .granted })
         for case .failure(let error) in outcomes { #expect(error.code == .busy) }
         #expect(outcomes.count { if case .failure = $0 { true } else { false } } > 0)
-        #expect(try await client.verify(Array(try await door.proofs(10))).allSatisfy { $0.verdict == .granted })
+        #expect(try await client.verify(Array(try await small.proofs(10))).allSatisfy { $0.verdict == .granted })
     }
 
     /// One worker without kernels: thousands of proofs keep it busy long enough to be caught at it.
@@ -219,8 +219,8 @@ import Wire
     func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let door = try await Door(client)
-        let proofs = try await door.proofs(4000)
+        let small = try await SmallCollaboration(client)
+        let proofs = try await small.proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: false)
         let answered = try await client.verify(proofs)
         #expect(answered.count { $0.verdict == .granted } == 4000)
@@ -234,8 +234,8 @@ import Wire
     func aForcedShutdownDoesNotWait() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let door = try await Door(client)
-        let proofs = try await door.proofs(4000)
+        let small = try await SmallCollaboration(client)
+        let proofs = try await small.proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: true)
         let answered: [AccessDecision]? = try? await client.verify(proofs)
         #expect(answered == nil)

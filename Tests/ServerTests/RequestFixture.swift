@@ -24,7 +24,7 @@ final class RequestFixture: Sendable {
         self.loop = loop
         let descriptor = ends[0]
         responder = await withCheckedContinuation { continuation in
-            Connection.open(descriptor, on: loop) { connection in
+            Connection.start(descriptor, on: loop) { connection in
                 let responder = Responder(connection)
                 continuation.resume(returning: responder)
                 return IdleHandler()

@@ -86,7 +86,7 @@ struct BatchVerifierTests {
             borrowed[0].signatureFormat = format
             var verdicts = [Verdict.granted]
             var roots = [Digest.zero]
-            let verifier = try BatchVerifier(fixture.gate)
+            let verifier = try BatchVerifier(fixture.resources)
             try borrowed.withUnsafeBufferPointer { proofs in
                 try verdicts.withUnsafeMutableBufferPointer { verdicts in
                     try roots.withUnsafeMutableBufferPointer { roots in
@@ -106,7 +106,7 @@ struct BatchVerifierTests {
         let tree = try #require(MerkleTree(keys: [key], paddedTo: 4))
         let path = try #require(tree.proof(at: 0))
         let name = try #require(CollaborationIdentifier(Fixture.challenged))
-        try fixture.gate.rootSets.apply(Mutation(.addRoots(name, [tree.root])))
+        try fixture.resources.rootSets.apply(Mutation(.addRoots(name, [tree.root])))
         var proof = try fixture.proof()
         proof.publicKey = key
         proof.publicKeyIndex = 0
@@ -261,10 +261,10 @@ struct BatchVerifierTests {
     func membershipChanges() throws {
         let fixture = try Fixture()
         let name = try #require(CollaborationIdentifier(Fixture.challenged))
-        try fixture.gate.rootSets.apply(Mutation(.removeRoots(name, [try fixture.root()])))
+        try fixture.resources.rootSets.apply(Mutation(.removeRoots(name, [try fixture.root()])))
         let proof = try fixture.proof()
         #expect(try fixture.verdict(proof) == .notParticipant)
-        try fixture.gate.rootSets.apply(Mutation(.addRoots(name, [try fixture.root()])))
+        try fixture.resources.rootSets.apply(Mutation(.addRoots(name, [try fixture.root()])))
         #expect(try fixture.verdict(proof) == .granted)
     }
 }

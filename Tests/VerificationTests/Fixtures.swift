@@ -55,7 +55,7 @@ final class PackedProofs: @unchecked Sendable {
     }
 }
 
-/// A gate with one collaboration of each policy and some people in both.
+/// Verification with one collaboration of each policy and some people in both.
 final class Fixture: Sendable {
     static let challenged = "with challenges"
     static let nonced = "with nonces"
@@ -63,7 +63,7 @@ final class Fixture: Sendable {
 
     let scratch = ScratchDirectory()
     let time = ManualClock()
-    let gate: Gate
+    let resources: VerificationResources
     /// By collaboration; each person has three devices and is known.
     let people: [String: [SimulatedIdentity]]
     let stranger: PrivateKey
@@ -91,7 +91,7 @@ final class Fixture: Sendable {
         }
         self.people = people
         stranger = try PrivateKey(random: random)
-        gate = Gate(
+        resources = VerificationResources(
             rootSets: sets,
             challenges: ChallengeBook(
                 validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock,
@@ -100,7 +100,7 @@ final class Fixture: Sendable {
             signatures: SignatureEngine(SignatureEngine.Configuration()))
     }
 
-    func challenge() -> [UInt8] { gate.challenges.challenge() }
+    func challenge() -> [UInt8] { resources.challenges.challenge() }
 
     func proof(
         in collaboration: String = Fixture.challenged, person: Int = 0, device: Int = 0, signing data: [UInt8]? = nil,
@@ -119,7 +119,7 @@ final class Fixture: Sendable {
         _ entries: [(collaboration: String, proof: SignedIdentityProof)], isSigned: Bool = true
     ) throws -> [(verdict: Verdict, root: Digest)] {
         let packed = PackedProofs(entries)
-        let verifier = try BatchVerifier(gate)
+        let verifier = try BatchVerifier(resources)
         var answers: [(verdict: Verdict, root: Digest)] = []
         for start in stride(from: 0, to: entries.count, by: BatchVerifier.capacity) {
             let part = Array(packed.proofs[start..<min(start + BatchVerifier.capacity, entries.count)])
@@ -159,10 +159,10 @@ extension ChallengeBook {
         bytes.withUnsafeBytes { standing(of: $0) }
     }
 
-    /// The token of a challenge that must be open.
+    /// The token of a challenge that must be usable.
     func token(of bytes: [UInt8]) throws -> Token {
-        guard case .open(let token) = standing(ofBytes: bytes) else {
-            throw ServiceError(.internalFault, "the challenge is not open")
+        guard case .usable(let token) = standing(ofBytes: bytes) else {
+            throw ServiceError(.internalFault, "the challenge is not usable")
         }
         return token
     }

@@ -69,7 +69,7 @@ struct ChallengeBookTests {
         #expect(book.standing(ofBytes: challenge) == .forged)
     }
 
-    @Test("A spent challenge is replayed, and its neighbours are open")
+    @Test("A spent challenge is replayed, and its neighbours are usable")
     func replayed() throws {
         let book = ChallengeBook(clock: ManualClock().clock)
         let challenges = (0..<130).map { _ in book.challenge() }

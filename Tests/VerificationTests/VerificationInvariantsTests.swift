@@ -28,14 +28,14 @@ struct VerificationInvariantsTests {
     func worker() async {
         await #expect(processExitsWith: .failure) {
             let fixture = try Fixture()
-            let pool = try WorkerPool(fixture.gate, workerCount: 0, waitingItemsMax: 8)
+            let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 8)
             let worker = try pool.attachWorker {}
             _ = worker.work()
             onThreads(1) { _ in _ = worker.work() }
         }
         await #expect(processExitsWith: .failure) {
             let fixture = try Fixture()
-            let pool = try WorkerPool(fixture.gate, workerCount: 0, waitingItemsMax: 8)
+            let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 8)
             let worker = try pool.attachWorker {}
             _ = worker.work()
             onThreads(1) { _ in worker.awoke() }
@@ -50,7 +50,7 @@ struct VerificationInvariantsTests {
                 let proofs = PackedProofs([(Fixture.challenged, try fixture.proof())]).proofs
                 let verdictRoom = ScratchBuffer<Verdict>(repeating: .malformed, count: verdicts)
                 let rootRoom = ScratchBuffer<Digest>(repeating: .zero, count: roots)
-                let verifier = try BatchVerifier(fixture.gate)
+                let verifier = try BatchVerifier(fixture.resources)
                 try proofs.withUnsafeBufferPointer {
                     try verifier.verify($0, verdicts: verdictRoom.elements, roots: rootRoom.elements)
                 }

@@ -48,7 +48,7 @@ struct WorkerPoolTests {
     func everySize() throws {
         let fixture = try Fixture()
         let (packed, verdicts, roots) = try samples(fixture)
-        let pool = try WorkerPool(fixture.gate, workerCount: 3, waitingItemsMax: 1 << 20)
+        let pool = try WorkerPool(fixture.resources, workerCount: 3, waitingItemsMax: 1 << 20)
         let completed = Shared<[Int: Int]>([:])
         let wrong = Shared<[String]>([])
         let tasks = Shared(0)
@@ -96,7 +96,7 @@ struct WorkerPoolTests {
             entries.append((Fixture.challenged, try forgery.spoil(fixture.proof(), stranger: fixture.stranger)))
         }
         let packed = PackedProofs(entries)
-        let pool = try WorkerPool(fixture.gate, workerCount: 4, waitingItemsMax: 1 << 20)
+        let pool = try WorkerPool(fixture.resources, workerCount: 4, waitingItemsMax: 1 << 20)
         let outcomes = Shared<[[Verdict]]>([])
         for _ in 0..<30 {
             let request = VerificationRequest(count: entries.count, isSigned: true, wantsRoots: false) {
@@ -119,7 +119,7 @@ struct WorkerPoolTests {
     func fairness(workers: Int) throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.gate, workerCount: workers, waitingItemsMax: 200_000)
+        let pool = try WorkerPool(fixture.resources, workerCount: workers, waitingItemsMax: 200_000)
         let barrier = Barrier()
         try #require(barrier.hold(workers, of: pool))
         let begun = Shared(0)
@@ -149,7 +149,7 @@ struct WorkerPoolTests {
     func busy() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.gate, workerCount: 1, waitingItemsMax: 100)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 100)
         let done = Shared(0)
         func request(_ count: Int) -> VerificationRequest {
             VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
@@ -183,7 +183,7 @@ struct WorkerPoolTests {
     func closing() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.gate, workerCount: 2, waitingItemsMax: 1 << 20)
+        let pool = try WorkerPool(fixture.resources, workerCount: 2, waitingItemsMax: 1 << 20)
         let done = Shared(0)
         func request() -> VerificationRequest {
             VerificationRequest(count: 300, isSigned: false, wantsRoots: false) { _ in

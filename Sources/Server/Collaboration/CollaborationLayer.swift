@@ -27,7 +27,7 @@ extension Snapshot: RecordReader {
 ///                       |                '---> SuspendedQueries.suspend
 ///                       '----------------------------'  (due queries are decided again)
 final class CollaborationLayer: Sendable {
-    let gate: Gate
+    let resources: VerificationResources
     let pool: WorkerPool
     let grants: GrantBook
     let queries: SuspendedQueries
@@ -38,11 +38,12 @@ final class CollaborationLayer: Sendable {
     let wallClock: @Sendable () -> Date
 
     init(
-        _ gate: Gate, _ pool: WorkerPool, _ settings: CollaborationSettings, grantMilliseconds: UInt64,
+        _ resources: VerificationResources, _ pool: WorkerPool, _ settings: CollaborationSettings,
+        grantMilliseconds: UInt64,
         queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
         random: RandomSource
     ) {
-        self.gate = gate
+        self.resources = resources
         self.pool = pool
         self.settings = settings
         self.random = random
@@ -100,7 +101,7 @@ final class CollaborationLayer: Sendable {
 
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
         let isQuery = type(of: task.request).isQuery
-        return try gate.rootSets.read { snapshot throws(ServiceError) in
+        return try resources.rootSets.read { snapshot throws(ServiceError) in
             let earlier = isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
@@ -137,7 +138,7 @@ final class CollaborationLayer: Sendable {
         _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
         task.pending.begin(.committing)
-        gate.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
+        resources.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
                 // The same request came twice at the same moment: decide again, on what the other one did.

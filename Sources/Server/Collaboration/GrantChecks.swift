@@ -31,7 +31,7 @@ extension CollaborationLayer {
         bytes.reserveCapacity(end)
         bytes.appendInteger(UInt32(batch.count))
         bytes.appendInteger(UInt32(0))
-        try gate.rootSets.read { snapshot throws(ServiceError) in
+        try resources.rootSets.read { snapshot throws(ServiceError) in
             if batch.atLeast > 0 { try checkSequence(batch.atLeast, last: try snapshot.lastSequence()) }
             var lookups: [AccessLookup] = []
             lookups.reserveCapacity(batch.collaborations.count)

@@ -42,7 +42,7 @@ extension CollaborationLayer {
     ///
     /// Throws `busy` or `behindSequence`.
     func open(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
-        try gate.rootSets.check(atLeast: batch.atLeast)
+        try resources.rootSets.check(atLeast: batch.atLeast)
         let issuing = GrantIssuing(batch, frame, pending)
         guard batch.count > 0 else { return answer(issuing, Grants(verdicts: []), []) }
         pending.begin(.queued)
@@ -70,7 +70,7 @@ extension CollaborationLayer {
     private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
         let grants: Grants
         do throws(ServiceError) {
-            grants = try gate.rootSets.read { snapshot throws(ServiceError) in
+            grants = try resources.rootSets.read { snapshot throws(ServiceError) in
                 try self.grants(issuing, verdicts, roots, in: snapshot)
             }
         } catch {
@@ -158,7 +158,7 @@ extension CollaborationLayer {
     private func note(_ edits: [Edit], completion: @escaping @Sendable (ServiceError?) -> Void) {
         let tally = Tally(left: edits.count)
         for edit in edits {
-            gate.rootSets.submit(Mutation(.edit(edit))) { result in
+            resources.rootSets.submit(Mutation(.edit(edit))) { result in
                 if tally.settle(result) { completion(tally.failure) }
             }
         }

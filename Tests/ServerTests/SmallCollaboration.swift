@@ -7,13 +7,13 @@ import TestSupport
 import Transport
 
 /// A collaboration on a service with one person who has devices.
-struct Door {
+struct SmallCollaboration {
     let collaboration: CollaborationIdentifier
     let person: SimulatedIdentity
     let client: RootgateClient
 
     init(
-        _ client: RootgateClient, named name: String = "door", devices: Int = 3, policy: ProofPolicy = .challenge
+        _ client: RootgateClient, named name: String = "small", devices: Int = 3, policy: ProofPolicy = .challenge
     ) async throws {
         guard let collaboration = CollaborationIdentifier(name) else {
             throw ServiceError(.internalFault, "not an identifier")

@@ -10,32 +10,32 @@ import TestSupport
 import Testing
 import Transport
 
-@Suite struct GateTests {
+@Suite struct ServiceTests {
     @Test("A genuine proof is granted once and then replayed")
     func aGenuineProofIsGrantedOnceAndThenReplayed() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        let proof = try await door.proof()
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .granted)
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeReplayed)
+        let small = try await SmallCollaboration(try service.client())
+        let proof = try await small.proof()
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .granted)
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .challengeReplayed)
     }
 
     @Test("Every forgery gets its verdict and spends no challenge", arguments: Forgery.allCases)
     func everyForgeryGetsItsVerdictAndBurnsNothing(_ forgery: Forgery) async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        let genuine = try await door.proof()
+        let small = try await SmallCollaboration(try service.client())
+        let genuine = try await small.proof()
         let forged = try forgery.spoil(genuine, stranger: PrivateKey())
-        #expect(try await door.client.verify(forged, in: door.collaboration) == forgery.verdict)
-        #expect(try await door.client.verify(genuine, in: door.collaboration) == .granted)
+        #expect(try await small.client.verify(forged, in: small.collaboration) == forgery.verdict)
+        #expect(try await small.client.verify(genuine, in: small.collaboration) == .granted)
     }
 
     @Test("Of many copies on many connections exactly one is granted")
     func ofManyCopiesOnManyConnectionsExactlyOneIsGranted() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
+        let small = try await SmallCollaboration(try service.client())
         for _ in 0..<5 {
-            let request = AccessRequest(collaboration: door.collaboration, proof: try await door.proof())
+            let request = AccessRequest(collaboration: small.collaboration, proof: try await small.proof())
             let verdicts = try await withThrowingTaskGroup(of: Array<Verdict>.self) { group -> [Verdict] in
                 for _ in 0..<8 {
                     let client = try service.client()
@@ -52,41 +52,41 @@ import Transport
     func aChallengeDoesNotSurviveARestart() async throws {
         let directory = ScratchDirectory()
         var service: TestService? = try TestService(directory: directory)
-        let door = try await Door(try #require(service).client())
-        let proof = try await door.proof()
+        let small = try await SmallCollaboration(try #require(service).client())
+        let proof = try await small.proof()
         service = nil
         let next = try TestService(directory: directory)
-        #expect(try await next.client().verify(proof, in: door.collaboration) == .challengeForged)
+        #expect(try await next.client().verify(proof, in: small.collaboration) == .challengeForged)
         let fresh = try await next.client().challenges(1).challenges[0]
-        let again = try door.person.proof(ofDevice: 0, signing: fresh)
-        #expect(try await next.client().verify(again, in: door.collaboration) == .granted)
+        let again = try small.person.proof(ofDevice: 0, signing: fresh)
+        #expect(try await next.client().verify(again, in: small.collaboration) == .granted)
     }
 
     @Test("A challenge expires")
     func aChallengeExpires() async throws {
         let service = try TestService { $0.challengeSeconds = 1 }
-        let door = try await Door(try service.client())
-        let proof = try await door.proof()
+        let small = try await SmallCollaboration(try service.client())
+        let proof = try await small.proof()
         try await Task.sleep(for: .milliseconds(1100))
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .challengeExpired)
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .challengeExpired)
     }
 
     @Test("A removal is in force before its receipt is seen")
     func removingAPersonClosesTheDoorBeforeTheReceiptIsSeen() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        let proof = try await door.proof()
-        try await door.client.removeRoots([door.person.rootHash], from: door.collaboration)
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
+        let small = try await SmallCollaboration(try service.client())
+        let proof = try await small.proof()
+        try await small.client.removeRoots([small.person.rootHash], from: small.collaboration)
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .notParticipant)
     }
 
     @Test("A verify can demand a change and spends nothing before it")
     func aVerifyCanDemandAChangeAndSpendsNothingBeforeIt() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        let client = door.client
+        let small = try await SmallCollaboration(try service.client())
+        let client = small.client
         let last = try #require(try await client.statistics().first { $0.name == "sequence" }?.value)
-        let request = AccessRequest(collaboration: door.collaboration, proof: try await door.proof())
+        let request = AccessRequest(collaboration: small.collaboration, proof: try await small.proof())
         for early in [last + 1, last + 1000, .max] {
             await #expect(throws: ServiceError(.behindSequence, "")) {
                 try await client.verify([request], atLeast: early)
@@ -98,7 +98,7 @@ import Transport
         }
         #expect(try await client.verifyInclusion([request], atLeast: last)[0].verdict == .included)
         await #expect(throws: ServiceError(.behindSequence, "")) {
-            try await client.verify(request.proof, in: door.collaboration, atLeast: last + 1)
+            try await client.verify(request.proof, in: small.collaboration, atLeast: last + 1)
         }
         #expect(try await client.verify([request], atLeast: last)[0].verdict == .granted)
     }
@@ -106,22 +106,24 @@ import Transport
     @Test("A device nonce is accepted once per key")
     func aDeviceNonceIsAcceptedOncePerKey() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client(), policy: .deviceNonce(windowSeconds: 60))
+        let small = try await SmallCollaboration(try service.client(), policy: .deviceNonce(windowSeconds: 60))
         let nonce = [UInt8](repeating: 9, count: 16)
-        let first = try door.person.proof(ofDevice: 0, signing: nonce)
-        let other = try door.person.proof(ofDevice: 1, signing: nonce)
-        let short = try door.person.proof(ofDevice: 0, signing: Array(nonce.dropLast()))
-        #expect(try await door.client.verify(first, in: door.collaboration) == .granted)
-        #expect(try await door.client.verify(first, in: door.collaboration) == .nonceReplayed)
-        #expect(try await door.client.verify(other, in: door.collaboration) == .granted)
-        #expect(try await door.client.verify(short, in: door.collaboration) == .badNonce)
+        let first = try small.person.proof(ofDevice: 0, signing: nonce)
+        let other = try small.person.proof(ofDevice: 1, signing: nonce)
+        let short = try small.person.proof(ofDevice: 0, signing: Array(nonce.dropLast()))
+        #expect(try await small.client.verify(first, in: small.collaboration) == .granted)
+        #expect(try await small.client.verify(first, in: small.collaboration) == .nonceReplayed)
+        #expect(try await small.client.verify(other, in: small.collaboration) == .granted)
+        #expect(try await small.client.verify(short, in: small.collaboration) == .badNonce)
     }
 
     @Test("A batch mixes collaborations and returns root hashes")
     func aBatchMixesCollaborationsAndReturnsRootHashes() async throws {
         let service = try TestService()
         let client = try service.client()
-        let doors = [try await Door(client, named: "a"), try await Door(client, named: "b")]
+        let doors = [
+            try await SmallCollaboration(client, named: "a"), try await SmallCollaboration(client, named: "b"),
+        ]
         var requests: [AccessRequest] = []
         for number in 0..<100 {
             requests.append(
@@ -145,27 +147,27 @@ import Transport
     @Test("A member key that is no point of the curve is a bad key")
     func aMemberKeyThatIsNoPointOfTheCurveIsABadKey() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        var proof = try await door.proof()
+        let small = try await SmallCollaboration(try service.client())
+        var proof = try await small.proof()
         proof.publicKey[64] ^= 1
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .notParticipant)
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .notParticipant)
         proof.inclusionHashes = []
-        try await door.client.addRoots([SHA256.hash(proof.publicKey)], to: door.collaboration)
-        #expect(try await door.client.verify(proof, in: door.collaboration) == .badKey)
+        try await small.client.addRoots([SHA256.hash(proof.publicKey)], to: small.collaboration)
+        #expect(try await small.client.verify(proof, in: small.collaboration) == .badKey)
     }
 
     @Test("Inclusion only looks at no signature")
     func inclusionOnlyLooksAtNoSignature() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        var proof = try await door.proof()
+        let small = try await SmallCollaboration(try service.client())
+        var proof = try await small.proof()
         proof.signature = []
         proof.data = []
         var other = proof
         other.publicKeyIndex ^= 1
-        let decisions = try await door.client.verifyInclusion([
-            AccessRequest(collaboration: door.collaboration, proof: proof),
-            AccessRequest(collaboration: door.collaboration, proof: other),
+        let decisions = try await small.client.verifyInclusion([
+            AccessRequest(collaboration: small.collaboration, proof: proof),
+            AccessRequest(collaboration: small.collaboration, proof: other),
         ])
         #expect(decisions.map(\.verdict) == [.included, .notParticipant])
     }
@@ -174,46 +176,46 @@ import Transport
     func everyMutationIsInTheChangeLogAndInTheSets() async throws {
         let service = try TestService()
         let client = try service.client()
-        let door = try await Door(client)
+        let small = try await SmallCollaboration(client)
         var generator = SeededGenerator(seed: runSeed)
         let roots = (0..<100).map { _ in generator.digest() }
-        let add = Mutation(.addRoots(door.collaboration, roots))
+        let add = Mutation(.addRoots(small.collaboration, roots))
         let receipt = try await client.apply(add)
         #expect(receipt == MutationReceipt(sequence: 3, changed: 100, isRepeat: false))
         #expect(try await client.apply(add) == MutationReceipt(sequence: 3, changed: 100, isRepeat: true))
         await #expect(throws: ServiceError(.mutationConflict, "")) {
-            try await client.apply(Mutation(identifier: add.identifier, .addRoots(door.collaboration, [])))
+            try await client.apply(Mutation(identifier: add.identifier, .addRoots(small.collaboration, [])))
         }
-        #expect(try await client.testRoots([roots[0], .zero], in: door.collaboration) == [true, false])
-        #expect(try await client.state(of: door.collaboration).rootCount == 101)
+        #expect(try await client.testRoots([roots[0], .zero], in: small.collaboration) == [true, false])
+        #expect(try await client.state(of: small.collaboration).rootCount == 101)
         var listed: [Digest] = []
         while true {
-            let page = try await client.roots(of: door.collaboration, after: listed.last, limit: 17)
+            let page = try await client.roots(of: small.collaboration, after: listed.last, limit: 17)
             listed += page.items
             if !page.hasMore { break }
         }
-        #expect(listed == (roots + [door.person.rootHash]).sorted())
+        #expect(listed == (roots + [small.person.rootHash]).sorted())
         let changes = try await client.changes(after: 0)
         #expect(changes.items.map(\.sequence) == [1, 2, 3])
         #expect(changes.items.last?.mutation == add)
-        try await client.dropCollaboration(door.collaboration)
+        try await client.dropCollaboration(small.collaboration)
         #expect(try await client.collaborations().items.isEmpty)
     }
 
     @Test("Many tasks share one connection")
     func manyTasksShareOneConnection() async throws {
         let service = try TestService()
-        let door = try await Door(try service.client())
-        let requests = try await door.proofs(200)
+        let small = try await SmallCollaboration(try service.client())
+        let requests = try await small.proofs(200)
         let verdicts = try await withThrowingTaskGroup(of: Verdict.self) { group in
             for request in requests {
-                group.addTask { try await door.client.verify(request.proof, in: request.collaboration) }
+                group.addTask { try await small.client.verify(request.proof, in: request.collaboration) }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(verdicts.count == 200)
         #expect(verdicts.allSatisfy { $0 == .granted })
-        let figures = Dictionary(uniqueKeysWithValues: try await door.client.statistics().map { ($0.name, $0.value) })
+        let figures = Dictionary(uniqueKeysWithValues: try await small.client.statistics().map { ($0.name, $0.value) })
         #expect(figures["verdict-granted"] == 200)
         #expect(figures["connections"] == 1)
         #expect(figures["requests-in-flight"] == 1)

@@ -1,0 +1,23 @@
+package import RootSets
+package import Signatures
+
+/// What all verifiers of a service share.
+package struct VerificationResources: Sendable {
+    /// The sets of root hashes.
+    package let rootSets: RootSets
+    /// Issues and judges challenges, and remembers the spent ones.
+    package let challenges: ChallengeBook
+    /// Remembers the device nonces that were spent.
+    package let nonces: NonceMemory
+    /// What verifies signatures.
+    package let signatures: SignatureEngine
+
+    package init(
+        rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto
+    ) {
+        self.rootSets = rootSets
+        self.challenges = challenges
+        self.nonces = nonces
+        self.signatures = signatures
+    }
+}
