@@ -76,6 +76,9 @@ public enum Limits {
     /// Connections that the system keeps for a listener until the service accepts them.
     public static let listenBacklog = 1024
 
+    /// Lines about slow requests and passes that the log gets in one second.
+    public static let slowLinesPerSecondMax = 20
+
     // MARK: Verifier
 
     /// Proofs that a worker verifies in one pass over the stages.

@@ -49,7 +49,8 @@ package final class Service: Sendable {
         let site = try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
         }
-        let tracer = try Service.makeTracer(configuration, log)
+        let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
+        let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
         let rootSets = try Service.openStorage(configuration)
         resources = VerificationResources(
             rootSets: rootSets,
@@ -57,7 +58,12 @@ package final class Service: Sendable {
                 validMilliseconds: configuration.challengeSeconds * 1000,
                 replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
             nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
-            signatures: SignatureEngine(configuration.signatures, log: log))
+            signatures: SignatureEngine(configuration.signatures, log: log),
+            slowPasses: configuration.slowMilliseconds.map { milliseconds in
+                SlowPassLog(
+                    milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
+                    report: { slowLog.write($0) })
+            })
         do throws(ServiceError) {
             // Its workers live on the event loops.
             pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)

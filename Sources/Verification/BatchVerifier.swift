@@ -54,6 +54,8 @@ package final class BatchVerifier {
     /// Whether the survivor's key had a table already.
     private let isKnown = ScratchBuffer<Bool>(repeating: false, count: BatchVerifier.capacity)
 
+    private var stopwatch: SlowPassLog.Stopwatch
+
     /// Proofs in a batch, at most.
     package static let capacity = Limits.proofsPerPassMax
 
@@ -63,6 +65,7 @@ package final class BatchVerifier {
         signatures = try SignatureVerifier(resources.signatures)
         authenticator = resources.challenges.makeAuthenticator()
         candidates = ScratchBuffer(uninitializedCount: BatchAuthenticator.capacity)
+        stopwatch = SlowPassLog.Stopwatch(resources.slowPasses)
     }
 
     /// The verdict of every signed proof, and its root hash where one was computed (else zero).
@@ -76,18 +79,26 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgeShape(of: proofs[$1], at: $1) }
+        stopwatch.lap("shape")
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
+            stopwatch.lap("collaboration")
             judgeFreshness(of: proofs, verdicts)
+            stopwatch.lap("challenge")
             computeRoots(of: proofs, into: roots)
+            stopwatch.lap("root")
             try filterMembers(in: snapshot, roots, verdicts)
         }
+        stopwatch.lap("membership")
         try filterSigned(proofs, verdicts)
+        stopwatch.lap("signature")
         resources.challenges.withMemory { memory in
             filter(verdicts) { spend($1, &memory) }
         }
         settle(as: .granted, verdicts)
         offerKeys()
+        stopwatch.lap("spend")
+        stopwatch.finish(proofs.count)
     }
 
     /// The verdict of every proof without looking at a signature: the root hash and its membership only.
@@ -100,12 +111,17 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgePath(of: proofs[$1], at: $1) }
+        stopwatch.lap("shape")
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
+            stopwatch.lap("collaboration")
             computeRoots(of: proofs, into: roots)
+            stopwatch.lap("root")
             try filterMembers(in: snapshot, roots, verdicts)
         }
+        stopwatch.lap("membership")
         settle(as: .included, verdicts)
+        stopwatch.finish(proofs.count)
     }
 
     // MARK: Stages
@@ -119,6 +135,7 @@ package final class BatchVerifier {
         precondition(
             verdicts.count == proofs.count && roots.count == proofs.count, "there is not one verdict and root a proof")
         isBusy = true
+        stopwatch.start()
         survivorCount = proofs.count
         for position in proofs.indices {
             survivors[position] = position

@@ -11,13 +11,17 @@ package struct VerificationResources: Sendable {
     package let nonces: NonceMemory
     /// What verifies signatures.
     package let signatures: SignatureEngine
+    /// Where slow passes are reported; `nil`: nowhere.
+    package let slowPasses: SlowPassLog?
 
     package init(
-        rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto
+        rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto,
+        slowPasses: SlowPassLog? = nil
     ) {
         self.rootSets = rootSets
         self.challenges = challenges
         self.nonces = nonces
         self.signatures = signatures
+        self.slowPasses = slowPasses
     }
 }

@@ -1,3 +1,4 @@
+import Core
 import Synchronization
 import Wire
 
@@ -59,15 +60,9 @@ final class RequestTrace: Sendable {
         let marks = marks
         let ends = marks.dropFirst().map(\.began) + [end]
         let stages = zip(marks, ends).map { mark, end in
-            "\(mark.stage.rawValue) \(RequestTrace.milliseconds(end - min(end, mark.began)))"
+            "\(mark.stage.rawValue) \((end - min(end, mark.began)).asMilliseconds)"
         }
-        let total = RequestTrace.milliseconds(end - min(end, marks[0].began))
+        let total = (end - min(end, marks[0].began)).asMilliseconds
         return "\(operation), request \(header.requestID), took \(total) ms: \(stages.joined(separator: ", "))"
-    }
-
-    /// Nanoseconds as milliseconds with three digits behind the point.
-    private static func milliseconds(_ nanoseconds: UInt64) -> String {
-        let digits = String(nanoseconds / 1000 % 1000)
-        return "\(nanoseconds / 1_000_000)." + String(repeating: "0", count: 3 - digits.count) + digits
     }
 }
