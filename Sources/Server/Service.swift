@@ -123,7 +123,7 @@ package final class Service: Sendable {
         do {
             return try RequestTracer(settings, log: log)
         } catch {
-            throw StartupFailure.trace(path: configuration.tracePath ?? "", "\(error)")
+            throw StartupFailure.trace(path: configuration.tracePath ?? "", error.localizedDescription)
         }
     }
 

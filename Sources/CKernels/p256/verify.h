@@ -450,14 +450,20 @@ INLINE PrefetchQueue generator_rows(Workspace *w, int first, int blocks, const l
     return queue;
 }
 
+/// Computes the scalars of a batch, and the generator's address for every lane. Returns the batch's blocks.
+static int begin_batch(
+    Workspace *w, const rg_p256_check *checks, size_t count, const uint64_t *generator, lanes generators[GROUPS]) {
+    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
+    compute_scalars(w, checks, count);
+    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
+    return blocks_of(count);
+}
+
 static void verify(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
-    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
-    const int blocks = blocks_of(count);
-    compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
+    const int blocks = begin_batch(w, checks, count, generator, generators);
     PrefetchQueue queue = generator_rows(w, 0, blocks, generators);
     for (int b = 0; b < blocks; b++) {
         const uint8_t *points[BLOCK];
@@ -522,11 +528,8 @@ static void verify_known(
     const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
     void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
-    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
-    const int blocks = blocks_of(count);
-    compute_scalars(w, checks, count);
     lanes generators[GROUPS];
-    EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
+    const int blocks = begin_batch(w, checks, count, generator, generators);
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         lanes table[TREE_BLOCKS][GROUPS];

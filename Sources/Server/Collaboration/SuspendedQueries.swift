@@ -39,13 +39,16 @@ final class SuspendedQueries: Sendable {
     }
 
     private struct State {
-        var suspensions: [ObjectIdentifier: Suspension] = [:]
-        var byTopic: [Topic: Set<ObjectIdentifier>] = [:]
+        /// By numbers of their own: a task's address may be another task's by the time that a closed connection's
+        /// queries are forgotten.
+        var suspensions: [UInt64: Suspension] = [:]
+        var nextNumber: UInt64 = 0
+        var byTopic: [Topic: Set<UInt64>] = [:]
         /// Topics of all suspensions together.
         var topicCount = 0
         var history = ChangeHistory()
         /// Queries that had a change of topic; some of them may have left since.
-        var changed = Queue<ObjectIdentifier>()
+        var changed = Queue<UInt64>()
         /// No deadline is before this one.
         var earliest = UInt64.max
         var isClosed = false
@@ -53,19 +56,18 @@ final class SuspendedQueries: Sendable {
         var isWorkerAwaited = false
         var askForWorker: (@Sendable () -> Void)?
 
-        mutating func insert(_ suspension: Suspension) {
-            let key = ObjectIdentifier(suspension.task)
-            let previous = suspensions.updateValue(suspension, forKey: key)
-            precondition(previous == nil, "a query is suspended once at a time")
-            for topic in suspension.topics { byTopic[topic, default: []].insert(key) }
+        mutating func insert(_ suspension: Suspension, number: UInt64) {
+            let previous = suspensions.updateValue(suspension, forKey: number)
+            precondition(previous == nil && number < nextNumber)
+            for topic in suspension.topics { byTopic[topic, default: []].insert(number) }
             topicCount += suspension.topics.count
             earliest = min(earliest, suspension.deadline)
         }
 
-        mutating func remove(_ key: ObjectIdentifier) -> Suspension? {
-            guard let suspension = suspensions.removeValue(forKey: key) else { return nil }
+        mutating func remove(_ number: UInt64) -> Suspension? {
+            guard let suspension = suspensions.removeValue(forKey: number) else { return nil }
             for topic in suspension.topics {
-                byTopic[topic]?.remove(key)
+                byTopic[topic]?.remove(number)
                 if byTopic[topic]?.isEmpty == true { byTopic[topic] = nil }
             }
             topicCount -= suspension.topics.count
@@ -77,8 +79,8 @@ final class SuspendedQueries: Sendable {
         /// Takes out those whose deadline has come, or all when the service shuts down.
         mutating func removeOver(now: UInt64) -> [Suspension] {
             guard isClosed || earliest <= now else { return [] }
-            let keys = suspensions.filter { isClosed || $0.value.deadline <= now }.keys
-            let over = keys.compactMap { remove($0) }
+            let numbers = suspensions.filter { isClosed || $0.value.deadline <= now }.keys
+            let over = numbers.compactMap { remove($0) }
             earliest = suspensions.values.lazy.map(\.deadline).min() ?? .max
             return over
         }
@@ -132,13 +134,14 @@ final class SuspendedQueries: Sendable {
     ///
     /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of the connection are.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
-        let key = ObjectIdentifier(suspension.task)
-        return try state.withLock { state throws(ServiceError) -> Outcome in
+        try state.withLock { state throws(ServiceError) -> Outcome in
             guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
             guard !state.history.hasChange(of: suspension.topics, since: changeCount) else { return .changed }
             guard state.suspensions.count < suspensionsMax, state.topicCount + suspension.topics.count <= topicsMax
             else { throw Admission.busy }
-            guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(key) }) else {
+            let number = state.nextNumber
+            state.nextNumber += 1
+            guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(number) }) else {
                 throw ServiceError(
                     .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
                     """
@@ -146,7 +149,7 @@ final class SuspendedQueries: Sendable {
                     open another
                     """)
             }
-            state.insert(suspension)
+            state.insert(suspension, number: number)
             return .suspended
         }
     }
@@ -157,8 +160,8 @@ final class SuspendedQueries: Sendable {
             state.history.append(topics)
             var isDue = false
             for topic in topics {
-                for key in state.byTopic.removeValue(forKey: topic) ?? [] {
-                    state.changed.append(key)
+                for number in state.byTopic.removeValue(forKey: topic) ?? [] {
+                    state.changed.append(number)
                     isDue = true
                 }
             }
@@ -173,8 +176,8 @@ final class SuspendedQueries: Sendable {
         return state.withLock { state in
             precondition(state.isWorkerAwaited)
             var due = Due()
-            while due.changed.count < Limits.queriesPerTurn, let key = state.changed.popFirst() {
-                if let suspension = state.remove(key) { due.changed.append(suspension.task) }
+            while due.changed.count < Limits.queriesPerTurn, let number = state.changed.popFirst() {
+                if let suspension = state.remove(number) { due.changed.append(suspension.task) }
             }
             due.hasMore = !state.changed.isEmpty
             // Changes go first: the query whose time is over gets them as well.
@@ -190,8 +193,8 @@ final class SuspendedQueries: Sendable {
     }
 
     /// The query's connection is closed.
-    private func forget(_ key: ObjectIdentifier) {
-        _ = state.withLock { $0.remove(key) }
+    private func forget(_ number: UInt64) {
+        _ = state.withLock { $0.remove(number) }
     }
 
     /// All queries become due, and none is suspended from now on.
