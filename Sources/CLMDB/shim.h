@@ -2,6 +2,4 @@
 #include <lmdb.h>
 
 // Asks for a cache line before it is needed; Swift has no word for it. Any address will do.
-static inline void lmdb_prefetch(const void *address) {
-    __builtin_prefetch(address);
-}
+static inline void lmdb_prefetch(const void *address) { __builtin_prefetch(address); }

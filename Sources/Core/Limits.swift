@@ -158,6 +158,9 @@ public enum Limits {
     /// Invitations and shares in one page.
     public static let invitationsPerPageMax = 256
     public static let sharesPerPageMax = 256
+    /// Bytes of a grant, exactly, and of a fingerprint of a collaboration or a device's key.
+    public static let grantBytes = 112
+    public static let fingerprintBytes = 16
     /// Grants in one check.
     public static let grantsPerCheckMax = 4096
     /// Connections to the association's page at once, and bytes of a request's head there.
@@ -167,6 +170,6 @@ public enum Limits {
     public static let decisionsPerRequestMax = 16
     /// Equal queries of which a topic changed, decided together and answered together.
     public static let queriesPerDecisionMax = 64
-    /// Suspended queries that had a change and are resumed before other work gets its turn.
+    /// Suspended queries that had a change, and those whose time is over, that are resumed before other work gets its turn.
     public static let queriesPerTurn = 256
 }

@@ -37,7 +37,7 @@ final class Connector: Sendable {
         }
         let step = phase.withLock { phase -> Step in
             switch phase {
-            case .connected(let link) where link.isOpen: return .done(.success(link))
+            case .connected(let link) where link.isConnected: return .done(.success(link))
             case .connecting(let task): return .wait(task)
             case .closed: return .done(.failure(ServiceError(.connectionLost, "the client is closed")))
             case .idle, .connected:

@@ -40,7 +40,7 @@ final class Link: ConnectionHandler {
         timer.cancel()
     }
 
-    var isOpen: Bool { state.withLock { !$0.isClosed } }
+    var isConnected: Bool { state.withLock { !$0.isClosed } }
 
     func close() {
         connection.close()

@@ -166,7 +166,7 @@ extension Request {
         case .readChanges: 4 * Limits.pageAnswerBytes
         // Looked at when the answer is made: most are short, or wait for news.
         case .collaborate: Limits.errorTextBytesMax
-        case .open(let batch): batch.count * (1 + Digest.byteCount + GrantBatch.grantBytes)
+        case .open(let batch): batch.count * (1 + Digest.byteCount + Limits.grantBytes)
         case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
         }

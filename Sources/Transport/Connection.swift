@@ -194,6 +194,9 @@ package final class Connection: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
+    /// Traps unless the calling thread is the loop's.
+    package func assertOnThread() { loop.assertOnThread() }
+
     /// Stops reading until `resumeReading`. What the handler did not consume stays.
     package func pauseReading() {
         loop.assertOnThread()

@@ -80,8 +80,9 @@ package final class EventLoop: @unchecked Sendable {
         guard pipe(&ends) == 0 else { throw SystemFailure("pipe") }
         (wakeReader, wakeWriter) = (ends[0], ends[1])
         for end in ends {
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            guard fcntl(end, F_SETFD, FD_CLOEXEC) != -1, fcntl(end, F_SETFL, O_NONBLOCK) != -1 else {
+                throw SystemFailure("fcntl")
+            }
         }
         try self.poller.watch(wakeReader, for: .reading, isNew: true)
     }
@@ -138,6 +139,7 @@ package final class EventLoop: @unchecked Sendable {
         }
         if isFirst {
             var byte: UInt8 = 1
+            // It can only fail because the pipe is full; then the thread will wake up.
             _ = write(wakeWriter, &byte, 1)
         }
     }
@@ -150,7 +152,7 @@ package final class EventLoop: @unchecked Sendable {
     ) {
         execute { [self] in
             listeners[listener] = Listener(accept: accept, refuse: refuse)
-            try? poller.watch(listener, for: .reading, isNew: true)
+            watchListener(listener)
         }
     }
 
@@ -275,12 +277,22 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func sweep() {
-        for descriptor in pausedListeners where listeners[descriptor] != nil {
-            try? poller.watch(descriptor, for: .reading, isNew: true)
-        }
+        let paused = pausedListeners
         pausedListeners = []
+        for descriptor in paused { watchListener(descriptor) }
         let now = clock.milliseconds
         for connection in Array(connections.values) { connection.sweep(now: now) }
+    }
+
+    /// Waits for connections on a listener; when the system refuses, the next sweep tries again.
+    private func watchListener(_ descriptor: CInt) {
+        guard let listener = listeners[descriptor] else { return }
+        do throws(SystemFailure) {
+            try poller.watch(descriptor, for: .reading, isNew: true)
+        } catch {
+            listener.refuse(error)
+            pausedListeners.append(descriptor)
+        }
     }
 
     private func closeListeners() {

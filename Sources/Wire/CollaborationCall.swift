@@ -59,9 +59,7 @@ package struct GrantBatch: Sendable {
         }
     }
 
-    package static let grantBytes = 112
-    package static let deviceKeyBytes = 16
-    private static let entryBytes = 4 + deviceKeyBytes + grantBytes
+    private static let entryBytes = 4 + Limits.fingerprintBytes + Limits.grantBytes
 
     /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     package let atLeast: UInt64
@@ -83,7 +81,7 @@ package struct GrantBatch: Sendable {
         for start in stride(from: 0, to: block.count, by: GrantBatch.entryBytes) {
             let position = Int(UInt16(littleEndian: block.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
             let flags = block[start + 2]
-            let deviceKey = block[start + 4..<start + 4 + GrantBatch.deviceKeyBytes]
+            let deviceKey = block[start + 4..<start + 4 + Limits.fingerprintBytes]
             guard position < collaborations.count, flags <= 1, block[start + 3] == 0,
                 flags == 1 || deviceKey.allSatisfy({ $0 == 0 })
             else {
@@ -114,11 +112,11 @@ package struct GrantBatch: Sendable {
         return BorrowedEntry(
             collaboration: Int(UInt16(littleEndian: entry.loadUnaligned(fromByteOffset: 0, as: UInt16.self))),
             deviceKey: entry[2] & 1 == 1 ? entry.baseAddress.map { $0 + 4 } : nil,
-            grant: UnsafeRawBufferPointer(rebasing: entry[(4 + deviceKeyBytes)...]))
+            grant: UnsafeRawBufferPointer(rebasing: entry[(4 + Limits.fingerprintBytes)...]))
     }
 
     /// Where a grant begins in what `withBytes` lends.
-    package static func grantOffset(_ index: Int) -> Int { index * entryBytes + 4 + deviceKeyBytes }
+    package static func grantOffset(_ index: Int) -> Int { index * entryBytes + 4 + Limits.fingerprintBytes }
 
     /// Appends the body of a request.
     ///
@@ -133,7 +131,7 @@ package struct GrantBatch: Sendable {
             bytes.appendInteger(UInt16(entry.collaboration))
             bytes.append(entry.deviceKey == nil ? 0 : 1)
             bytes.append(0)
-            bytes.append(contentsOf: entry.deviceKey ?? [UInt8](repeating: 0, count: deviceKeyBytes))
+            bytes.append(contentsOf: entry.deviceKey ?? [UInt8](repeating: 0, count: Limits.fingerprintBytes))
             bytes.append(contentsOf: entry.grant)
         }
     }
@@ -190,13 +188,13 @@ package enum OpenAnswer {
     package static func decode(
         _ body: UnsafeRawBufferPointer, count: Int
     ) throws(ServiceError) -> (verdicts: [Verdict], grants: [[UInt8]?]) {
-        let grantsStart = body.count - count * GrantBatch.grantBytes
+        let grantsStart = body.count - count * Limits.grantBytes
         guard grantsStart >= 0 else { throw malformedAnswer }
         let (verdicts, _) = try VerdictList.decode(UnsafeRawBufferPointer(rebasing: body[..<grantsStart]))
         guard verdicts.count == count else { throw malformedAnswer }
         let grants = (0..<count).map { index -> [UInt8]? in
-            let start = grantsStart + index * GrantBatch.grantBytes
-            let bytes = body[start..<start + GrantBatch.grantBytes]
+            let start = grantsStart + index * Limits.grantBytes
+            let bytes = body[start..<start + Limits.grantBytes]
             return bytes.allSatisfy { $0 == 0 } ? nil : Array(bytes)
         }
         return (verdicts, grants)

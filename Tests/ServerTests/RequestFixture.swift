@@ -39,7 +39,8 @@ final class RequestFixture: Sendable {
 
     /// Closes the connection as the service's side does.
     func end() {
-        responder.close()
+        // On the loop's thread, as a session's end.
+        loop.execute { [responder] in responder.close() }
         loop.stop()
         close(peer)
     }

@@ -1,6 +1,7 @@
 import Collaboration
 import Core
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Server
@@ -158,5 +159,91 @@ private let ben = Topic.account(Account("ben")!)
         #expect(try second.queries.suspend(late, decidedAt: 0) == .over)
         late.task.pending.answer { _ in }
         second.requests.end()
+    }
+
+    @Test("Deadlines are met while changes keep coming, a limited number a turn")
+    func deadlinesBesideChanges() async throws {
+        let fixture = try await QueryFixture(suspensionsMax: 4000, topicsMax: 4000)
+        let queries = fixture.queries
+        let count = Limits.queriesPerTurn + 2
+        let changing = (0..<2 * count).map { _ in fixture.suspension(on: [ana], deadline: 10_000) }
+        let over = (0..<count).map { _ in fixture.suspension(on: [ben]) }
+        // A connection has fewer suspended queries than this.
+        let last = Limits.followsPerConnectionMax - over.count
+        for suspension in over + changing.prefix(last) {
+            #expect(try queries.suspend(suspension, decidedAt: 0) == .suspended)
+        }
+        queries.notify([ana])
+        fixture.clock.set(100)
+        let first = queries.takeDue()
+        #expect(first.changed.count == Limits.queriesPerTurn && first.over.count == Limits.queriesPerTurn)
+        #expect(first.hasMore)
+        let second = queries.takeDue()
+        #expect(second.over.count == 2)
+        for suspension in over + changing { fixture.settle(suspension.task) }
+        for suspension in changing.dropFirst(last) { suspension.task.pending.answer { _ in } }
+        fixture.requests.end()
+    }
+
+    @Test("Random suspensions, changes, deadlines and removals leave as in a plain list")
+    func randomTable() async throws {
+        var random = SeededGenerator(seed: runSeed)
+        let fixture = try await QueryFixture()
+        let topics = try (0..<6).map { Topic.account(try #require(Account("t\($0)"))) }
+        var table = SuspensionTable()
+        var list: [UInt64: (topics: Set<Topic>, deadline: UInt64)] = [:]
+        var marked: Set<UInt64> = []
+        var tasks: [CollaborationTask] = []
+        var time: UInt64 = 1000
+        for _ in 0..<3000 {
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1, 2:
+                let wanted = Set(topics.filter { _ in Int.random(in: 0..<3, using: &random) == 0 })
+                let suspension = fixture.suspension(
+                    on: wanted, deadline: time + UInt64.random(in: 0..<400, using: &random))
+                tasks.append(suspension.task)
+                let number = table.number()
+                table.insert(suspension, number: number)
+                list[number] = (wanted, suspension.deadline)
+            case 3:
+                let changed = topics.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }
+                let hit = list.filter { !$0.value.topics.isDisjoint(with: changed) && !marked.contains($0.key) }.keys
+                #expect(table.markChanged(changed) == !hit.isEmpty || !marked.isEmpty, "seed \(runSeed)")
+                marked.formUnion(hit)
+                let limit = Int.random(in: 1...5, using: &random)
+                let removed = table.removeChanged(limit: limit)
+                #expect(removed.count == min(limit, marked.count), "seed \(runSeed)")
+                for suspension in removed {
+                    let number = try #require(
+                        marked.first { list[$0].map { $0 == (suspension.topics, suspension.deadline) } ?? false })
+                    marked.remove(number)
+                    list[number] = nil
+                }
+            case 4:
+                time += UInt64.random(in: 0..<90, using: &random)
+                let due = list.filter { $0.value.deadline <= time }
+                #expect(table.isOver(at: time) == !due.isEmpty, "seed \(runSeed)")
+                let limit = Int.random(in: 1...5, using: &random)
+                let removed = table.removeOver(at: time, limit: limit)
+                #expect(removed.count == min(limit, due.count), "seed \(runSeed)")
+                for suspension in removed {
+                    #expect(suspension.deadline <= time)
+                    let number = try #require(
+                        due.keys.first { list[$0].map { $0 == (suspension.topics, suspension.deadline) } ?? false })
+                    list[number] = nil
+                    marked.remove(number)
+                }
+            default:
+                guard let number = list.keys.randomElement(using: &random) else { continue }
+                #expect(table.remove(number) != nil && table.remove(number) == nil)
+                list[number] = nil
+                marked.remove(number)
+            }
+            #expect(table.count == list.count)
+            #expect(table.topicCount == list.values.reduce(0) { $0 + $1.topics.count })
+        }
+        while table.count > 0 { #expect(!table.removeAny(limit: 7).isEmpty) }
+        for task in tasks { task.pending.answer { _ in } }
+        fixture.requests.end()
     }
 }

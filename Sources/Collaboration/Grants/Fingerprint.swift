@@ -1,10 +1,10 @@
 package import Core
 
-/// Names a collaboration or a device's key in a grant: the first 16 bytes of the SHA-256 of the collaboration's
+/// Names a collaboration or a device's key in a grant: the first bytes of the SHA-256 of the collaboration's
 /// identifier, or of the key as the device sends it.
 package struct Fingerprint: Hashable, Sendable {
     /// Bytes of a fingerprint.
-    package static let byteCount = 16
+    package static let byteCount = Limits.fingerprintBytes
 
     /// The bytes in memory order.
     private let word: UInt128

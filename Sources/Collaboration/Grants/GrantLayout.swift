@@ -21,8 +21,9 @@ package enum GrantLayout {
     static let rootHash = deviceKey + Fingerprint.byteCount
     /// The bytes before the tag are authenticated by it.
     package static let tag = rootHash + Digest.byteCount
-    package static let tagBytes = 24
-    package static let byteCount = tag + tagBytes
+    /// What is left of the grant.
+    package static let tagBytes = Limits.grantBytes - tag
+    package static let byteCount = Limits.grantBytes
 
     /// The only version of grants there is.
     static let currentVersion: UInt8 = 1

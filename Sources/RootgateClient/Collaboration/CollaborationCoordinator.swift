@@ -24,11 +24,11 @@ public enum CollaborationActionFailure: Error, Hashable, Sendable {
 /// The state of an action. An action ends once: later ends are ignored.
 private final class Settlement<Value: Sendable>: Sendable {
     private enum State {
-        case open([CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>])
+        case unsettled([CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>])
         case ended(Result<Value, CollaborationActionFailure>)
     }
 
-    private let state = Mutex(State.open([]))
+    private let state = Mutex(State.unsettled([]))
 
     var isEnded: Bool {
         state.withLock { if case .ended = $0 { true } else { false } }
@@ -39,7 +39,7 @@ private final class Settlement<Value: Sendable>: Sendable {
     func end(_ result: Result<Value, CollaborationActionFailure>) -> Bool {
         let waiters = state.withLock {
             state -> [CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>]? in
-            guard case .open(let waiters) = state else { return nil }
+            guard case .unsettled(let waiters) = state else { return nil }
             state = .ended(result)
             return waiters
         }
@@ -52,8 +52,8 @@ private final class Settlement<Value: Sendable>: Sendable {
             let ended = state.withLock { state -> Result<Value, CollaborationActionFailure>? in
                 switch state {
                 case .ended(let result): return result
-                case .open(let waiters):
-                    state = .open(waiters + [waiter])
+                case .unsettled(let waiters):
+                    state = .unsettled(waiters + [waiter])
                     return nil
                 }
             }

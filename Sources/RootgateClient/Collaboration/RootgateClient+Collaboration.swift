@@ -70,7 +70,7 @@ extension RootgateClient {
         var named = NamedCollaborations()
         var entries: [GrantBatch.Entry] = []
         for check in checks {
-            if let key = check.deviceKey, key.count != GrantBatch.deviceKeyBytes {
+            if let key = check.deviceKey, key.count != Limits.fingerprintBytes {
                 throw ServiceError(.malformedRequest, "a device key is named by 16 bytes")
             }
             entries.append(

@@ -161,7 +161,14 @@ final class CollaborationLayer: Sendable {
         do throws(ServiceError) {
             switch try queries.suspend(suspension, decidedAt: changeCount) {
             case .suspended: break
-            case .changed: enqueue([suspension.task])
+            case .changed:
+                // Under so many changes the query is answered as it is; its client asks again.
+                let count = suspension.task.staleCount.add(1, ordering: .relaxed).newValue
+                if count < Limits.decisionsPerRequestMax {
+                    enqueue([suspension.task])
+                } else {
+                    answer([suspension.task], suspension.answer)
+                }
             case .over: answer([suspension.task], suspension.answer)
             }
         } catch {

@@ -9,7 +9,7 @@ final class CollaborationTask: Sendable {
     let pending: PendingRequest
     /// When the request came, in milliseconds of the service's clock. A query that waits does so from then on.
     let arrival: UInt64
-    /// How often the request was decided again because a record that the decision counted on had changed.
+    /// How often the request was decided again because something that the decision was made on had changed.
     let staleCount = Atomic<Int>(0)
 
     init(

@@ -25,9 +25,6 @@ final class GrantBook: GrantAuthority {
 
     /// `random` gives the key.
     init(validMilliseconds: UInt64, clock: MonotonicClock, random: RandomSource) {
-        precondition(
-            GrantBatch.grantBytes == GrantLayout.byteCount && GrantBatch.deviceKeyBytes == Fingerprint.byteCount,
-            "a request's grants are not as long as grants are")
         authenticator = MessageAuthenticator(key: random.bytes(32))
         self.validMilliseconds = validMilliseconds
         self.clock = clock
@@ -36,7 +33,7 @@ final class GrantBook: GrantAuthority {
     /// Milliseconds of the clock by which grants expire.
     var now: UInt64 { clock.milliseconds }
 
-    /// Appends a grant with this claim, 112 bytes.
+    /// Appends a grant with this claim.
     func issue(_ claim: GrantClaim, to bytes: inout [UInt8]) {
         let start = bytes.count
         claim.append(to: &bytes)
@@ -53,7 +50,7 @@ final class GrantBook: GrantAuthority {
         }
     }
 
-    /// Whether the grant's 112 bytes end in the first bytes of `tag`, which was computed for them. Takes the same time
+    /// Whether the grant's bytes end in the first bytes of `tag`, which was computed for them. Takes the same time
     /// for every grant.
     func isGenuine(_ grant: UnsafeRawBufferPointer, tag: Digest) -> Bool {
         precondition(grant.count == GrantLayout.byteCount, "a grant is cut short")

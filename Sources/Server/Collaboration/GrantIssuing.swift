@@ -81,8 +81,10 @@ extension CollaborationLayer {
         note(Array(grants.joinings.values)) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
-                // When the storage is full, the joining is not recorded, but the device gets its grant.
-                answer(issuing, grants, roots)
+                // When the storage is full, the joining is not recorded, but the device gets its grant. A worker
+                // answers, because the answer may be long and there is one writer; a full pool leaves it to the writer.
+                let isTaken = pool.submit(from: issuing.pending.source) { self.answer(issuing, grants, roots) }
+                if !isTaken { answer(issuing, grants, roots) }
             case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
                 // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
                 issuing.pending.begin(.queued)

@@ -39,51 +39,12 @@ final class SuspendedQueries: Sendable {
     }
 
     private struct State {
-        /// By numbers of their own: a task's address may be another task's by the time that a closed connection's
-        /// queries are forgotten.
-        var suspensions: [UInt64: Suspension] = [:]
-        var nextNumber: UInt64 = 0
-        var byTopic: [Topic: Set<UInt64>] = [:]
-        /// Topics of all suspensions together.
-        var topicCount = 0
+        var table = SuspensionTable()
         var history = ChangeHistory()
-        /// Queries that had a change of topic; some of them may have left since.
-        var changed = Queue<UInt64>()
-        /// No deadline is before this one.
-        var earliest = UInt64.max
         var isClosed = false
         /// Whether a worker was asked for and has not taken everything that is due.
         var isWorkerAwaited = false
         var askForWorker: (@Sendable () -> Void)?
-
-        mutating func insert(_ suspension: Suspension, number: UInt64) {
-            let previous = suspensions.updateValue(suspension, forKey: number)
-            precondition(previous == nil && number < nextNumber)
-            for topic in suspension.topics { byTopic[topic, default: []].insert(number) }
-            topicCount += suspension.topics.count
-            earliest = min(earliest, suspension.deadline)
-        }
-
-        mutating func remove(_ number: UInt64) -> Suspension? {
-            guard let suspension = suspensions.removeValue(forKey: number) else { return nil }
-            for topic in suspension.topics {
-                byTopic[topic]?.remove(number)
-                if byTopic[topic]?.isEmpty == true { byTopic[topic] = nil }
-            }
-            topicCount -= suspension.topics.count
-            precondition(topicCount >= 0)
-            assert(!suspensions.isEmpty || (topicCount == 0 && byTopic.isEmpty))
-            return suspension
-        }
-
-        /// Takes out those whose deadline has come, or all when the service shuts down.
-        mutating func removeOver(now: UInt64) -> [Suspension] {
-            guard isClosed || earliest <= now else { return [] }
-            let numbers = suspensions.filter { isClosed || $0.value.deadline <= now }.keys
-            let over = numbers.compactMap { remove($0) }
-            earliest = suspensions.values.lazy.map(\.deadline).min() ?? .max
-            return over
-        }
 
         /// What asks for a worker, unless one was asked for; the caller calls it without the lock.
         mutating func workerRequest() -> (@Sendable () -> Void)? {
@@ -124,7 +85,7 @@ final class SuspendedQueries: Sendable {
     }
 
     /// Suspended queries.
-    var count: Int { state.withLock { $0.suspensions.count } }
+    var count: Int { state.withLock { $0.table.count } }
 
     /// Changes of topics so far. To be read before the snapshot on which a query is decided.
     var changeCount: UInt64 { state.withLock { $0.history.count } }
@@ -134,54 +95,52 @@ final class SuspendedQueries: Sendable {
     ///
     /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of the connection are.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
-        try state.withLock { state throws(ServiceError) -> Outcome in
+        let outcome = try state.withLock { state throws(ServiceError) -> Outcome in
             guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
             guard !state.history.hasChange(of: suspension.topics, since: changeCount) else { return .changed }
-            guard state.suspensions.count < suspensionsMax, state.topicCount + suspension.topics.count <= topicsMax
+            guard state.table.count < suspensionsMax, state.table.topicCount + suspension.topics.count <= topicsMax
             else { throw Admission.busy }
-            let number = state.nextNumber
-            state.nextNumber += 1
+            let number = state.table.number()
             guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(number) }) else {
                 throw ServiceError(
                     .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
                     """
                     this connection has \(Limits.followsPerConnectionMax) requests that wait for changes already: \
-                    open another
+                    use another connection
                     """)
             }
-            state.insert(suspension, number: number)
+            state.table.insert(suspension, number: number)
             return .suspended
         }
+        // Without the lock: it may wake the connection's loop.
+        if outcome == .suspended { suspension.task.pending.resumeReading() }
+        return outcome
     }
 
     /// The topics have changed: the queries that wait for one of them become due.
     func notify(_ topics: [Topic]) {
         let request = state.withLock { state -> (@Sendable () -> Void)? in
             state.history.append(topics)
-            var isDue = false
-            for topic in topics {
-                for number in state.byTopic.removeValue(forKey: topic) ?? [] {
-                    state.changed.append(number)
-                    isDue = true
-                }
-            }
-            return isDue ? state.workerRequest() : nil
+            return state.table.markChanged(topics) ? state.workerRequest() : nil
         }
         request?()
     }
 
-    /// Takes out queries that are due, at most `Limits.queriesPerTurn` changed ones. On a worker that was asked for.
+    /// Takes out queries that are due: at most `Limits.queriesPerTurn` that had a change, and as many whose time is
+    /// over. On a worker that was asked for.
     func takeDue() -> Due {
         let now = clock.milliseconds
         return state.withLock { state in
             precondition(state.isWorkerAwaited)
             var due = Due()
-            while due.changed.count < Limits.queriesPerTurn, let number = state.changed.popFirst() {
-                if let suspension = state.remove(number) { due.changed.append(suspension.task) }
-            }
-            due.hasMore = !state.changed.isEmpty
-            // Changes go first: the query whose time is over gets them as well.
-            if !due.hasMore { due.over = state.removeOver(now: now) }
+            // Changes go first: a query whose time is over as well gets them, unless too many are ahead of it.
+            due.changed = state.table.removeChanged(limit: Limits.queriesPerTurn).map(\.task)
+            due.over =
+                state.isClosed
+                ? state.table.removeAny(limit: Limits.queriesPerTurn)
+                : state.table.removeOver(at: now, limit: Limits.queriesPerTurn)
+            due.hasMore =
+                state.table.hasChanged || (state.isClosed ? state.table.count > 0 : state.table.isOver(at: now))
             state.isWorkerAwaited = due.hasMore
             return due
         }
@@ -189,19 +148,19 @@ final class SuspendedQueries: Sendable {
 
     private func checkDeadlines() {
         let now = clock.milliseconds
-        state.withLock { $0.earliest <= now ? $0.workerRequest() : nil }?()
+        state.withLock { $0.table.isOver(at: now) ? $0.workerRequest() : nil }?()
     }
 
     /// The query's connection is closed.
     private func forget(_ number: UInt64) {
-        _ = state.withLock { $0.remove(number) }
+        _ = state.withLock { $0.table.remove(number) }
     }
 
     /// All queries become due, and none is suspended from now on.
     func close() {
         let request = state.withLock { state in
             state.isClosed = true
-            return state.suspensions.isEmpty ? nil : state.workerRequest()
+            return state.table.count == 0 ? nil : state.workerRequest()
         }
         request?()
     }

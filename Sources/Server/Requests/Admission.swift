@@ -1,7 +1,8 @@
 import Core
 import Synchronization
 
-/// Bounds the memory of all requests together, and counts them.
+/// Bounds the memory that all admitted requests reserve together, and counts requests. Suspended queries reserve nothing:
+/// their number is bounded.
 final class Admission: Sendable {
     static let busy = ServiceError(.busy, "the service is busy: try again later")
 
@@ -50,10 +51,11 @@ final class Admission: Sendable {
         guard !isDraining.load(ordering: .relaxed) else {
             throw ServiceError(.shuttingDown, "the service is shutting down: connect again later")
         }
-        guard bytes.load(ordering: .relaxed) + wanted <= bytesMax, unsentBytes() <= Limits.unsentBytesMax else {
+        let reserved = bytes.add(wanted, ordering: .relaxed).newValue
+        guard reserved <= bytesMax, unsentBytes() <= Limits.unsentBytesMax else {
+            bytes.subtract(wanted, ordering: .relaxed)
             throw Admission.busy
         }
-        bytes.add(wanted, ordering: .relaxed)
     }
 
     /// Checks that an answer of unknown size may be built now. Its bytes count as soon as they wait to be sent.

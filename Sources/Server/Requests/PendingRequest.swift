@@ -6,7 +6,8 @@ import Wire
 /// A request that is owed an answer.
 ///
 /// Guarantees exactly one answer to a request (asserted), unless its connection is closed first. `RequestLife` has the
-/// rules; this class applies them for any thread, sends the answer, and keeps the accounts.
+/// rules; this class applies them for any thread, sends the answer, and keeps the accounts. In a release build a request
+/// that would never be answered is answered with `internalFault`.
 final class PendingRequest: Sendable {
     private struct State {
         var life = RequestLife()
@@ -38,10 +39,18 @@ final class PendingRequest: Sendable {
     deinit {
         let (isUnanswered, reserved) = state.withLock { ($0.life.state.isUnanswered, $0.reservedBytes) }
         guard isUnanswered else { return }
-        assert(responder.isClosed, "request \(header.requestID) of \(header.operation) was never answered")
         guard let effect = state.withLock({ $0.life.apply(.drop) }) else { return }
-        responder.ended(1)
+        if responder.isClosed {
+            responder.ended(1)
+        } else {
+            assertionFailure("request \(header.requestID) of \(header.operation) was never answered")
+            var bytes: [UInt8] = []
+            let error = ServiceError(.internalFault, "the service lost the request")
+            FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
+            responder.send(bytes, answering: 1)
+        }
         admission.count(effect, reserved: reserved)
+        if let trace { tracer?.end(trace) }
     }
 
     /// Whose turn the request's work is.
@@ -162,7 +171,9 @@ final class PendingRequest: Sendable {
     func suspend(onDrop: @escaping @Sendable () -> Void) -> Bool {
         let change = state.withLock { state -> (RequestLife.Effect, Int)? in
             precondition(state.life.state == .admitted)
-            guard responder.suspend(self), let effect = state.life.apply(.suspend) else { return nil }
+            guard responder.suspend(ObjectIdentifier(self), drop: { self.drop() }),
+                let effect = state.life.apply(.suspend)
+            else { return nil }
             state.onDrop = onDrop
             defer { state.reservedBytes = 0 }
             return (effect, state.reservedBytes)
@@ -170,9 +181,11 @@ final class PendingRequest: Sendable {
         guard let (effect, reserved) = change else { return false }
         begin(.suspended)
         admission.count(effect, reserved: reserved)
-        responder.resumeReadingIfPossible()
         return true
     }
+
+    /// Has the connection read on, if it stopped because of this request: to be called after `suspend`.
+    func resumeReading() { responder.resumeReadingIfPossible() }
 
     /// The request is in flight again. False when it was dropped meanwhile: then nothing may be done for it.
     func resume() -> Bool { leaveSuspension(.resume) != nil }
@@ -181,6 +194,7 @@ final class PendingRequest: Sendable {
     func drop() {
         guard let onDrop = leaveSuspension(.drop) else { return }
         onDrop()
+        if let trace { tracer?.end(trace) }
     }
 
     /// What was to be called had the request been dropped; `nil` when it was not suspended.
@@ -188,7 +202,7 @@ final class PendingRequest: Sendable {
         let change = state.withLock { state -> (RequestLife.Effect, @Sendable () -> Void)? in
             guard state.life.state == .suspended, let onDrop = state.onDrop, let effect = state.life.apply(event)
             else { return nil }
-            responder.unsuspend(self, isInFlight: event == .resume)
+            responder.unsuspend(ObjectIdentifier(self), isInFlight: event == .resume)
             state.onDrop = nil
             return (effect, onDrop)
         }

@@ -9,8 +9,9 @@ final class Responder: Sendable {
     private struct State {
         /// Requests that are neither answered, suspended nor dropped.
         var inFlight = 0
-        /// Suspended requests; at most `Limits.followsPerConnectionMax`.
-        var suspended: [ObjectIdentifier: PendingRequest] = [:]
+        /// What drops each suspended request; at most `Limits.followsPerConnectionMax`. It keeps the request alive, so
+        /// that no other one has its address.
+        var suspended: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var isClosed = false
         var isPaused = false
     }
@@ -35,6 +36,7 @@ final class Responder: Sendable {
 
     /// Stops reading when the peer has too much in flight or unread. Whether it did.
     func pausesReading() -> Bool {
+        connection.assertOnThread()
         let unsent = connection.unsentBytes
         let isPaused = state.withLock { state in
             state.isPaused =
@@ -47,11 +49,12 @@ final class Responder: Sendable {
 
     /// Drops the suspended requests: the connection is closed. Answers to the others go nowhere from now on.
     func close() {
-        let suspended = state.withLock { state in
+        connection.assertOnThread()
+        let drops = state.withLock { state in
             state.isClosed = true
             return Array(state.suspended.values)
         }
-        for request in suspended { request.drop() }
+        for drop in drops { drop() }
     }
 
     /// Sends the answer to no request in particular, and closes the connection.
@@ -66,25 +69,26 @@ final class Responder: Sendable {
         state.withLock { $0.inFlight += 1 }
     }
 
-    /// Takes a request among the suspended ones. False when there are too many, or the connection is closed.
+    /// Counts a request as suspended instead of in flight; `drop` is called when the connection is closed. False when
+    /// too many are suspended, or the connection is closed.
     ///
     /// Called with the request's lock held.
-    func suspend(_ request: PendingRequest) -> Bool {
+    func suspend(_ request: ObjectIdentifier, drop: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard !state.isClosed, state.suspended.count < Limits.followsPerConnectionMax else { return false }
-            let previous = state.suspended.updateValue(request, forKey: ObjectIdentifier(request))
+            let previous = state.suspended.updateValue(drop, forKey: request)
             precondition(previous == nil && state.inFlight > 0)
             state.inFlight -= 1
             return true
         }
     }
 
-    /// Takes a request out of the suspended ones; it `isInFlight` again, or was dropped.
+    /// No longer counts a request as suspended; it `isInFlight` again, or was dropped.
     ///
     /// Called with the request's lock held.
-    func unsuspend(_ request: PendingRequest, isInFlight: Bool) {
+    func unsuspend(_ request: ObjectIdentifier, isInFlight: Bool) {
         state.withLock { state in
-            let previous = state.suspended.removeValue(forKey: ObjectIdentifier(request))
+            let previous = state.suspended.removeValue(forKey: request)
             precondition(previous != nil)
             if isInFlight { state.inFlight += 1 }
         }

@@ -1,0 +1,126 @@
+import Collaboration
+
+/// The suspended queries by topic and by deadline. Every operation is cheap for whoever holds the lock around it: what
+/// grows with the number of queries is done in portions.
+struct SuspensionTable {
+    /// Milliseconds of deadlines that are kept together.
+    private static let slotMilliseconds: UInt64 = 64
+
+    /// By numbers of their own, which are never used again: a task's address may be another task's when a closed
+    /// connection's query is removed.
+    private var suspensions: [UInt64: SuspendedQueries.Suspension] = [:]
+    private var nextNumber: UInt64 = 0
+    private var byTopic: [Topic: Set<UInt64>] = [:]
+    /// By the deadline in units of `slotMilliseconds`; no set is empty.
+    private var byDeadline: [UInt64: Set<UInt64>] = [:]
+    /// No slot is before this one.
+    private var firstSlot = UInt64.max
+    /// Queries that had a change of topic; some of them may have been removed since.
+    private var changed: [Set<UInt64>] = []
+    /// Topics of all suspensions together.
+    private(set) var topicCount = 0
+
+    /// Suspended queries.
+    var count: Int { suspensions.count }
+
+    var hasChanged: Bool { !changed.isEmpty }
+
+    /// A number for the next suspension.
+    mutating func number() -> UInt64 {
+        defer { nextNumber += 1 }
+        return nextNumber
+    }
+
+    mutating func insert(_ suspension: SuspendedQueries.Suspension, number: UInt64) {
+        let previous = suspensions.updateValue(suspension, forKey: number)
+        precondition(previous == nil && number < nextNumber, "a suspension has a number of its own")
+        for topic in suspension.topics { byTopic[topic, default: []].insert(number) }
+        topicCount += suspension.topics.count
+        let slot = suspension.deadline / SuspensionTable.slotMilliseconds
+        byDeadline[slot, default: []].insert(number)
+        firstSlot = min(firstSlot, slot)
+    }
+
+    /// Removes a suspension; `nil` when it was removed before.
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> SuspendedQueries.Suspension? {
+        guard let suspension = suspensions.removeValue(forKey: number) else { return nil }
+        for topic in suspension.topics { byTopic.removeMember(number, of: topic) }
+        byDeadline.removeMember(number, of: suspension.deadline / SuspensionTable.slotMilliseconds)
+        topicCount -= suspension.topics.count
+        precondition(topicCount >= 0)
+        assert(!suspensions.isEmpty || (topicCount == 0 && byTopic.isEmpty && byDeadline.isEmpty))
+        return suspension
+    }
+
+    /// Marks the queries that wait for one of the topics. Whether there are any. Takes the same time for a topic of many
+    /// queries and for one of few.
+    mutating func markChanged(_ topics: [Topic]) -> Bool {
+        var isMarked = false
+        for topic in topics {
+            guard let numbers = byTopic.removeValue(forKey: topic) else { continue }
+            changed.append(numbers)
+            isMarked = true
+        }
+        return isMarked
+    }
+
+    /// Removes up to `limit` marked queries.
+    mutating func removeChanged(limit: Int) -> [SuspendedQueries.Suspension] {
+        var removed: [SuspendedQueries.Suspension] = []
+        while removed.count < limit, !changed.isEmpty {
+            let last = changed.count - 1
+            if let number = changed[last].popFirst() {
+                if let suspension = remove(number) { removed.append(suspension) }
+            } else {
+                changed.removeLast()
+            }
+        }
+        if changed.last?.isEmpty == true { changed.removeLast() }
+        return removed
+    }
+
+    /// Whether a deadline is not after `time`.
+    mutating func isOver(at time: UInt64) -> Bool {
+        guard !byDeadline.isEmpty else {
+            firstSlot = .max
+            return false
+        }
+        let slot = time / SuspensionTable.slotMilliseconds
+        while firstSlot <= slot {
+            if byDeadline[firstSlot]?.contains(where: { (suspensions[$0]?.deadline ?? .max) <= time }) == true {
+                return true
+            }
+            guard firstSlot < slot else { return false }
+            firstSlot += 1
+        }
+        return false
+    }
+
+    /// Removes up to `limit` queries whose deadline is not after `time`.
+    mutating func removeOver(at time: UInt64, limit: Int) -> [SuspendedQueries.Suspension] {
+        var removed: [SuspendedQueries.Suspension] = []
+        while removed.count < limit, isOver(at: time) {
+            var numbers: [UInt64] = []
+            for number in byDeadline[firstSlot] ?? [] where numbers.count < limit - removed.count {
+                if let deadline = suspensions[number]?.deadline, deadline <= time { numbers.append(number) }
+            }
+            removed += numbers.compactMap { remove($0) }
+        }
+        return removed
+    }
+
+    /// Removes up to `limit` queries.
+    mutating func removeAny(limit: Int) -> [SuspendedQueries.Suspension] {
+        Array(suspensions.keys.prefix(limit)).compactMap { remove($0) }
+    }
+}
+
+extension Dictionary where Value == Set<UInt64> {
+    /// Removes a number from the set at `key`, and the set when it is empty then.
+    fileprivate mutating func removeMember(_ number: UInt64, of key: Key) {
+        guard let index = index(forKey: key) else { return }
+        values[index].remove(number)
+        if values[index].isEmpty { remove(at: index) }
+    }
+}
