@@ -36,7 +36,7 @@ public struct RandomSource: Sendable {
         fill(buffer)
     }
 
-    /// `count` random bytes.
+    /// Returns `count` random bytes.
     public func bytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             fill(UnsafeMutableRawBufferPointer(buffer))

@@ -33,7 +33,7 @@ extension CollaborationIdentifier: CustomStringConvertible {
 }
 
 extension CollaborationIdentifier: Comparable {
-    /// The order of the bytes.
+    /// Compares the bytes in order.
     public static func < (a: CollaborationIdentifier, b: CollaborationIdentifier) -> Bool {
         a.utf8.lexicographicallyPrecedes(b.utf8)
     }

@@ -11,7 +11,7 @@ package func checkSequence(_ wanted: UInt64, last: UInt64) throws(ServiceError) 
     guard last < wanted else { return }
     throw ServiceError(
         .behindSequence, detail: UInt32(clamping: wanted - last),
-        "sequence \(wanted) has not been applied here: this is \(last)")
+        "sequence \(wanted) has not been applied here: the last one is \(last)")
 }
 
 /// Throws unless `limit` is a valid number of items in a page: `malformedRequest` below 1, `limitExceeded` above

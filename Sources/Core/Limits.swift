@@ -13,7 +13,7 @@ public enum Limits {
     public static let publicKeyBytesMax = 91
     /// Bytes of a P-256 signature in its longest accepted encoding (DER, both integers padded).
     public static let signatureBytesMax = 72
-    /// Leaves of one Merkle tree that the tree builder makes.
+    /// Leaves of the largest Merkle tree that the tree builder makes.
     public static let treeLeavesMax = 1 << 20
 
     // MARK: Identifiers
@@ -47,7 +47,7 @@ public enum Limits {
     public static let changesPageBytesMax = 512 << 10
     /// Challenges issued by one request.
     public static let challengesPerRequestMax = 4096
-    /// Bytes that a ping carries and gets back.
+    /// Bytes that a ping carries. The answer returns them.
     public static let pingBytesMax = 64
     /// UTF-8 bytes of an error answer's text.
     public static let errorTextBytesMax = 512
@@ -100,7 +100,7 @@ public enum Limits {
     /// Bytes of a record's key, including the sequence if it has one, and of its value.
     public static let recordKeyBytesMax = 500
     public static let recordValueBytesMax = 64 << 10
-    /// Records, and ranges of removed ones, in one edit.
+    /// Records, and ranges of removed records, in one edit.
     public static let recordsPerEditMax = 4096
     public static let rangesPerEditMax = 64
     /// Bytes of one edit. An edit of this size still fits into a frame with the other changes of its page.

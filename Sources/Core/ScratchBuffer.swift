@@ -26,7 +26,7 @@ public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
     /// `alignment`: in bytes, a power of two; at least that of `Element` is used.
     @inlinable
     public init(uninitializedCount count: Int, alignment: Int = MemoryLayout<Element>.alignment) {
-        precondition(count >= 0, "a buffer has no negative count")
+        precondition(count >= 0, "the count of a buffer is negative")
         baseAddress = UnsafeMutableRawPointer.allocate(
             byteCount: count * MemoryLayout<Element>.stride, alignment: max(alignment, MemoryLayout<Element>.alignment)
         ).bindMemory(to: Element.self, capacity: count)

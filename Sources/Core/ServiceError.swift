@@ -3,7 +3,7 @@
 /// Two errors are equal when their codes are equal. `reason` is a text for people. `detail` is the number that belongs
 /// to the code (a limit, an operation). `origin` says who made the error: the service or this process.
 public struct ServiceError: Error, Sendable {
-    /// The code as on the wire; stable, listed in PROTOCOL.md.
+    /// The code on the wire. Codes are stable and listed in PROTOCOL.md.
     public enum Code: UInt16, CaseIterable, Sendable {
         // Errors in a frame: the service closes the connection after the answer.
         case unsupportedVersion = 1
@@ -21,7 +21,7 @@ public struct ServiceError: Error, Sendable {
         case changesTrimmed = 22
         case staleEdit = 23
 
-        // The service's state: try again later, or call its operator.
+        // Errors of the service's state: try again later, or call its operator.
         case busy = 32
         case shuttingDown = 33
         case storageFull = 48

@@ -34,8 +34,8 @@ package struct ThreadConfinement: ~Copyable, Sendable {
         precondition(isCurrent, "only the thread that owns this may call this method", file: file, line: line)
     }
 
-    /// Traps when another thread is the owner. Methods use it that may also be called before the owner starts or after
-    /// it has ended.
+    /// Traps when another thread is the owner. For methods that may also be called before the owner starts or after it
+    /// has ended.
     package func assertIsCurrentOrUnbound(file: StaticString = #file, line: UInt = #line) {
         let owner = owner.load(ordering: .relaxed)
         precondition(

@@ -61,7 +61,7 @@ package struct BatchHashing: Sendable {
     private func split(
         _ count: Int, perform: (UnsafePointer<rg_sha256_functions>, Range<Int>) -> Void, otherwise: (Int) -> Void
     ) {
-        precondition(count >= 0, "a batch has no negative count")
+        precondition(count >= 0, "the number of messages is negative")
         var start = 0
         if let functions = wide?.sha256 {
             let rest = count % functions.pointee.width

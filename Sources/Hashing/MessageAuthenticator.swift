@@ -60,7 +60,7 @@ package final class BatchAuthenticator {
 
     /// `length`: the number of bytes of every message.
     package init(_ authenticator: MessageAuthenticator, length: Int, hashing: BatchHashing = .standard) {
-        precondition(length >= 0, "messages have no negative length")
+        precondition(length >= 0, "the length of the messages is negative")
         self.length = length
         self.hashing = hashing
         let (capacity, block) = (BatchAuthenticator.capacity, BatchAuthenticator.blockBytes)

@@ -20,7 +20,7 @@ struct Applier {
     /// 2,038 bytes, which holds the 8-byte header, a key of 137 bytes and 59 roots of 32. Three roots less make the
     /// pieces of a split even.
     static let bucketRootsMax = 56
-    /// A bucket of `large` with at most this many roots is merged into the next bucket, if both together fill less than
+    /// A bucket of `large` with at most this many roots is merged into the next bucket, if both together fill at most
     /// three quarters of a bucket.
     static let bucketRootsFew = 14
 
@@ -125,7 +125,7 @@ struct Applier {
     /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
     /// Must be called last.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
-        precondition(totals.firstSequence <= totals.sequence + 1, "the log begins behind its end")
+        precondition(totals.firstSequence <= totals.sequence + 1, "the log begins after its end")
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
             let key = bigEndianBytes(totals.firstSequence)

@@ -158,7 +158,7 @@ final class BucketDirectories: Sendable {
             guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
                 return (nil, nil)
             }
-            precondition(lookups >= 0, "a look-up has no negative count")
+            precondition(lookups >= 0, "the number of look-ups is negative")
             slot.lookups += lookups
             slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot

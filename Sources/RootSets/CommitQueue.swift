@@ -41,7 +41,7 @@ final class CommitQueue: Sendable {
     /// Starts the writer. Must be called once, before `close`.
     func start() {
         state.withLock { state in
-            precondition(!state.isStarted && !state.isClosed, "a queue is started once")
+            precondition(!state.isStarted && !state.isClosed, "a queue was started twice, or after it was closed")
             state.isStarted = true
         }
         let writer = Thread { self.run() }
@@ -77,7 +77,7 @@ final class CommitQueue: Sendable {
     /// call does nothing. Traps when the first call is made on the writer's thread.
     func close() {
         let wasClosed = state.withLock { state in
-            precondition(state.isStarted, "a queue is closed that was not started")
+            precondition(state.isStarted, "a queue was closed before it was started")
             let wasClosed = state.isClosed
             state.isClosed = true
             if state.isWriterAsleep {

@@ -51,7 +51,7 @@ final class DirectoryLock: Sendable {
     func markUsed() {
         let note = Array("rootgate\n".utf8)
         let written = pwrite(descriptor, note, note.count, 0)
-        assert(written == note.count || written == -1, "a note of a few bytes was cut in two")
+        assert(written == note.count || written == -1, "a note was written only in part")
     }
 }
 

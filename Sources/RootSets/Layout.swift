@@ -103,7 +103,7 @@ struct Totals {
     }
 
     var bytes: [UInt8] {
-        precondition(firstSequence > 0 && firstSequence <= sequence + 1, "the log begins behind its end")
+        precondition(firstSequence > 0 && firstSequence <= sequence + 1, "the log begins after its end")
         var bytes: [UInt8] = []
         for word in [sequence, firstSequence, logValueBytes, collaborations, roots] {
             withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }

@@ -120,8 +120,8 @@ struct PackedBucket {
     /// Adjacent records of a bucket.
     typealias Run = (bucket: PackedBucket, records: Range<Int>)
 
-    /// Encodes a bucket of these records, in this order. The offsets in its directory have two bytes. So a value of
-    /// more than 65,535 bytes has wrong offsets; it may only be split into smaller buckets.
+    /// Encodes a bucket of these records, in this order. The offsets in its directory have two bytes. So in a value of
+    /// more than 65,535 bytes the offsets beyond that are wrong. Such a value may only be split into smaller buckets.
     static func value(of runs: [Run]) -> [UInt8] {
         let count = runs.reduce(0) { $0 + $1.records.count }
         let recordsStart = headerBytes + count * directoryBytes

@@ -417,7 +417,7 @@ struct BucketKeyBuffer {
         }
     }
 
-    /// Whether `key`, which belongs to a bucket of the same collaboration, is that of its last bucket.
+    /// Whether `key`, a bucket's key of the same collaboration, belongs to its last bucket.
     func isLast(_ key: MDB_val) -> Bool {
         key.mv_data?.load(fromByteOffset: nameCount, as: UInt8.self) == BucketKey.last
     }

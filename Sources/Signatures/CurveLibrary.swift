@@ -44,7 +44,8 @@ final class CurveLibrary {
     func outcome(
         point encoded: [UInt8], r: [UInt8], s: [UInt8], digest: [UInt8]
     ) throws(ServiceError) -> rg_p256_outcome {
-        precondition(r.count == 32 && s.count == 32 && digest.count == 32, "an integer or a digest has not 32 bytes")
+        precondition(
+            r.count == 32 && s.count == 32 && digest.count == 32, "an integer or a digest does not have 32 bytes")
         defer { ERR_clear_error() }
         guard EC_POINT_oct2point(group, point.handle, encoded, encoded.count, context.handle) == 1,
             EC_KEY_set_public_key(key.handle, point.handle) == 1

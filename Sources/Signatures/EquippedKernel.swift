@@ -69,11 +69,12 @@ final class EquippedKernel {
         _ cases: some RandomAccessCollection<SignatureCase>,
         _ body: (UnsafeMutablePointer<rg_p256_check>, UnsafeMutablePointer<UInt8>) -> Bool
     ) -> [UInt8]? {
-        precondition((1...RG_P256_BATCH_MAX).contains(cases.count), "a batch has 1 to \(RG_P256_BATCH_MAX) checks")
+        precondition(
+            (1...RG_P256_BATCH_MAX).contains(cases.count), "a batch does not have 1 to \(RG_P256_BATCH_MAX) checks")
         let points = ScratchBuffer<UInt8>(repeating: 0, count: 65 * cases.count)
         let checks = ScratchBuffer<rg_p256_check>(repeating: rg_p256_check(), count: cases.count)
         for (index, check) in cases.enumerated() {
-            precondition(check.point.count <= 65, "a point has at most 65 bytes")
+            precondition(check.point.count <= 65, "a point has more than 65 bytes")
             let point = points.baseAddress + 65 * index
             point.update(from: check.point, count: check.point.count)
             checks[index].point = UnsafePointer(point)

@@ -291,7 +291,7 @@ struct SignatureCases {
         try add("y = 1", low)
         try add("y = p + 1 instead of 1", low, as: [4] + Self.lowPoint + nearPrime)
         try add("y = p - 1 instead of 1", low, as: [4] + Self.lowPoint + prime.dropLast() + [0xfe])
-        // For about half of all x there is a y.
+        // For about half of all x, the curve has a point.
         for x in 1...10 as ClosedRange<UInt> {
             let above = try bytes(library.plainSum(library.prime, Integer(x)))
             let compressed = try [2] + bytes(Integer(x))

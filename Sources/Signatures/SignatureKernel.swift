@@ -44,7 +44,7 @@ final class SignatureKernel: @unchecked Sendable {
         self.wide = wide
         self.narrow = narrow
         self.names = names
-        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is not the wider one")
+        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is narrower than the narrow one")
         // Aligned to pages, so that the table touches as few of them as possible.
         generator = ScratchBuffer(
             uninitializedCount: RG_P256_GENERATOR_BYTES / MemoryLayout<UInt64>.stride, alignment: 4096)
@@ -101,7 +101,8 @@ final class SignatureKernel: @unchecked Sendable {
         count: Int, workspace: UnsafeMutableRawPointer
     ) -> Bool {
         precondition(
-            (1...SignatureKernel.buildMax).contains(count), "a build has 1 to \(SignatureKernel.buildMax) keys")
+            (1...SignatureKernel.buildMax).contains(count),
+            "a build does not have 1 to \(SignatureKernel.buildMax) keys")
         let functions = count > narrow.pointee.width ? wide : narrow
         return functions.pointee.build_known(points, tables, count, workspace) != 0
     }

@@ -47,7 +47,7 @@ package final class SignatureVerifier {
             return
         }
         guard !checks.isEmpty else { return }
-        precondition(known.isEmpty && new.isEmpty, "checks of the last batch are left over")
+        precondition(known.isEmpty && new.isEmpty, "the last batch was not emptied")
         reader?.begin()
         defer {
             // When libcrypto throws, the batch still holds checks that must not get into the next one.

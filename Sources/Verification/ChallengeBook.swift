@@ -4,7 +4,7 @@ import Synchronization
 
 /// Issues challenges, recognizes those that it issued, and remembers which were spent.
 ///
-/// Issuing keeps no record. A challenge is 48 bytes:
+/// Issued challenges are not stored. A challenge has 48 bytes:
 ///
 ///     issued at (8, milliseconds of the service's clock) | number (8) | random (8) | tag (24)
 ///
@@ -48,7 +48,7 @@ package final class ChallengeBook: Sendable {
         var expiry: UInt64 = 0
 
         mutating func mark(word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
-            assert(mask.nonzeroBitCount == 1, "one challenge is spent at a time")
+            assert(mask.nonzeroBitCount == 1, "not exactly one challenge is spent")
             guard bits[word] & mask == 0 else { return .replayed }
             bits[word] |= mask
             self.expiry = max(self.expiry, expiry)

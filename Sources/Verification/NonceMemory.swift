@@ -39,7 +39,7 @@ package final class NonceMemory: Sendable {
 
     /// `entriesMax`: the most pairs that are remembered at once, about 100 bytes each.
     package init(entriesMax: Int = 1 << 20, clock: MonotonicClock = .system) {
-        precondition(entriesMax >= 0, "a memory has no negative size")
+        precondition(entriesMax >= 0, "the size of a memory is negative")
         self.entriesMax = entriesMax
         self.clock = clock
     }

@@ -33,7 +33,7 @@ package final class VerificationRequest: @unchecked Sendable {
         count: Int, isSigned: Bool, wantsRoots: Bool, readProofs: @escaping ProofReader,
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
     ) {
-        precondition(count > 0, "a request has at least one proof")
+        precondition(count > 0, "a request has no proofs")
         self.count = count
         self.isSigned = isSigned
         self.readProofs = readProofs

@@ -64,8 +64,8 @@ package final class WorkerPool: Sendable {
         }
     }
 
-    /// Makes a worker for the calling program's own thread. That thread calls `work` repeatedly. When `work` returns
-    /// false, the thread waits for `wake`, which is called on any thread.
+    /// Makes a worker for a thread of the caller's. That thread calls `work` repeatedly. When `work` returns false, the
+    /// thread waits for `wake`, which is called on any thread.
     ///
     /// Throws `internalFault` when its memory can't be allocated.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
