@@ -1,8 +1,8 @@
-/// Reads little-endian fields from borrowed bytes. Every read is checked
-/// against the end and returns `nil` beyond it; nothing is copied.
+/// Reads little-endian fields from borrowed bytes. Every read checks the end of the bytes and returns `nil` beyond it.
+/// Nothing is copied unless a method says so.
 ///
-/// Public, because only public functions are inlined in other modules: with a call for each field the gate would read
-/// a tenth fewer proofs.
+/// The type is public because the compiler inlines only public functions in other modules. With a call for each field,
+/// the service would read a tenth fewer proofs.
 public struct ByteReader {
     @usableFromInline let bytes: UnsafeRawBufferPointer
     @usableFromInline var position: Int
@@ -35,7 +35,7 @@ public struct ByteReader {
         return T(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: T.self))
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     @inlinable @inline(__always)
     public mutating func bytes(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, bytes.count - position >= count else { return nil }
@@ -48,7 +48,7 @@ public struct ByteReader {
         bytes(Digest.byteCount)?.baseAddress.map { Digest(at: $0) }
     }
 
-    /// `count` digests, copied.
+    /// Returns the next `count` digests, copied.
     @inlinable
     public mutating func digests(_ count: Int) -> [Digest]? {
         guard let block = bytes(count * Digest.byteCount) else { return nil }
@@ -56,7 +56,7 @@ public struct ByteReader {
         return (0..<count).map { Digest(at: start + $0 * Digest.byteCount) }
     }
 
-    /// A length byte and that many bytes.
+    /// Reads a length byte and returns that many bytes behind it.
     @inlinable
     public mutating func shortBytes() -> UnsafeRawBufferPointer? {
         byte().flatMap { bytes(Int($0)) }
@@ -64,7 +64,7 @@ public struct ByteReader {
 }
 
 extension [UInt8] {
-    // One for each width: a generic one would look its type's functions up at each call from another module.
+    // One method for each width: a generic one would look up its type's functions at each call from another module.
 
     package mutating func appendInteger(_ value: UInt16) { appendLittleEndian(value) }
     package mutating func appendInteger(_ value: UInt32) { appendLittleEndian(value) }
@@ -80,14 +80,14 @@ extension [UInt8] {
         digests.withUnsafeBytes { append(contentsOf: $0) }
     }
 
-    /// A length byte and the bytes; at most 255.
+    /// Appends a length byte and the bytes, at most 255.
     package mutating func appendShortBytes(_ bytes: some Collection<UInt8>) {
         append(UInt8(bytes.count))
         append(contentsOf: bytes)
     }
 }
 
-/// A number as it stands in keys: big-endian, so that its order is that of the bytes.
+/// Encodes a number for use in a key: big-endian, so that numeric order is byte order.
 package func bigEndianBytes(_ number: UInt64) -> [UInt8] {
     withUnsafeBytes(of: number.bigEndian) { Array($0) }
 }

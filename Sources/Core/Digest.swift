@@ -1,7 +1,7 @@
 /// A SHA-256 digest: a leaf, an inner node, or a person's root hash.
 ///
-/// Four words in memory order, so that comparing and copying need no loop; the
-/// words are an implementation detail, the 32 bytes are the value.
+/// It is kept as four words in memory order, so that comparing and copying need no loop. The words are an
+/// implementation detail; the 32 bytes are the value.
 @frozen
 public struct Digest: Hashable, Sendable {
     /// Bytes in a digest.
@@ -9,7 +9,7 @@ public struct Digest: Hashable, Sendable {
 
     @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// 32 zero bytes. No input is known whose SHA-256 it is; it stands for "not computed".
+    /// 32 zero bytes, which stand for "not computed". No input with this SHA-256 is known.
     @inlinable
     public static var zero: Digest { Digest(words: (0, 0, 0, 0)) }
 
@@ -18,7 +18,7 @@ public struct Digest: Hashable, Sendable {
         self.words = words
     }
 
-    /// Copies the digest from `bytes`, which hold exactly 32 bytes; `nil` if they don't.
+    /// Copies the digest from `bytes`; `nil` unless they are exactly 32 bytes.
     @inlinable
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Digest.byteCount else { return nil }
@@ -47,7 +47,7 @@ public struct Digest: Hashable, Sendable {
         address.storeBytes(of: words.3, toByteOffset: 24, as: UInt64.self)
     }
 
-    /// Lends the 32 bytes.
+    /// Calls `body` with the 32 bytes.
     @inlinable
     public func withUnsafeBytes<R, E>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try Swift.withUnsafeBytes(of: words, body)
@@ -72,7 +72,7 @@ public struct Digest: Hashable, Sendable {
 }
 
 extension Digest: Comparable {
-    /// The order of the bytes, as `memcmp` sees them.
+    /// Compares the bytes in order, as `memcmp` does.
     @inlinable
     public static func < (a: Digest, b: Digest) -> Bool {
         if a.words.0 != b.words.0 { return UInt64(bigEndian: a.words.0) < UInt64(bigEndian: b.words.0) }

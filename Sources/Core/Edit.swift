@@ -1,16 +1,16 @@
-/// Several changes that happen whole or not at all: to one collaboration's set of root hashes, and to records that
-/// layers above the gate keep beside the sets. A pure value, like every change.
+/// Changes to one collaboration's set of root hashes and to records. They happen whole or not at all. The records
+/// belong to layers above the gate, which keep them beside the sets. An edit is a pure value, like every change.
 public struct Edit: Hashable, Sendable {
-    /// The collaboration whose set is changed; `nil` when only records are.
+    /// The collaboration whose set changes; `nil` when the edit changes only records.
     public var collaboration: CollaborationIdentifier?
-    /// Makes the collaboration with this policy, if it isn't there.
+    /// Creates the collaboration with this policy, unless it exists.
     public var creation: ProofPolicy?
     /// Removes the collaboration and its set.
     public var dropsCollaboration = false
-    /// Root hashes that come, and that go.
+    /// Root hashes to add, and root hashes to remove.
     public var addedRoots: [Digest] = []
     public var removedRoots: [Digest] = []
-    /// Keys whose records go, before others are written.
+    /// Ranges of keys whose records are removed. This happens before `records` are written.
     public var removedRanges: [RecordRange] = []
     public var records: [RecordEdit] = []
 
@@ -18,15 +18,15 @@ public struct Edit: Hashable, Sendable {
         self.collaboration = collaboration
     }
 
-    /// Whether it makes the storage larger, so that it has to wait when the storage is full. Replacing a record does
-    /// not count, so that people can always be removed.
+    /// Whether the edit makes the storage larger. Such an edit is refused while the storage is full. Replacing a record
+    /// does not count, so that people can always be removed.
     package var needsSpace: Bool {
         creation != nil || !addedRoots.isEmpty
             || records.contains { $0.value != nil && $0.expectation != .present && !$0.expectation.isVersion }
     }
 }
 
-/// A record's keys from `start` up to, not including, `end`; in the order of the bytes.
+/// A range of record keys, from `start` up to but not including `end`, in byte order.
 public struct RecordRange: Hashable, Sendable {
     public var start: [UInt8]
     public var end: [UInt8]
@@ -37,9 +37,9 @@ public struct RecordRange: Hashable, Sendable {
     }
 }
 
-/// One record written or removed.
+/// One record that is written, removed or only checked.
 public struct RecordEdit: Hashable, Sendable {
-    /// What must be at the key, or else the whole edit is refused as stale.
+    /// What the storage must hold at the key. Otherwise the whole edit is refused as stale.
     public enum Expectation: Hashable, Sendable {
         case anything
         case absent
@@ -52,13 +52,13 @@ public struct RecordEdit: Hashable, Sendable {
         }
     }
 
-    /// The record's key, or what stands before the mutation's sequence (8 bytes, big-endian) in it.
+    /// The record's key. If `isSequenced`, the storage appends the mutation's sequence to it (8 bytes, big-endian).
     public var key: [UInt8]
     public var isSequenced: Bool
-    /// What stands there from now on; `nil` removes the record.
+    /// The record's new value; `nil` removes the record.
     public var value: [UInt8]?
     public var expectation: Expectation
-    /// Whether the record stays as it is, and only the expectation counts.
+    /// Whether the edit leaves the record as it is and only checks the expectation.
     public var isCheck = false
 
     public init(
@@ -70,7 +70,7 @@ public struct RecordEdit: Hashable, Sendable {
         self.expectation = expectation
     }
 
-    /// Leaves a record as it is: the edit counts on it.
+    /// Makes an entry that leaves the record as it is. The edit is refused as stale unless the expectation holds.
     public static func checking(_ key: [UInt8], expecting expectation: Expectation) -> RecordEdit {
         var record = RecordEdit(key, value: nil, expecting: expectation)
         record.isCheck = true
@@ -93,7 +93,7 @@ public struct StoredRecord: Hashable, Sendable {
 }
 
 extension Edit {
-    /// Appends what the change log keeps of it, beside the collaboration's identifier:
+    /// Appends the bytes of this edit for the change log, without the collaboration's identifier:
     ///
     ///     flags (1): 1 creates, 2 drops   policy (1)  zero (2)  window (4)
     ///     roots added (4)  roots removed (4)  ranges (4)  records (4)  the roots
@@ -134,7 +134,7 @@ extension Edit {
         }
     }
 
-    /// Reads what `append` wrote; `nil` when the bytes are something else or go on behind it.
+    /// Reads what `append` wrote; `nil` when the bytes are something else or when more bytes follow.
     package init?(_ bytes: UnsafeRawBufferPointer, collaboration: CollaborationIdentifier?) {
         self.init(collaboration)
         var reader = ByteReader(bytes)
@@ -163,7 +163,7 @@ extension Edit {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// Bytes that it takes in memory and in the log, roughly.
+    /// The approximate number of bytes that the edit takes in memory and in the log.
     package var weight: Int {
         records.reduce(32 + (addedRoots.count + removedRoots.count) * Digest.byteCount) {
             $0 + 16 + $1.key.count + ($1.value?.count ?? 0)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Milliseconds that only go forward, injected so that tests replay.
+/// A clock in milliseconds that never goes back. Tests inject their own, so that their runs can be repeated.
 public struct MonotonicClock: Sendable {
     private let read: @Sendable () -> UInt64
 
@@ -8,7 +8,7 @@ public struct MonotonicClock: Sendable {
         self.read = read
     }
 
-    /// Milliseconds since some fixed moment.
+    /// Milliseconds since an arbitrary fixed moment.
     public var milliseconds: UInt64 { read() }
 
     /// The system's clock, counted from the first use in this process.
@@ -23,7 +23,7 @@ public struct MonotonicClock: Sendable {
     }()
 }
 
-/// Random bytes, injected so that tests replay.
+/// A source of random bytes. Tests inject their own, so that their runs can be repeated.
 public struct RandomSource: Sendable {
     private let fill: @Sendable (UnsafeMutableRawBufferPointer) -> Void
 
@@ -36,7 +36,7 @@ public struct RandomSource: Sendable {
         fill(buffer)
     }
 
-    /// `count` random bytes.
+    /// Returns `count` random bytes.
     public func bytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             fill(UnsafeMutableRawBufferPointer(buffer))
@@ -46,17 +46,17 @@ public struct RandomSource: Sendable {
 
     /// The system's cryptographic random source.
     public static let system = RandomSource { buffer in
-        // The system gives up to 256 bytes at once.
+        // The system fills at most 256 bytes in one call.
         for start in stride(from: 0, to: buffer.count, by: 256) {
             let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<min(start + 256, buffer.count)])
             guard getentropy(piece.baseAddress, piece.count) != 0 else { continue }
-            // Only for want of its system call; Swift knows other ways.
+            // The call fails only on a system that lacks it. Swift's generator has other sources.
             var generator = SystemRandomNumberGenerator()
             for index in piece.indices { piece[index] = generator.next() }
         }
     }
 
-    /// A repeatable stream for tests and benchmarks (xorshift64*): not for secrets.
+    /// Makes a repeatable stream (xorshift64*) for tests and benchmarks. Not for secrets.
     public static func seeded(_ seed: UInt64) -> RandomSource {
         let state = SeededState(seed)
         return RandomSource { buffer in state.fill(buffer) }

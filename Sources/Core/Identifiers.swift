@@ -1,7 +1,7 @@
-/// A collaboration's identifier, as the app chose it: 1 to 128 bytes of UTF-8
-/// without control characters (U+0000 to U+001F, U+007F).
+/// A collaboration's identifier, chosen by the app: 1 to 128 bytes of UTF-8 without control characters (U+0000 to
+/// U+001F, U+007F).
 ///
-/// The absence of control bytes is what lets storage end an identifier with one.
+/// The storage ends an identifier with a control byte, which is unambiguous because identifiers contain none.
 public struct CollaborationIdentifier: Hashable, Sendable {
     /// The identifier's UTF-8 bytes.
     public let utf8: [UInt8]
@@ -19,8 +19,8 @@ public struct CollaborationIdentifier: Hashable, Sendable {
         self.init(utf8: Array(text.utf8))
     }
 
-    /// Whether `bytes` have a valid length and no control characters. Enough for a look-up: bytes that
-    /// are not UTF-8 are never stored, so they are never found.
+    /// Whether `bytes` have a valid length and no control characters. This is enough for a look-up: bytes that are not
+    /// UTF-8 are never stored, so they are never found.
     @inlinable
     package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.count <= Limits.collaborationBytesMax
@@ -33,14 +33,14 @@ extension CollaborationIdentifier: CustomStringConvertible {
 }
 
 extension CollaborationIdentifier: Comparable {
-    /// The order of the bytes.
+    /// Compares the bytes in order.
     public static func < (a: CollaborationIdentifier, b: CollaborationIdentifier) -> Bool {
         a.utf8.lexicographicallyPrecedes(b.utf8)
     }
 }
 
-/// Names one mutation, chosen by the client: sending it again with the same
-/// content changes nothing and gets the first receipt again.
+/// Names one mutation; the client chooses it. A repeated mutation with the same identifier and content changes nothing
+/// and gets the first receipt again.
 public struct MutationIdentifier: Hashable, Sendable {
     /// The identifier's 16 bytes, the first in the low bits.
     public let value: UInt128
@@ -49,7 +49,7 @@ public struct MutationIdentifier: Hashable, Sendable {
         self.value = value
     }
 
-    /// A fresh identifier from the system's random source.
+    /// Makes a fresh identifier from the system's random source.
     public static func random() -> MutationIdentifier {
         MutationIdentifier(UInt128.random(in: .min ... .max))
     }
@@ -63,13 +63,13 @@ extension MutationIdentifier: CustomStringConvertible {
 
 /// What the signed `data` of a collaboration's proofs must be.
 public enum ProofPolicy: Hashable, Sendable, BitwiseCopyable {
-    /// A challenge of this service: fresh, genuine, accepted once.
+    /// A challenge that this service issued and that has not expired. It is accepted once.
     case challenge
-    /// A nonce that the device made, accepted once for each key within a window of that many seconds.
-    /// Weaker: see PROTOCOL.md, "Policies".
+    /// A nonce that the device made. It is accepted once for each key within a window of that many seconds. This is
+    /// weaker than a challenge: see PROTOCOL.md, "Policies".
     case deviceNonce(windowSeconds: UInt32)
 
-    /// Whether the window, if there is one, is within the limits.
+    /// Whether the policy's window, if it has one, is within the limits.
     package var isValid: Bool {
         switch self {
         case .challenge: true
@@ -86,7 +86,7 @@ public enum ProofPolicy: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// The policy of that byte and window; `nil` if there is none.
+    /// The policy with that byte and window; `nil` if there is none.
     package init?(kind: UInt8, windowSeconds: UInt32) {
         switch kind {
         case 1 where windowSeconds == 0: self = .challenge

@@ -5,16 +5,17 @@ package func checkLimit(_ count: Int, _ limit: Int, _ what: String) throws(Servi
     }
 }
 
-/// Throws `behindSequence` when the change `wanted`, which a request demands, comes after `last`, the last change that
-/// has been applied here.
+/// Throws `behindSequence` when `wanted` is greater than `last`. `wanted` is the sequence that a request demands,
+/// `last` that of the last change applied here.
 package func checkSequence(_ wanted: UInt64, last: UInt64) throws(ServiceError) {
     guard last < wanted else { return }
     throw ServiceError(
         .behindSequence, detail: UInt32(clamping: wanted - last),
-        "sequence \(wanted) has not been applied here: this is \(last)")
+        "sequence \(wanted) has not been applied here: the last one is \(last)")
 }
 
-/// Throws unless a page of `limit` items may be asked for: `malformedRequest` or `limitExceeded`.
+/// Throws unless `limit` is a valid number of items in a page: `malformedRequest` below 1, `limitExceeded` above
+/// `most`.
 package func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
     guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }
     try checkLimit(limit, most, "items in a page")

@@ -1,6 +1,5 @@
-/// Every maximum and minimum that bounds what a peer, a file or an operator
-/// may ask for, in one place. Names end in their unit; relations that other
-/// code relies on are asserted by `CoreTests`.
+/// Every maximum and minimum for what a peer, a file or an operator may ask for. Names end in their unit. `CoreTests`
+/// asserts the relations that other code relies on.
 public enum Limits {
     // MARK: Proofs
 
@@ -8,13 +7,13 @@ public enum Limits {
     public static let inclusionHashesMax = 32
     /// Bytes of the signed `data` of one proof.
     public static let signedDataBytesMax = 4096
-    /// Bytes of a device's nonce under the device-nonce policy, at least.
+    /// Bytes that a device's nonce has at least, under the device-nonce policy.
     public static let deviceNonceBytesMin = 16
     /// Bytes of a public key in its longest accepted encoding (SubjectPublicKeyInfo, uncompressed point).
     public static let publicKeyBytesMax = 91
     /// Bytes of a P-256 signature in its longest accepted encoding (DER, both integers padded).
     public static let signatureBytesMax = 72
-    /// Leaves of one Merkle tree that the tree builder makes.
+    /// Leaves of the largest Merkle tree that the tree builder makes.
     public static let treeLeavesMax = 1 << 20
 
     // MARK: Identifiers
@@ -48,28 +47,31 @@ public enum Limits {
     public static let changesPageBytesMax = 512 << 10
     /// Challenges issued by one request.
     public static let challengesPerRequestMax = 4096
-    /// Bytes that a ping carries and gets back.
+    /// Bytes that a ping carries. The answer returns them.
     public static let pingBytesMax = 64
     /// UTF-8 bytes of an error answer's text.
     public static let errorTextBytesMax = 512
 
     // MARK: Connections
 
-    /// Requests of one connection that may wait for their answers; then the service stops reading it.
+    /// Requests of one connection that may wait for their answers. At this number the service stops reading the
+    /// connection.
     public static let requestsInFlightPerConnectionMax = 128
-    /// Bytes of answers waiting to be sent on one connection; then the service stops reading it.
+    /// Bytes of answers that may wait to be sent on one connection. Above it the service stops reading the connection.
     public static let unsentBytesPerConnectionMax = 256 << 10
-    /// Bytes of answers waiting to be sent on all connections; then new requests are answered busy.
+    /// Bytes of answers that may wait to be sent on all connections. Above it the service answers new requests with
+    /// `busy`.
     public static let unsentBytesMax = 128 << 20
-    /// Bytes that are reserved for the answer to a request when its length is not known: roughly the longest.
+    /// Bytes that are reserved for an answer of unknown length: roughly the longest.
     public static let pageAnswerBytes = 256 << 10
-    /// Bytes of a receive buffer at first; it grows with a frame that is longer, as its bytes arrive.
+    /// Bytes of a new receive buffer. It grows when a frame is longer, as the frame's bytes arrive.
     public static let receiveBufferBytes = 256 << 10
     /// Free receive buffers kept for reuse.
     public static let receiveBuffersPooledMax = 32
-    /// Bytes of a frame up to which it is copied for its request, so that the receive buffer is free again.
+    /// Bytes of the longest frame that is copied for its request. After the copy the receive buffer is free again.
     public static let copiedFrameBytesMax = 16 << 10
-    /// Bytes of an unfinished frame that a connection keeps without a receive buffer while it waits for the rest.
+    /// Bytes of an unfinished frame that a connection sets aside. Up to this size it holds no receive buffer while it
+    /// waits.
     public static let unfinishedFrameBytesMax = 16 << 10
     /// Bytes of all receive buffers of a client.
     public static let clientReceiveBytesMax = 64 << 20
@@ -83,32 +85,33 @@ public enum Limits {
 
     /// Proofs that a worker verifies in one pass over the stages.
     public static let proofsPerPassMax = 256
-    /// Proofs that a worker takes at once: few enough that its thread soon serves its sockets again.
+    /// Proofs that a worker takes at once if so many wait. Another worker is woken only for what remains, because
+    /// waking it for fewer proofs costs more than it gains.
     public static let proofsPerPortionMax = 256
-    /// Proofs from which on another worker is woken: for fewer, waking costs more than it gains.
+    /// Waiting proofs for which a further worker is woken. For fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4
-    /// Proofs that a worker takes from one connection before it looks at the next one.
+    /// Proofs that a worker takes from one connection before it takes any from the next one.
     public static let proofsPerTurn = 32
 
-    /// Outcomes that may wait to be verified again by libcrypto; further samples are left out.
+    /// Outcomes that may wait for libcrypto to verify them again. Further samples are skipped.
     public static let crossChecksQueuedMax = 1024
-    /// Keys that may wait for their tables; further ones get theirs after a later grant.
+    /// Keys that may wait for their tables. A further key gets its table after a later grant.
     public static let knownKeysQueuedMax = 1024
 
     // MARK: Storage
 
-    /// Bytes of a record's key, with the sequence of those that have one, and of its value.
+    /// Bytes of a record's key, including the sequence if it has one, and of its value.
     public static let recordKeyBytesMax = 500
     public static let recordValueBytesMax = 64 << 10
-    /// Records, and ranges of removed ones, in one edit.
+    /// Records, and ranges of removed records, in one edit.
     public static let recordsPerEditMax = 4096
     public static let rangesPerEditMax = 64
-    /// Bytes of one edit: with a page's other changes before it, it fits into a frame.
+    /// Bytes of one edit. An edit of this size still fits into a frame with the other changes of its page.
     public static let editBytesMax = 1 << 20
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20
-    /// Mutations, and bytes of mutations, that may wait for the writer; then the service answers busy.
+    /// Mutations, and bytes of mutations, that may wait for the writer. Above it the service answers `busy`.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20
 
@@ -127,31 +130,31 @@ public enum Limits {
     /// Participants added or removed by one request, and in one page.
     public static let participantsPerRequestMax = 400
     public static let participantsPerPageMax = 256
-    /// Events posted together, and notices after which a page of a feed ends.
+    /// Events in one post, and notices after which a page of a feed ends.
     public static let noticesPerPostMax = 64
     public static let noticesPerPageMax = 256
     /// Identities of one account in one collaboration.
     public static let identitiesPerAccountMax = 8
-    /// Topics of all suspended queries together.
+    /// Topics of all suspended queries, counted once for each query.
     public static let followedTopicsMax = 4 << 20
     /// Bytes after which a page of a feed ends.
     public static let noticesPageBytesMax = 512 << 10
     /// Participants that one account is linked to: their collaborations' notices make its feed.
     public static let linksPerAccountMax = 4096
-    /// Milliseconds that a query may be suspended until there is news, and suspended queries of one connection.
+    /// Milliseconds that a query may be suspended, and suspended queries of one connection.
     public static let followMillisecondsMax = 60_000
     public static let followsPerConnectionMax = 1024
     /// Suspended queries of all connections.
     public static let followsMax = 65_536
-    /// Shelves that one share is put on; items in one page of a shelf; conversations of one item that are read, and
-    /// attributions of one item in an answer.
+    /// Shelves that one share is put on, and items in one page of a shelf.
     public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64
-    /// Bytes after which a page of a shelf ends.
+    /// Bytes after which a page of a shelf ends, conversations that are read for one item, and attributions of one item
+    /// in an answer.
     public static let shelfPageBytesMax = 512 << 10
     public static let conversationsPerItemMax = 256
     public static let attributionsPerItemMax = 8
-    /// What the details of a collaboration show at most.
+    /// Participants, notices and custom items that the details of a collaboration show.
     public static let detailParticipantsMax = 100
     public static let detailNoticesMax = 20
     public static let customItemsMax = 32
@@ -166,10 +169,11 @@ public enum Limits {
     /// Connections to the association's page at once, and bytes of a request's head there.
     public static let associationVisitorsMax = 64
     public static let requestHeadBytesMax = 8 << 10
-    /// Times that a request is evaluated because a record that it read has changed since.
+    /// Evaluations of one request. The service evaluates it again when a record that it read has changed since.
     public static let decisionsPerRequestMax = 16
-    /// Equal queries of which a topic changed, decided together and answered together.
+    /// Equal queries that are decided and answered together after a topic has changed.
     public static let queriesPerDecisionMax = 64
-    /// Suspended queries that had a change, and those whose time is over, that are resumed before other work gets its turn.
+    /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
+    /// their deadline.
     public static let queriesPerTurn = 256
 }

@@ -1,15 +1,14 @@
-/// What a mutation does to the root sets: a pure value, so that whoever applies
-/// it in the same order gets the same state.
+/// What a mutation does to the root sets. It is a pure value: the same changes in the same order give the same state.
 public enum Change: Hashable, Sendable {
-    /// Makes a collaboration with an empty set. Making it again with the same policy changes nothing.
+    /// Creates a collaboration with an empty set. Repeating it with the same policy changes nothing.
     case createCollaboration(CollaborationIdentifier, ProofPolicy)
     /// Removes a collaboration and its whole set.
     case dropCollaboration(CollaborationIdentifier)
-    /// Puts root hashes into a collaboration's set; those already there stay.
+    /// Adds root hashes to a collaboration's set. Hashes that the set already has stay.
     case addRoots(CollaborationIdentifier, [Digest])
-    /// Takes root hashes out of a collaboration's set; those not there don't matter.
+    /// Removes root hashes from a collaboration's set. Hashes that the set does not have are ignored.
     case removeRoots(CollaborationIdentifier, [Digest])
-    /// Several changes at once; not for clients to send, but in the change log.
+    /// Several changes at once. Clients can't send it; they see it in the change log.
     case edit(Edit)
 
     /// The collaboration that is changed; `nil` for an edit of records alone.
@@ -22,8 +21,8 @@ public enum Change: Hashable, Sendable {
         }
     }
 
-    /// Whether it is an edit. Edits are decided anew each time that their request comes, so that a repeated one is
-    /// known by its identifier alone.
+    /// Whether this is an edit. A repeated request for an edit is decided anew and may produce another edit. So a
+    /// repeat is recognized by its identifier alone, not by its content.
     package var isEdit: Bool {
         if case .edit = self { true } else { false }
     }
@@ -40,13 +39,13 @@ public struct Mutation: Hashable, Sendable {
     }
 }
 
-/// What the service says of a mutation once it is durable.
+/// The service's answer to a mutation, given once the mutation is durable.
 public struct MutationReceipt: Hashable, Sendable {
     /// The mutation's place in the change log, from 1, without gaps.
     public let sequence: UInt64
-    /// How many collaborations or root hashes came or went.
+    /// How many collaborations or root hashes were added or removed.
     public let changed: UInt64
-    /// Whether this identifier had been applied before: the receipt is that first one's.
+    /// Whether this identifier was applied before. The receipt is then the first one.
     public let isRepeat: Bool
 
     public init(sequence: UInt64, changed: UInt64, isRepeat: Bool) {
@@ -59,7 +58,7 @@ public struct MutationReceipt: Hashable, Sendable {
 /// One record of the change log.
 public struct LoggedMutation: Hashable, Sendable {
     public let sequence: UInt64
-    /// How many collaborations or root hashes came or went.
+    /// How many collaborations or root hashes were added or removed.
     public let changed: UInt64
     public let mutation: Mutation
 

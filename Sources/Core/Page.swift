@@ -1,7 +1,7 @@
 /// One page of a listing.
 package struct Page<Item: Sendable>: Sendable {
     package var items: [Item]
-    /// Whether the listing goes on behind the last item.
+    /// Whether more items follow behind the last one.
     package var hasMore: Bool
 
     package init(items: [Item], hasMore: Bool) {

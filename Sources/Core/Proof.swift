@@ -1,4 +1,4 @@
-/// How a signature is encoded; said on the wire, because 64 bytes can be either.
+/// How a signature is encoded. A request names the format, because 64 bytes can be either.
 public enum SignatureFormat: UInt8, CaseIterable, Sendable {
     /// Strict DER `ECDSA-Sig-Value` (SEC 1, C.5).
     case der = 1
@@ -26,7 +26,7 @@ public struct SignedIdentityProof: Hashable, Sendable {
     public var publicKey: [UInt8]
     /// The key's leaf position in the person's tree.
     public var publicKeyIndex: UInt64
-    /// The siblings on the way up, leaf level first.
+    /// The sibling digests on the path to the root, leaf level first.
     public var inclusionHashes: [Digest]
     /// The ECDSA signature over `data`.
     public var signature: [UInt8]
@@ -47,14 +47,13 @@ public struct SignedIdentityProof: Hashable, Sendable {
     }
 }
 
-/// One proof on its way through the gate, borrowed from the buffer it was
-/// received in: valid only while that buffer lives. Nothing in it was checked
-/// but that it lies inside the buffer.
+/// One proof inside the service, borrowed from the receive buffer. It is valid only while that buffer lives. Only one
+/// thing was checked: that it lies inside the buffer.
 ///
 /// An inclusion-only proof has no signature and no data.
 package struct BorrowedProof: BitwiseCopyable {
-    /// The identifier of the collaboration. Proofs of one request that name the same collaboration
-    /// have the same address here, which spares looking it up again.
+    /// The identifier of the collaboration. Proofs of one request that name the same collaboration have the same
+    /// address here, so that each collaboration is looked up only once.
     package var collaboration: UnsafeRawBufferPointer
     package var publicKey: UnsafeRawBufferPointer
     package var publicKeyIndex: UInt64

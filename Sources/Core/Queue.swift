@@ -1,7 +1,7 @@
-/// First in, first out; both ends in constant time on average.
+/// A first-in, first-out queue. Adding and removing an element take constant time on average.
 ///
-/// Public, because only public functions are inlined in other modules, and made for their elements there: else each
-/// call would look the elements' type up.
+/// The type is public because the compiler inlines and specializes only public functions in other modules. Otherwise
+/// each call would look up the type of the elements.
 public struct Queue<Element> {
     @usableFromInline var items: [Element?] = []
     @usableFromInline var head = 0
@@ -21,7 +21,7 @@ public struct Queue<Element> {
         items.append(element)
     }
 
-    /// Drops the first element; the queue must not be empty.
+    /// Removes the first element. The queue must not be empty.
     @inlinable
     public mutating func removeFirst() {
         items[head] = nil

@@ -1,15 +1,16 @@
 /// Memory for a fixed number of elements, allocated by `init` and freed by `deinit`.
 ///
-/// Like `UnsafeMutableBufferPointer` it is written through a constant, so that a class can keep it in a `let`: a `var`
-/// would cost a run-time check of exclusive access at each use. Pointers into it are valid as long as it lives.
-/// Indices are checked in debug builds only.
+/// Elements can be written through a constant, as with `UnsafeMutableBufferPointer`. So a class can keep the buffer in
+/// a `let`. A `var` would cost a run-time check of exclusive access at each use. Pointers into the buffer are valid as
+/// long as it lives. Indices are checked in debug builds only.
 ///
-/// Public and frozen, because only public functions are inlined in other modules, and loops over proofs index it.
+/// The type is public and frozen because the compiler inlines only public functions in other modules, and loops over
+/// proofs index it.
 @frozen
 public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
     /// The first element.
     public let baseAddress: UnsafeMutablePointer<Element>
-    /// Elements that there is memory for.
+    /// Number of elements that the memory holds.
     public let count: Int
 
     /// `alignment`: in bytes, a power of two; at least that of `Element` is used.
@@ -19,12 +20,13 @@ public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
         baseAddress.initialize(repeating: element, count: count)
     }
 
-    /// The elements are undefined until they are written, and memory that is never touched is never committed.
+    /// Allocates without initializing: the elements are undefined until they are written. Memory that is never touched
+    /// is never committed.
     ///
     /// `alignment`: in bytes, a power of two; at least that of `Element` is used.
     @inlinable
     public init(uninitializedCount count: Int, alignment: Int = MemoryLayout<Element>.alignment) {
-        precondition(count >= 0, "a buffer has no negative count")
+        precondition(count >= 0, "the count of a buffer is negative")
         baseAddress = UnsafeMutableRawPointer.allocate(
             byteCount: count * MemoryLayout<Element>.stride, alignment: max(alignment, MemoryLayout<Element>.alignment)
         ).bindMemory(to: Element.self, capacity: count)
@@ -38,7 +40,7 @@ public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
 
     @inlinable
     public subscript(index: Int) -> Element {
-        // `_read`: a getter would copy large elements of which one field is wanted.
+        // `_read` gives access to one field of a large element. A getter would copy the whole element.
         @inline(__always) _read {
             assert(index >= 0 && index < count, "an index is outside of the buffer")
             yield baseAddress[index]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The state behind `RandomSource.seeded`: one stream, shared by whoever holds the source.
+/// The state of `RandomSource.seeded`. All copies of the source share this one stream.
 final class SeededState: Sendable {
     private let state: Mutex<UInt64>
 

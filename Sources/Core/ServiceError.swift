@@ -1,19 +1,17 @@
-/// Why the service could not answer a request. An invalid proof is never one:
-/// that is a `Verdict`.
+/// Why the service could not answer a request. An invalid proof is not an error: it gets a `Verdict`.
 ///
-/// Two errors are equal when their codes are; the reason is for people, and
-/// `detail` carries the number that the code speaks of (a limit, an operation).
-/// `origin` tells what the service answered from what a client found by itself.
+/// Two errors are equal when their codes are equal. `reason` is a text for people. `detail` is the number that belongs
+/// to the code (a limit, an operation). `origin` says who made the error: the service or this process.
 public struct ServiceError: Error, Sendable {
-    /// The code as on the wire; stable, listed in PROTOCOL.md.
+    /// The code on the wire. Codes are stable and listed in PROTOCOL.md.
     public enum Code: UInt16, CaseIterable, Sendable {
-        // The frame: the connection is closed after the answer.
+        // Errors in a frame: the service closes the connection after the answer.
         case unsupportedVersion = 1
         case frameTooLarge = 2
         case malformedFrame = 3
         case tooManyConnections = 4
 
-        // The request: the connection goes on.
+        // Errors in a request: the connection stays open.
         case unknownOperation = 16
         case malformedRequest = 17
         case limitExceeded = 18
@@ -23,7 +21,7 @@ public struct ServiceError: Error, Sendable {
         case changesTrimmed = 22
         case staleEdit = 23
 
-        // The service's state: try again later, or call its operator.
+        // Errors of the service's state: try again later, or call its operator.
         case busy = 32
         case shuttingDown = 33
         case storageFull = 48
@@ -32,7 +30,7 @@ public struct ServiceError: Error, Sendable {
         case storageInUse = 51
         case internalFault = 64
 
-        // The collaboration layer: the connection goes on.
+        // Errors of the collaboration layer: the connection stays open.
         case notPermitted = 80
         case unknownOption = 81
         case optionConflict = 82
@@ -44,7 +42,7 @@ public struct ServiceError: Error, Sendable {
         case unknownHighlight = 88
         case behindSequence = 89
 
-        // Seen by a client only, never on the wire.
+        // Errors that only a client reports. They are never on the wire.
         case connectionLost = 256
         case connectionRefused = 257
         case deadlineExceeded = 258
@@ -91,11 +89,11 @@ public struct ServiceError: Error, Sendable {
             }
         }
 
-        /// Whether the service closes the connection after this error, because it can't find the next frame
-        /// or does not want the peer.
+        /// Whether the service closes the connection after this error. It does so when it can't find the next frame or
+        /// rejects the peer.
         public var closesConnection: Bool { rawValue < 16 }
 
-        /// Whether the same request may succeed later without anybody changing it.
+        /// Whether the same request, unchanged, may succeed later.
         public var isTransient: Bool {
             switch self {
             case .busy, .shuttingDown, .tooManyConnections, .connectionLost, .connectionRefused,
@@ -108,13 +106,13 @@ public struct ServiceError: Error, Sendable {
 
     /// Who made an error.
     public enum Origin: Hashable, Sendable {
-        /// This process. In a client: the request was not sent, or no answer came that can be read.
+        /// This process. In a client: the request was not sent, or no readable answer came.
         case local
         /// The service, which answered a request with this error.
         case service
     }
 
-    /// Errors are rare and the functions that may throw one are many: so it is one word wide.
+    /// Keeps an error one word wide: errors are rare, but many functions may throw one.
     private final class Content: Sendable {
         let code: Code
         let detail: UInt32
@@ -137,15 +135,15 @@ public struct ServiceError: Error, Sendable {
 
     /// What went wrong.
     public var code: Code { content.code }
-    /// The number that the code speaks of: a limit, an operation, a version, an errno; otherwise zero.
+    /// The number that belongs to the code: a limit, an operation, a version, an errno; otherwise zero.
     public var detail: UInt32 { content.detail }
     /// One line for people: what was wrong and what to do.
     public var reason: String { content.reason }
     /// Whether this process or the service made the error.
     public var origin: Origin { content.origin }
 
-    /// `file` and `line` say in `debugDescription` where the error was made; one that the service made, where it was
-    /// read.
+    /// `file` and `line` are the place in the source that `debugDescription` shows: where the error was made or, for an
+    /// error from the service, where its answer was read.
     public init(
         _ code: Code, detail: UInt32 = 0, origin: Origin = .local, _ reason: String, file: StaticString = #fileID,
         line: UInt = #line
@@ -159,7 +157,7 @@ extension ServiceError: Equatable {
 }
 
 extension ServiceError: CustomStringConvertible {
-    /// The code's name and the reason, in one line; of a service's error it says that the service answered so.
+    /// The code's name and the reason in one line. An error from the service begins with "the service answered".
     public var description: String {
         switch origin {
         case .local: "\(code.name): \(reason)"

@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// Notes which thread owns something, so that methods which only that thread may call can assert it.
+/// Remembers which thread owns something. Methods that only this thread may call assert it.
 ///
-/// The checks stay in release builds: each is a relaxed load and a comparison. Threads are told apart by their
-/// `pthread_t`, which a later thread may get once its owner has ended: call `unbind` before the owning thread ends
-/// if the owned thing lives on.
+/// The checks stay in release builds: each is a relaxed load and a comparison. A thread is identified by its
+/// `pthread_t`, which the system may give to a later thread once the first has ended. If the owned thing outlives its
+/// thread, call `unbind` before the thread ends.
 package struct ThreadConfinement: ~Copyable, Sendable {
     /// The owner's identity; 0 while there is none.
     private let owner = Atomic<UInt>(0)
 
     package init() {}
 
-    /// Makes the calling thread the owner, unless it is already. Traps when another thread is.
+    /// Makes the calling thread the owner, unless it is the owner already. Traps when another thread is the owner.
     package func bind() {
         guard !isCurrent else { return }
         let (isBound, previous) = owner.compareExchange(
@@ -34,8 +34,8 @@ package struct ThreadConfinement: ~Copyable, Sendable {
         precondition(isCurrent, "only the thread that owns this may call this method", file: file, line: line)
     }
 
-    /// Traps when another thread is the owner; for methods that may also be called before the owner starts or after
-    /// it has ended.
+    /// Traps when another thread is the owner. For methods that may also be called before the owner starts or after it
+    /// has ended.
     package func assertIsCurrentOrUnbound(file: StaticString = #file, line: UInt = #line) {
         let owner = owner.load(ordering: .relaxed)
         precondition(

@@ -1,14 +1,14 @@
-/// What the gate says of one proof. The raw value is the byte on the wire, the
-/// name is the text everywhere else; both are stable and listed in PROTOCOL.md.
+/// The service's verdict on one proof. The raw value is the byte on the wire; the name is the text everywhere else.
+/// Both are stable and listed in PROTOCOL.md.
 ///
-/// Zero is no verdict, so that memory nobody wrote to grants nothing. Values
-/// below 16 say that the proof holds as far as it was asked; all others refuse.
+/// Zero is no verdict, so that memory that was never written grants nothing. Values below 16 mean that every requested
+/// check passed. All other values are refusals.
 public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// Everything holds: challenge or nonce, root hash, membership and signature.
     case granted = 1
-    /// Inclusion-only: the root hash is in the collaboration's set. No signature was looked at.
+    /// Inclusion-only: the root hash is in the collaboration's set. The signature was not checked.
     case included = 2
-    /// Without a set of root hashes to look in: the signature verifies, the root hash was computed.
+    /// The signature verifies and the root hash was computed, but there was no set of root hashes to compare it with.
     case unlisted = 3
 
     /// A length or a count breaks the rules of a proof, or the signature format is unknown.
@@ -29,9 +29,9 @@ public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case badNonce = 23
     /// The same key was granted with this nonce within the window.
     case nonceReplayed = 24
-    /// The memory of spent challenges or nonces is full: refused rather than forgotten.
+    /// The memory of spent challenges or nonces is full. The service refuses the proof rather than forget one of them.
     case replayMemoryFull = 25
-    /// There is no collaboration of that identifier.
+    /// No collaboration has that identifier.
     case unknownCollaboration = 26
     /// The root hash is not in the collaboration's set.
     case notParticipant = 27
@@ -60,10 +60,10 @@ public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         }
     }
 
-    /// Whether the proof was turned away.
+    /// Whether the proof was refused.
     public var isRefusal: Bool { rawValue >= 16 }
 
-    /// The verdict of that stable name.
+    /// The verdict with that stable name; `nil` if there is none.
     public init?(name: some StringProtocol) {
         guard let verdict = Verdict.allCases.first(where: { $0.name == name }) else { return nil }
         self = verdict

@@ -2,30 +2,30 @@ import CKernels
 package import Core
 package import Kernels
 
-/// SHA-256 of many messages at once, through the kernels that this processor runs. Without kernels libcrypto hashes one
+/// SHA-256 of many messages at once, with the kernels that this processor can run. Without kernels libcrypto hashes one
 /// message after the other.
 package struct BatchHashing: Sendable {
-    /// Sixteen messages in a step, and two; either may be missing.
+    /// The wide kernel hashes sixteen messages in a step, the narrow one two. Either may be missing.
     private let wide: Kernel?
     private let narrow: Kernel?
 
-    /// What this process uses: kernels that its processor runs and that passed their self-test.
+    /// The kernels that this process uses: its processor can run them, and they passed their self-test.
     package static let standard = BatchHashing(with: .permitted)
 
-    /// Tests the kernels first, which takes a few milliseconds.
+    /// Tests the kernels before use, which takes a few milliseconds.
     package init(with features: ProcessorFeatures) {
         let kernels = Kernel.runnable(with: features).filter { kernel in
-            // libcrypto takes the place of a kernel that fails its test.
+            // A kernel that fails its test is not used; libcrypto replaces it.
             kernel.sha256.map { HashSelfTest.failure(of: $0) == nil } ?? false
         }
         wide = kernels.first { ($0.sha256?.pointee.width ?? 0) > 2 }
         narrow = kernels.first { ($0.sha256?.pointee.width ?? 0) <= 2 }
     }
 
-    /// The kernels that it uses.
+    /// The names of the kernels in use.
     package var kernelNames: [String] { [wide, narrow].compactMap { $0?.name } }
 
-    /// The digests of `count` inner nodes, whose 64 bytes of children stand one after the other.
+    /// Hashes `count` inner nodes. The 64 bytes of each node's children follow one another at `children`.
     package func nodes(at children: UnsafeRawPointer, count: Int, into digests: UnsafeMutablePointer<Digest>) {
         split(
             count,
@@ -37,7 +37,7 @@ package struct BatchHashing: Sendable {
             }, otherwise: { digests[$0] = SHA256.node(at: children + 64 * $0) })
     }
 
-    /// The digests of messages that are all `length` bytes long.
+    /// Hashes messages that are all `length` bytes long.
     package func hash(
         _ messages: UnsafeBufferPointer<UnsafePointer<UInt8>?>, length: Int,
         into digests: UnsafeMutablePointer<Digest>
@@ -55,12 +55,13 @@ package struct BatchHashing: Sendable {
             })
     }
 
-    /// The wide kernel hashes whole steps, and a rest of more than half a step; the narrow kernel hashes a shorter
-    /// rest. A step of the wide kernel takes as long as eight messages of the narrow one.
+    /// Splits a batch between the kernels. The wide kernel hashes whole steps, and also a rest of more than half a
+    /// step. The narrow kernel hashes a shorter rest. One step of the wide kernel takes as long as eight messages in
+    /// the narrow one.
     private func split(
         _ count: Int, perform: (UnsafePointer<rg_sha256_functions>, Range<Int>) -> Void, otherwise: (Int) -> Void
     ) {
-        precondition(count >= 0, "a batch has no negative count")
+        precondition(count >= 0, "the number of messages is negative")
         var start = 0
         if let functions = wide?.sha256 {
             let rest = count % functions.pointee.width

@@ -1,8 +1,8 @@
 import CKernels
 import Core
 
-/// Tests a SHA-256 kernel before it is used: with the examples of FIPS 180-4, and against libcrypto with messages of
-/// every length of a last block in batches of every size up to two steps of the kernel.
+/// Tests a SHA-256 kernel before it is used. It must pass the examples of FIPS 180-4 and agree with libcrypto on last
+/// blocks of every length, in batches of every size up to two steps of the kernel.
 enum HashSelfTest {
     /// FIPS 180-4's examples (NIST, "SHA256.pdf"), for 0, 3 and 56 bytes.
     private static let known: [(message: String, digest: String)] = [
@@ -13,11 +13,11 @@ enum HashSelfTest {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
     ]
-    /// What a digest's place holds before, and what stays behind the last.
+    /// The bytes that stand in the place of the digests, and behind the last one, before the kernel runs.
     private static let untouched: UInt8 = 0xa5
     private static let guardBytes = 64
 
-    /// What the kernel does wrong, or `nil` when it passes. The processor must have the kernel's instructions.
+    /// Says what the kernel does wrong; `nil` when it passes. The processor must have the kernel's instructions.
     static func failure(of kernel: UnsafePointer<rg_sha256_functions>, seed: UInt64 = 1) -> String? {
         for (message, digest) in known {
             let bytes = Array(message.utf8)
@@ -30,7 +30,7 @@ enum HashSelfTest {
         }
         let widest = 2 * Int(kernel.pointee.width) + 3
         let pool = RandomSource.seeded(seed).bytes(64 * 64)
-        // Every length of a last block, alone and behind one and two whole blocks.
+        // Last blocks of every length: alone, behind one whole block, and behind two.
         for length in 0...136 {
             let count = 1 + (7 * length) % widest
             if let failure = failure(of: kernel, pool, length: length, count: count) { return failure }
@@ -46,7 +46,7 @@ enum HashSelfTest {
     private static func failure(
         of kernel: UnsafePointer<rg_sha256_functions>, _ pool: [UInt8], length: Int, count: Int
     ) -> String? {
-        // Messages overlap: each begins 29 bytes behind the one before, so every alignment occurs.
+        // Messages overlap. Each begins 29 bytes behind the one before, so that every alignment occurs.
         let stride = 29
         let expected = (0..<count).map { expectedDigest(pool[(stride * $0)...].prefix(length)) }
         if digests(of: pool, length: length, stride: stride, count: count, by: kernel) != expected {
@@ -60,7 +60,7 @@ enum HashSelfTest {
         return given == nodes ? nil : "\(count) nodes"
     }
 
-    /// The kernel's digests of `count` messages that begin `stride` bytes apart.
+    /// Hashes `count` messages with the kernel. They begin `stride` bytes apart.
     private static func digests(
         of pool: [UInt8], length: Int, stride: Int, count: Int, by kernel: UnsafePointer<rg_sha256_functions>
     ) -> [[UInt8]] {
@@ -70,7 +70,8 @@ enum HashSelfTest {
         }
     }
 
-    /// The `count` digests that `body` writes. When it also writes behind them, an array that equals no digests.
+    /// Returns the `count` digests that `body` writes. If `body` also writes behind them, returns an array that equals
+    /// no digests.
     private static func written(_ count: Int, _ body: (UnsafeMutablePointer<UInt8>?) -> Void) -> [[UInt8]] {
         var bytes = [UInt8](repeating: untouched, count: 32 * count + guardBytes)
         bytes.withUnsafeMutableBufferPointer { body($0.baseAddress) }
@@ -78,7 +79,7 @@ enum HashSelfTest {
         return (0..<count).map { Array(bytes[(32 * $0)..<(32 * $0 + 32)]) }
     }
 
-    /// By libcrypto.
+    /// Hashes the message with libcrypto.
     private static func expectedDigest(_ message: ArraySlice<UInt8>) -> [UInt8] {
         message.withUnsafeBytes { SHA256.hash($0).bytes }
     }

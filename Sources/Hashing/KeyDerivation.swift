@@ -3,7 +3,7 @@ package import Core
 
 /// HKDF-SHA256 (RFC 5869), extract and expand, through libcrypto.
 package enum KeyDerivation {
-    /// `count` bytes (1 to 8,160) derived from `secret` for the purpose that `info` names.
+    /// Derives `count` bytes (1 to 8,160) from `secret` for the purpose that `info` names.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package static func hkdf(
@@ -39,7 +39,7 @@ private struct DerivationContext: ~Copyable {
         EVP_PKEY_CTX_free(handle)
     }
 
-    /// What a failed call is reported as; empties libcrypto's error queue.
+    /// The error for a failed call. Reading it empties libcrypto's error queue.
     static var fault: ServiceError {
         ERR_clear_error()
         return ServiceError(.internalFault, "libcrypto could not derive a key with HKDF-SHA256")

@@ -3,15 +3,15 @@ package import Core
 
 /// HMAC-SHA256 (RFC 2104) under one key.
 ///
-/// Keeps the two SHA-256 states that the key leads to, so that a short message
-/// costs two compressions; libcrypto's HMAC interfaces derive them on each call.
+/// It keeps the two SHA-256 states that follow from the key, so that a short message costs two compressions.
+/// libcrypto's HMAC interfaces derive these states on each call.
 package struct MessageAuthenticator: Sendable {
     private let inner: SHA256_CTX
     private let outer: SHA256_CTX
     fileprivate let innerBlock: [UInt8]
     fileprivate let outerBlock: [UInt8]
 
-    /// `key`: any length; at most 64 bytes are used as they are, a longer one is hashed first.
+    /// `key` has any length. Up to 64 bytes are used as they are; a longer key is hashed first.
     package init(key: [UInt8]) {
         var block = key.count > 64 ? SHA256.hash(key).bytes : key
         block += [UInt8](repeating: 0, count: 64 - block.count)
@@ -27,7 +27,7 @@ package struct MessageAuthenticator: Sendable {
         return context
     }
 
-    /// The 32-byte tag of `message`.
+    /// Computes the 32-byte tag of `message`.
     package func tag(of message: UnsafeRawBufferPointer) -> Digest {
         var context = inner
         SHA256.update(&context, message)
@@ -38,17 +38,17 @@ package struct MessageAuthenticator: Sendable {
     }
 }
 
-/// The tags of many messages of one length at once, through the hashing kernels.
+/// Computes the tags of many messages of one length at once, with the hashing kernels.
 ///
-/// Works in memory of its own, so one serves one thread at a time.
+/// It has its own scratch memory, so one object serves one thread at a time.
 package final class BatchAuthenticator {
-    /// Messages in one call, at most.
+    /// The most messages in one call.
     package static let capacity = 64
     private static let blockBytes = 64
 
     private let length: Int
     private let hashing: BatchHashing
-    /// What the inner and the outer hash read: the key's block, then the message or the inner digest.
+    /// The input of the inner and the outer hash: the key's block, then the message or the inner digest.
     private let innerMemory: ScratchBuffer<UInt8>
     private let outerMemory: ScratchBuffer<UInt8>
     private let innerAddresses: ScratchBuffer<UnsafePointer<UInt8>?>
@@ -58,9 +58,9 @@ package final class BatchAuthenticator {
     private var inner: UnsafeMutableRawPointer { UnsafeMutableRawPointer(innerMemory.baseAddress) }
     private var outer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(outerMemory.baseAddress) }
 
-    /// `length`: bytes of every message.
+    /// `length`: the number of bytes of every message.
     package init(_ authenticator: MessageAuthenticator, length: Int, hashing: BatchHashing = .standard) {
-        precondition(length >= 0, "messages have no negative length")
+        precondition(length >= 0, "the length of the messages is negative")
         self.length = length
         self.hashing = hashing
         let (capacity, block) = (BatchAuthenticator.capacity, BatchAuthenticator.blockBytes)
@@ -84,12 +84,13 @@ package final class BatchAuthenticator {
     }
 
     deinit {
-        // The key's blocks are overwritten before their memory is freed. (A compiler may drop a plain `memset` there.)
+        // Overwrites the key's blocks before their memory is freed. (A compiler may remove a plain `memset` here.)
         OPENSSL_cleanse(inner, innerMemory.count)
         OPENSSL_cleanse(outer, outerMemory.count)
     }
 
-    /// The tags of `count` messages, at most `capacity`, each `length` bytes; valid until the next call.
+    /// Computes the tags of `count` messages, at most `capacity`, of `length` bytes each. The result is valid until the
+    /// next call.
     package func tags(of count: Int, message: (Int) -> UnsafeRawPointer) -> UnsafeBufferPointer<Digest> {
         precondition(count >= 0 && count <= BatchAuthenticator.capacity, "a batch has more messages than its capacity")
         let block = BatchAuthenticator.blockBytes
@@ -106,7 +107,7 @@ package final class BatchAuthenticator {
     }
 }
 
-/// Whether two memory areas of `count` bytes are equal, in time that depends on `count` alone.
+/// Compares two memory areas of `count` bytes. The time depends on `count` alone.
 package func equalInConstantTime(_ a: UnsafeRawPointer, _ b: UnsafeRawPointer, count: Int) -> Bool {
     CRYPTO_memcmp(a, b, count) == 0
 }

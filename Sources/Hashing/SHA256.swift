@@ -3,35 +3,35 @@ package import Core
 
 /// SHA-256 (FIPS 180-4) through libcrypto's compression function.
 ///
-/// The low-level interface neither allocates nor looks an algorithm up: it takes about half the time of the one-shot
-/// call on a 64-byte node. For the same reason it cannot fail: SHA256_Init, SHA256_Update and SHA256_Final only
-/// compute and always return 1, which debug builds assert.
+/// The low-level interface neither allocates memory nor looks up an algorithm. So hashing a 64-byte node takes about
+/// half the time of the one-shot call. It also cannot fail: SHA256_Init, SHA256_Update and SHA256_Final only compute
+/// and always return 1. Debug builds assert this.
 package enum SHA256 {
-    /// The hash of `bytes`, of any length.
+    /// Hashes `bytes`, of any length.
     package static func hash(_ bytes: UnsafeRawBufferPointer) -> Digest {
         var context = initial
         update(&context, bytes)
         return finish(&context)
     }
 
-    /// The hash of `bytes`, of any length.
+    /// Hashes `bytes`, of any length.
     package static func hash(_ bytes: [UInt8]) -> Digest {
         bytes.withUnsafeBytes { hash($0) }
     }
 
-    /// The inner node above two neighbours: the hash of the 64 bytes at `children`, left then right.
+    /// Computes the inner node above two siblings: the hash of the 64 bytes at `children`, left then right.
     package static func node(at children: UnsafeRawPointer) -> Digest {
         var context = initial
         SHA256_Transform(&context, children.assumingMemoryBound(to: UInt8.self))
         withUnsafeBytes(of: paddingOf64Bytes) { padding in
-            // The tuple is 64 bytes long, so the pointer is there.
+            // The tuple has 64 bytes, so the base address is not `nil`.
             guard let address = padding.baseAddress else { return }
             SHA256_Transform(&context, address.assumingMemoryBound(to: UInt8.self))
         }
         return digest(of: context)
     }
 
-    /// The inner node above `left` and `right`.
+    /// Computes the inner node above `left` and `right`.
     package static func node(_ left: Digest, _ right: Digest) -> Digest {
         withUnsafeBytes(of: (left, right)) { children in
             guard let address = children.baseAddress else { return .zero }
@@ -47,7 +47,7 @@ package enum SHA256 {
         return context
     }()
 
-    /// Hashes `bytes` behind what `context` has hashed.
+    /// Hashes `bytes` after everything that `context` has hashed before.
     static func update(_ context: inout SHA256_CTX, _ bytes: UnsafeRawBufferPointer) {
         let isDone = SHA256_Update(&context, bytes.baseAddress, bytes.count)
         assert(isDone == 1, "SHA256_Update failed")
@@ -57,7 +57,7 @@ package enum SHA256 {
     private static let paddingOf64Bytes: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
         (UInt64(0x80).littleEndian, 0, 0, 0, 0, 0, 0, UInt64(512).bigEndian)
 
-    /// The digest of what `context` has hashed; `context` is used up.
+    /// Returns the digest of everything that `context` has hashed. `context` must not be used again.
     static func finish(_ context: inout SHA256_CTX) -> Digest {
         withUnsafeTemporaryAllocation(byteCount: Digest.byteCount, alignment: 8) { output in
             guard let address = output.baseAddress else { return .zero }

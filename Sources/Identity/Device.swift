@@ -2,8 +2,8 @@ package import Core
 import Hashing
 package import Signatures
 
-/// A simulated device: one secret, from which it derives another key pair for
-/// every collaboration, so that two collaborations can't be linked by a key.
+/// A simulated device. It derives a key pair for each collaboration from one secret, so that nobody can link two
+/// collaborations by a key.
 package struct Device: Sendable {
     private let secret: [UInt8]
 
@@ -11,7 +11,7 @@ package struct Device: Sendable {
         secret = random.bytes(32)
     }
 
-    /// The device's key pair in `collaboration`: HKDF-SHA256 of the secret, with the identifier in `info`.
+    /// Derives the device's key pair in `collaboration`: HKDF-SHA256 of the secret, with the identifier in `info`.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package func key(in collaboration: CollaborationIdentifier) throws(ServiceError) -> PrivateKey {
@@ -26,7 +26,7 @@ package enum KeyEncoding: String, CaseIterable, Sendable {
     case compressed
     case subjectPublicKeyInfo = "spki"
 
-    /// The public key of `key` in this encoding.
+    /// Encodes the public key of `key`.
     package func bytes(of key: PrivateKey) -> [UInt8] {
         switch self {
         case .uncompressed: key.uncompressedPoint

@@ -2,8 +2,8 @@ package import Core
 import Hashing
 package import Signatures
 
-/// Ways to spoil a genuine proof, each with the verdict that it must get in a
-/// collaboration with the challenge policy. One table for demo, load and tests.
+/// Ways to forge a proof from a genuine one, each with the verdict that it must get in a collaboration with the
+/// challenge policy. Demo, load generator and tests use this one table.
 package enum Forgery: String, CaseIterable, Sendable {
     case tooManySiblings = "33 siblings"
     case tooMuchData = "data of 4,097 bytes"
@@ -21,7 +21,7 @@ package enum Forgery: String, CaseIterable, Sendable {
     case otherSigner = "signature by a stranger"
     case otherData = "signature over other data"
 
-    /// What the gate must say.
+    /// The verdict that the gate must give.
     package var verdict: Verdict {
         switch self {
         case .tooManySiblings, .tooMuchData: .malformed
@@ -34,8 +34,8 @@ package enum Forgery: String, CaseIterable, Sendable {
         }
     }
 
-    /// `genuine`, spoiled in this way. It has a DER signature, an X9.63 key and at least one sibling, and
-    /// is no proof of `stranger`'s.
+    /// Forges a proof from `genuine`, which must have a DER signature, an X9.63 key and at least one sibling. It must
+    /// not be a proof of `stranger`'s.
     ///
     /// Throws `internalFault` when libcrypto can't sign.
     package func spoil(

@@ -12,9 +12,9 @@ package struct Person: Sendable {
         devices = (0..<max(1, deviceCount)).map { _ in Device(random: random) }
     }
 
-    /// The person's identity in `collaboration`: a key for each device, in a tree padded with random keys.
+    /// Makes the person's identity in `collaboration`: a key for each device, in a tree padded with random keys.
     ///
-    /// Throws `internalFault` when libcrypto can't do it or when there are more devices than a tree holds.
+    /// Throws `internalFault` when libcrypto can't do it, or when a tree can't hold so many devices.
     package func identity(
         in collaboration: CollaborationIdentifier, encoding: KeyEncoding = .uncompressed, paddedTo size: Int = 8,
         random: RandomSource = .system
@@ -29,17 +29,17 @@ package struct Person: Sendable {
     }
 }
 
-/// What a person is in one collaboration: key pairs and the tree over them.
+/// A person's identity in one collaboration: key pairs and the tree over them.
 package struct SimulatedIdentity: Sendable {
     package let keys: [PrivateKey]
-    /// As sent, in the order of the devices.
+    /// The keys as the devices send them, in the order of the devices.
     package let publicKeys: [[UInt8]]
     package let tree: MerkleTree
 
-    /// The identity in the collaboration's set of known root hashes.
+    /// The root hash, which stands for this identity in the collaboration's set.
     package var rootHash: Digest { tree.root }
 
-    /// The proof that the device at `index` gives when asked to sign `data`.
+    /// Makes the proof of the device at `index`, which signs `data`.
     ///
     /// Throws `internalFault` when there is no such device or libcrypto can't sign.
     package func proof(

@@ -1,7 +1,7 @@
 package import CKernels
 import Foundation
 
-/// What a processor can do that kernels need.
+/// Features of a processor that kernels need.
 package struct ProcessorFeatures: OptionSet, Sendable {
     package let rawValue: UInt32
 
@@ -16,22 +16,22 @@ package struct ProcessorFeatures: OptionSet, Sendable {
     /// AVX-512 IFMA and VBMI.
     package static let avx512ifma = ProcessorFeatures(rawValue: UInt32(RG_CPU_AVX512IFMA))
 
-    /// The names that `ROOTGATE_CPU` takes, and what they stand for.
+    /// The names that `ROOTGATE_CPU` accepts, with their features.
     package static let names: [(name: String, features: ProcessorFeatures)] = [
         ("none", []), ("sha", .sha), ("avx512", .avx512), ("avx512ifma", .avx512ifma),
     ]
 
-    /// What this processor can do.
+    /// All features of this processor.
     package static let detected = ProcessorFeatures(rawValue: rg_cpu_features())
 
-    /// What this process may use of it: everything, or what the environment variable `ROOTGATE_CPU` lists, names
-    /// with commas between.
+    /// The features that this process may use. The environment variable `ROOTGATE_CPU` limits them to the names that it
+    /// lists, separated by commas. Without it the process uses all.
     package static let permitted: ProcessorFeatures = {
         guard let list = ProcessInfo.processInfo.environment["ROOTGATE_CPU"] else { return detected }
         return detected.intersection(listed(in: list).features)
     }()
 
-    /// The features that a list names, and the words in it that name none.
+    /// Parses a list of names into features. Returns words that are no such name as `unknown`.
     package static func listed(in list: String) -> (features: ProcessorFeatures, unknown: [String]) {
         var features: ProcessorFeatures = []
         var unknown: [String] = []
@@ -54,14 +54,14 @@ package struct Kernel: @unchecked Sendable {
     package let sha256: UnsafePointer<rg_sha256_functions>?
     package let p256: UnsafePointer<rg_p256_functions>?
 
-    /// All that were compiled in, best first within each kind.
+    /// All kernels that were compiled in, best first within each kind.
     package static let all: [Kernel] = UnsafeBufferPointer(start: rg_kernels, count: rg_kernel_count).map { row in
         Kernel(
             name: String(cString: row.name), needs: ProcessorFeatures(rawValue: row.needs), sha256: row.sha256,
             p256: row.p256)
     }
 
-    /// Those that run with `features`.
+    /// Finds the kernels that run with `features`.
     package static func runnable(with features: ProcessorFeatures) -> [Kernel] {
         all.filter { features.isSuperset(of: $0.needs) }
     }

@@ -1,7 +1,7 @@
 package import Core
 import Hashing
 
-/// Why a leaf belongs under a root: its position and the siblings on the way up.
+/// Proves that a leaf belongs under a root: the leaf's position and the siblings on the path to the root.
 package struct InclusionProof: Hashable, Sendable {
     /// The leaf's position, from 0.
     package let index: UInt64
@@ -13,14 +13,14 @@ package struct InclusionProof: Hashable, Sendable {
         self.siblings = siblings
     }
 
-    /// The root that this proof leads to from `leaf`; `nil` when there are more than 32 siblings or the
-    /// index is not below 2^count(siblings).
+    /// Computes the root that `leaf` and this proof lead to; `nil` when there are more than 32 siblings or the index is
+    /// not below 2^count(siblings).
     package func root(from leaf: Digest) -> Digest? {
         guard siblings.count <= Limits.inclusionHashesMax,
             RootHash.isValid(index: index, levels: siblings.count)
         else { return nil }
         return siblings.withUnsafeBytes { bytes in
-            // Without siblings the loop does not run and the address is not read.
+            // Without siblings the loop does not run, so the address is not read.
             RootHash.climb(
                 from: leaf, index: index, siblings: bytes.baseAddress,
                 count: siblings.count)
@@ -28,16 +28,15 @@ package struct InclusionProof: Hashable, Sendable {
     }
 }
 
-/// A person's tree of device keys, with every level kept.
+/// A person's tree of device keys. It keeps every level.
 ///
-/// A level with an odd number of nodes pairs its last node with itself, as the
-/// article's figure does. Such a tree proves the nodes below a doubled one at
-/// two positions; the leaf is the same, so nothing is gained by it.
+/// A level with an odd number of nodes pairs its last node with itself, as the article's figure does. So the leaves
+/// below that node have proofs at two positions. A forger gains nothing from this, because the leaf is the same.
 package struct MerkleTree: Sendable {
-    /// Leaves first, the root alone last.
+    /// From the leaves (first) to the root, which is alone in the last level.
     private let levels: [[Digest]]
 
-    /// `leaves`: 1 to 2^20 digests; `nil` otherwise.
+    /// Builds a tree of 1 to 2^20 leaves; `nil` for any other number.
     package init?(leaves: [Digest]) {
         guard (1...Limits.treeLeavesMax).contains(leaves.count) else { return nil }
         var levels = [leaves]
@@ -51,10 +50,10 @@ package struct MerkleTree: Sendable {
         self.levels = levels
     }
 
-    /// The tree over the hashes of `keys`, padded with random keys to `size` leaves so that the number of
-    /// devices does not show; more keys than that are padded to the next power of two.
+    /// Builds the tree over the hashes of `keys`. Random keys pad it to `size` leaves, so that the number of devices
+    /// does not show. More keys than `size` are padded to the next power of two.
     ///
-    /// `nil` without keys or with more than 2^20 leaves.
+    /// Returns `nil` without keys or with more than 2^20 leaves.
     package init?(keys: [[UInt8]], paddedTo size: Int = 8, random: RandomSource = .system) {
         guard !keys.isEmpty, keys.count <= Limits.treeLeavesMax, size <= Limits.treeLeavesMax else { return nil }
         var target = max(size, 1)
@@ -62,8 +61,8 @@ package struct MerkleTree: Sendable {
             target = 1
             while target < keys.count { target *= 2 }
         }
-        // An X9.63 point whose coordinates are random: as a leaf not to be told from a device's key, and
-        // nobody has a private key for it.
+        // An X9.63 point with random coordinates. Its hash can't be told from that of a device's key, and nobody has a
+        // private key for it.
         let padding = (keys.count..<target).map { _ in SHA256.hash([0x04] + random.bytes(64)) }
         self.init(leaves: keys.map { SHA256.hash($0) } + padding)
     }
@@ -74,7 +73,7 @@ package struct MerkleTree: Sendable {
     /// The root hash: the person's identity in the collaboration.
     package var root: Digest { levels[levels.count - 1][0] }
 
-    /// The proof of the leaf at `index`; `nil` when there is no such leaf.
+    /// Makes the proof of the leaf at `index`; `nil` when there is no such leaf.
     package func proof(at index: Int) -> InclusionProof? {
         guard levels[0].indices.contains(index) else { return nil }
         var position = index

@@ -1,17 +1,17 @@
 package import Core
 package import Hashing
 
-/// From proofs to root hashes. Apple, "Adding custom collaboration to your app",
-/// section "Verify participant access".
+/// Computes root hashes from proofs, as described in Apple, "Adding custom collaboration to your app", section "Verify
+/// participant access".
 package enum RootHash {
-    /// Whether `index` can be a leaf's position in a tree `levels` high: index < 2^levels.
+    /// Whether `index` can be a leaf's position in a tree of `levels` levels below the root: index < 2^levels.
     @inlinable
     package static func isValid(index: UInt64, levels: Int) -> Bool {
         levels >= 64 || index >> UInt64(levels) == 0
     }
 
-    /// The root above `leaf`: at an even position the local digest is on the left, at an odd one on the
-    /// right, and the position halves with every level.
+    /// Computes the root above `leaf`. At an even position the local digest is on the left, at an odd one on the right.
+    /// The position halves with every level.
     ///
     /// `siblings`: `count` digests of 32 bytes, leaf level first, at any alignment.
     package static func climb(
@@ -38,21 +38,21 @@ package enum RootHash {
     }
 }
 
-/// Computes the roots of whole batches: the leaves of all proofs first, then level after level, so that a kernel hashes
-/// for many proofs in one step. A batch may have proofs of different depths.
+/// Computes the roots of whole batches. It hashes the leaves of all proofs first, then one level after the other, so
+/// that a kernel hashes for many proofs in one step. Proofs in a batch may have different depths.
 ///
-/// Works in memory of its own, so one serves one thread at a time.
+/// A hasher has its own scratch memory, so it serves one thread at a time.
 package final class RootHasher {
     private let hashing: BatchHashing
     private let capacity: Int
     private let positions: ScratchBuffer<Int>
-    /// The position of the proof whose message or node is in the same place of the buffers below.
+    /// The position of the proof to which the entry at the same place of the buffers below belongs.
     private let owners: ScratchBuffer<Int>
     private let messages: ScratchBuffer<UnsafePointer<UInt8>?>
     private let childBytes: ScratchBuffer<UInt8>
     private let digests: ScratchBuffer<Digest>
 
-    /// `capacity`: proofs in a batch, at most.
+    /// `capacity`: the most proofs in a batch.
     package init(capacity: Int, hashing: BatchHashing = .standard) {
         self.hashing = hashing
         self.capacity = capacity
@@ -63,9 +63,9 @@ package final class RootHasher {
         digests = ScratchBuffer(repeating: .zero, count: capacity)
     }
 
-    /// The root hash that each selected proof leads to.
+    /// Computes the root hash of each selected proof.
     ///
-    /// - `proofs`: shapes checked (at most 32 siblings, the index fits).
+    /// - `proofs`: their shapes were checked (at most 32 siblings, the index fits).
     /// - `selection`: positions in `proofs`, at most `capacity`; only these are read.
     /// - `roots`: as long as `proofs`; only the selected positions are written.
     package func compute(
@@ -78,13 +78,13 @@ package final class RootHasher {
         while climb(proofs, selection, roots, level) { level += 1 }
     }
 
-    /// The SHA-256 of a message for each selected position, those of equal length together.
+    /// Hashes a message for each selected position. Messages of equal length are hashed together.
     package func hash(
         _ selection: UnsafeBufferPointer<Int>, into results: UnsafeMutableBufferPointer<Digest>,
         of message: (Int) -> UnsafeRawBufferPointer
     ) {
         precondition(selection.count <= capacity, "a batch has more proofs than its capacity")
-        // The positions whose messages are not hashed yet are the first `left` of `positions`.
+        // The first `left` of `positions` are those whose messages are not hashed yet.
         var left = selection.count
         for index in 0..<left { positions[index] = selection[index] }
         while left > 0 {
@@ -103,7 +103,7 @@ package final class RootHasher {
                     kept += 1
                 }
             }
-            // The first message has the length, so each round takes at least one and the loop ends.
+            // The first message has this length. So each round hashes at least one message, and the loop ends.
             assert(taken > 0 && taken + kept == left, "a message was lost while they were sorted by length")
             hashing.hash(UnsafeBufferPointer(messages.prefix(taken)), length: length, into: digests.baseAddress)
             for index in 0..<taken { results[owners[index]] = digests[index] }
@@ -111,7 +111,7 @@ package final class RootHasher {
         }
     }
 
-    /// Computes the next level of every proof that has one; false when none has.
+    /// Computes the next level of every proof that has one. Returns false when no proof has one.
     private func climb(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, _ selection: UnsafeBufferPointer<Int>,
         _ roots: UnsafeMutableBufferPointer<Digest>, _ level: Int

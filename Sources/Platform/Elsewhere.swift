@@ -4,17 +4,17 @@ import Darwin
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = SOCK_STREAM
-    /// Flags of send(2) that keep a broken connection from raising SIGPIPE; here `silenceBrokenPipe` does.
+    /// Flags of send(2). `silenceBrokenPipe` prevents SIGPIPE here, so no flag is needed.
     package static let sendFlags: CInt = 0
 
-    /// Keeps a broken connection on `socket` from raising SIGPIPE.
+    /// Prevents SIGPIPE when the peer has closed the connection on `socket`.
     package static func silenceBrokenPipe(_ socket: CInt) {
         var on: CInt = 1
         setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(MemoryLayout<CInt>.size))
     }
 
-    /// Allocates blocks on disk for the first `bytes` bytes of the file, so that writing them can't fail
-    /// for lack of space. 0, or an errno.
+    /// Allocates disk blocks for the first `bytes` bytes of the file, so that writing them can't fail for lack of
+    /// space. Returns 0 or an errno.
     package static func reserveSpace(_ descriptor: CInt, bytes: Int) -> CInt {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return errno }
@@ -26,8 +26,8 @@ package enum System {
         return fcntl(descriptor, F_PREALLOCATE, &request) == -1 ? errno : 0
     }
 
-    /// Allows this process as many descriptors as the system lets it have without further rights. Returns
-    /// how many that are.
+    /// Raises the number of descriptors that this process may have to the most that the system allows without more
+    /// privileges. Returns that number.
     @discardableResult
     package static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()
@@ -37,10 +37,10 @@ package enum System {
         return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
-    /// Lets the calling thread's sleeps end as exactly as the system can.
+    /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() {}
 
-    /// Bytes of this process that are in memory now; 0 when unknown.
+    /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         var information = mach_task_basic_info()
         var count = mach_msg_type_number_t(MemoryLayout<mach_task_basic_info>.size / MemoryLayout<natural_t>.size)

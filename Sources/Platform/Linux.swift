@@ -1,4 +1,4 @@
-// Everything that only Linux has; `Elsewhere.swift` has the same declarations for other systems.
+// Code that only Linux has. `Elsewhere.swift` has the same declarations for other systems.
 #if os(Linux)
 import CLinux
 import Foundation
@@ -48,20 +48,20 @@ final class EpollPoller: Poller {
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = CInt(SOCK_STREAM.rawValue)
-    /// Flags of send(2) that keep a broken connection from raising SIGPIPE.
+    /// Flags of send(2) that prevent SIGPIPE when the peer has closed the connection.
     package static let sendFlags = CInt(MSG_NOSIGNAL)
 
-    /// Keeps a broken connection on `socket` from raising SIGPIPE; here `sendFlags` does.
+    /// Does nothing here: `sendFlags` prevents SIGPIPE.
     package static func silenceBrokenPipe(_ socket: CInt) {}
 
-    /// Allocates blocks on disk for the first `bytes` bytes of the file, so that writing them can't fail
-    /// for lack of space. 0, or an errno.
+    /// Allocates disk blocks for the first `bytes` bytes of the file, so that writing them can't fail for lack of
+    /// space. Returns 0 or an errno.
     package static func reserveSpace(_ descriptor: CInt, bytes: Int) -> CInt {
         posix_fallocate(descriptor, 0, off_t(bytes))
     }
 
-    /// Allows this process as many descriptors as the system lets it have without further rights. Returns
-    /// how many that are.
+    /// Raises the number of descriptors that this process may have to the most that the system allows without more
+    /// privileges. Returns that number.
     @discardableResult
     package static func raiseDescriptorLimit() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -72,10 +72,10 @@ package enum System {
         return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
-    /// Lets the calling thread's sleeps end as exactly as the system can.
+    /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() { sharpen_timers() }
 
-    /// Bytes of this process that are in memory now; 0 when unknown.
+    /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return 0 }

@@ -1,34 +1,35 @@
 import Foundation
 
-/// What a descriptor waits for.
+/// What a descriptor is watched for, and what it is ready for.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     package static let reading = Interest(rawValue: 1)
     package static let writing = Interest(rawValue: 2)
-    /// Nothing more can be sent or received; never asked for, always told, together with `reading`.
+    /// Nothing more can be sent or received. This is always reported, together with `reading`; nobody needs to watch
+    /// for it.
     package static let ended = Interest(rawValue: 4)
 }
 
-/// A descriptor that is ready. Errors and hang-ups show as readable too: the read that follows says what it was.
+/// A descriptor that is ready. Errors and hang-ups also make it readable; the read that follows returns the error.
 package struct Readiness: Sendable {
     package let descriptor: CInt
     package let interest: Interest
 }
 
-/// Level-triggered readiness of many descriptors, for one thread.
+/// Level-triggered readiness of many descriptors. Serves one thread.
 package protocol Poller: AnyObject {
-    /// Starts to watch `descriptor`, or changes what it is watched for; an empty interest sees only errors.
+    /// Starts to watch `descriptor`, or changes what it is watched for. An empty interest reports only errors.
     ///
     /// Throws when the kernel refuses.
     func watch(_ descriptor: CInt, for interest: Interest, isNew: Bool) throws(SystemFailure)
-    /// Stops watching. To be called before the descriptor is closed.
+    /// Stops watching. Must be called before the descriptor is closed.
     func forget(_ descriptor: CInt)
-    /// Waits up to `milliseconds` (-1: for ever) and replaces the contents of `ready`.
+    /// Waits up to `milliseconds` (-1: without limit) and replaces the contents of `ready`.
     func wait(milliseconds: CInt, into ready: inout [Readiness])
 }
 
-/// The best poller that the system has.
+/// Makes the best poller that the system has.
 package func makePoller() throws(SystemFailure) -> any Poller {
     #if os(Linux)
     try EpollPoller()
@@ -37,7 +38,7 @@ package func makePoller() throws(SystemFailure) -> any Poller {
     #endif
 }
 
-/// poll(2): there on every system, with a cost that grows with the number of descriptors.
+/// A poller on poll(2), which every system has. Its cost grows with the number of descriptors.
 package final class PollPoller: Poller {
     private var entries: [pollfd] = []
     private var places: [CInt: Int] = [:]

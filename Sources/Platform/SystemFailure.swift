@@ -1,13 +1,13 @@
 import Foundation
 
-/// A system call that failed, with its errno.
+/// The failure of a system call, with its errno.
 package struct SystemFailure: Error, CustomStringConvertible {
     package let call: String
     package let number: CInt
-    /// What failed, in the system's words.
+    /// A description of the failure by the system, or the text that was given to `init`.
     package let reason: String
 
-    /// `reason`: what to say instead of the text that belongs to `number`.
+    /// `reason` replaces the system's text for `number`.
     package init(_ call: String, number: CInt = errno, reason: String? = nil) {
         self.call = call
         self.number = number

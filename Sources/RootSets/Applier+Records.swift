@@ -2,11 +2,11 @@ import CLMDB
 package import Core
 import Foundation
 
-// `records`: what layers above the gate keep. Key: the layer's own, in the order of its bytes. Value: the sequence of
-// the mutation that wrote it (8), then the layer's bytes.
+// `records`: records of the layers above the gate. Key: chosen by the layer; keys are ordered by their bytes. Value:
+// the sequence of the mutation that wrote it (8), then the layer's bytes.
 
 extension Applier {
-    /// Why an edit's records can't be written as things stand; `nil` when they can.
+    /// Checks whether an edit's records can be written now. Returns the error that refuses them; `nil` when they can.
     func refusal(of edit: Edit) throws(StorageFailure) -> ServiceError? {
         guard edit.records.count <= Limits.recordsPerEditMax, edit.removedRanges.count <= Limits.rangesPerEditMax else {
             return ServiceError(
@@ -39,7 +39,7 @@ extension Applier {
         return nil
     }
 
-    /// Removes and writes an edit's records. `sequence`: that of the edit.
+    /// Removes and writes an edit's records. `sequence` is that of the edit.
     func writeRecords(of edit: Edit, sequence: UInt64) throws(StorageFailure) {
         for range in edit.removedRanges { try removeRecords(range) }
         for record in edit.records where !record.isCheck {
@@ -79,12 +79,12 @@ extension Applier {
 }
 
 extension RecordRange {
-    /// The first key that may be in it. LMDB has no empty keys, and does not look for one.
+    /// The first key that can be in the range. LMDB has no empty keys and refuses to search for one.
     fileprivate var firstKey: [UInt8] { start.isEmpty ? [0] : start }
 }
 
 extension Snapshot {
-    /// The record at `key`, copied; `nil` when there is none.
+    /// Copies the record at `key`; `nil` when there is none.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func record(_ key: [UInt8]) throws(ServiceError) -> StoredRecord? {
@@ -100,8 +100,8 @@ extension Snapshot {
         }
     }
 
-    /// Calls `body` with the version and the value of the record at `key`, without copying them; they must not be used
-    /// after the call. `nil` when there is no record.
+    /// Calls `body` with the version and the value of the record at `key`, without copying them. They must not be used
+    /// after the call. Returns `nil` when there is no record.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func withRecord<R>(
@@ -123,7 +123,7 @@ extension Snapshot {
         }
     }
 
-    /// Up to `limit` records of a range, copied; from its end backwards when `isDescending`.
+    /// Copies up to `limit` records of a range; from its end backwards when `isDescending`.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func records(
@@ -136,7 +136,7 @@ extension Snapshot {
         }
     }
 
-    /// Calls `body` with key and value of every record of a range, in order, until it returns false. Nothing is copied;
+    /// Calls `body` with key and value of every record of a range, in order, until it returns false. Nothing is copied:
     /// key and value must not be used after the call.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
@@ -185,7 +185,8 @@ extension Snapshot {
             return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
         }
         if isDescending {
-            // The first record that is not before the end, or nothing: the one before it is the range's last.
+            // The cursor is at the first record that is not before the end, or at no record. The record before it is
+            // the range's last.
             code =
                 code == MDB_NOTFOUND
                 ? mdb_cursor_get(cursor, &found, &value, MDB_LAST) : mdb_cursor_get(cursor, &found, &value, MDB_PREV)
@@ -232,7 +233,7 @@ private struct RecordCursor: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes stand before `other` in the order of keys.
+    /// Whether these bytes come before `other` in the order of keys.
     fileprivate func isBelow(_ other: [UInt8]) -> Bool {
         other.withUnsafeBytes { other in
             guard let ours = baseAddress, let theirs = other.baseAddress else { return count < other.count }

@@ -3,25 +3,25 @@ import Core
 
 /// Applies mutations inside one write transaction.
 ///
-/// Deterministic: the same mutations in the same order make the same sets and the same log; neither clock nor random
-/// numbers are used. A mutation is refused before anything of it is written, so the transaction can go on.
+/// It is deterministic: the same mutations in the same order make the same sets and the same log. It reads no clock and
+/// no random numbers. A refused mutation has written nothing, so the transaction can continue.
 struct Applier {
     let transaction: WriteTransaction
     let environment: StorageEnvironment
     private var totals: Totals
     private var value: [UInt8] = []
 
-    /// The last sequence that was given out.
+    /// The sequence of the last mutation that was applied.
     var sequence: UInt64 { totals.sequence }
 
-    /// A collaboration with more roots than this has them in `large`.
+    /// The most roots of a packed collaboration. With more, its roots are in `large`.
     static let packedRootsMax = 48
-    /// Roots in a bucket of `large` after which it is split. The largest node that LMDB keeps inside a
-    /// 4 KiB page is 2,038 bytes: its 8-byte header, a key of 137 and 59 * 32 just fit; three less leave
-    /// the pieces of a split even.
+    /// A bucket of `large` with more roots than this is split. The largest node that LMDB keeps inside a 4 KiB page is
+    /// 2,038 bytes, which holds the 8-byte header, a key of 137 bytes and 59 roots of 32. Three roots less make the
+    /// pieces of a split even.
     static let bucketRootsMax = 56
-    /// A bucket of `large` with no more roots than this is merged into the next one when both then fill
-    /// less than three quarters of a bucket.
+    /// A bucket of `large` with at most this many roots is merged into the next bucket, if both together fill at most
+    /// three quarters of a bucket.
     static let bucketRootsFew = 14
 
     init(_ transaction: WriteTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
@@ -33,10 +33,10 @@ struct Applier {
             } ?? Totals()
     }
 
-    /// Applies one mutation and logs it, or finds that it was applied before, or refuses it with an error
-    /// code. A thrown failure means that the transaction must be given up.
+    /// Applies one mutation and logs it. Returns the first receipt when the mutation was applied before, or the error
+    /// that refuses it. After a thrown failure the transaction must be aborted.
     ///
-    /// `spaceLeft`: whether mutations that need space may go on.
+    /// `spaceLeft`: whether mutations that need space are allowed.
     mutating func apply(
         _ mutation: Mutation, spaceLeft: Bool
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
@@ -78,8 +78,8 @@ struct Applier {
         return .success(MutationReceipt(sequence: totals.sequence, changed: changed, isRepeat: false))
     }
 
-    /// Applies what an edit does to its collaboration and the collaboration's set; returns how many collaborations and
-    /// root hashes came or went. A refusal has written nothing.
+    /// Applies an edit to its collaboration and the collaboration's set. Returns how many collaborations and root
+    /// hashes were added or removed. A refusal has written nothing.
     private mutating func applySets(of edit: Edit) throws(StorageFailure) -> Result<UInt64, ServiceError> {
         guard let identifier = edit.collaboration else { return .success(0) }
         var changed: UInt64 = 0
@@ -96,7 +96,7 @@ struct Applier {
         }
         for (roots, isAdding) in [(edit.removedRoots, false), (edit.addedRoots, true)] where !roots.isEmpty {
             present = try set(of: identifier)
-            guard let set = present else { throw .damaged("a collaboration is gone while it is edited") }
+            guard let set = present else { throw .damaged("a collaboration disappeared while it was edited") }
             let count = try self.edit(identifier, set, roots.sorted(), adding: isAdding)
             if isAdding { totals.roots += count } else { try totals.removeRoots(count) }
             changed += count
@@ -121,11 +121,11 @@ struct Applier {
         ServiceError(.collaborationExists, "\(identifier) exists already with another policy")
     }
 
-    /// Drops the oldest records while the log is larger than `bytes`, but never the last one, and no more
-    /// than `count` records, so that a commit stays short. Then writes the totals and the sets' version: to be
-    /// called last.
+    /// Removes the oldest log records while the log is larger than `bytes`. The last record always stays. At most
+    /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
+    /// Must be called last.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
-        precondition(totals.firstSequence <= totals.sequence + 1, "the log begins behind its end")
+        precondition(totals.firstSequence <= totals.sequence + 1, "the log begins after its end")
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
             let key = bigEndianBytes(totals.firstSequence)
@@ -186,11 +186,11 @@ struct Applier {
         ServiceError(.unknownCollaboration, "there is no collaboration \(identifier)")
     }
 
-    /// A collaboration's record, copied.
+    /// A copy of a collaboration's record.
     private struct CopiedSet {
         let policy: ProofPolicy
         let rootCount: UInt32
-        /// `nil` when they stand in `large`.
+        /// The roots; `nil` when they are in `large`.
         let roots: [Digest]?
     }
 
@@ -213,21 +213,21 @@ struct Applier {
         try identifier.utf8.withRawBytes { name throws(StorageFailure) in try bucket.find(name, hash: hash) }
     }
 
-    /// The first packed bucket whose bound is not below `hash`, borrowed until the next write.
+    /// Finds the first packed bucket whose bound is not below `hash`. It is borrowed until the next write.
     private func packedBucket(
         atOrAfter hash: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
         try packedBucket(from: hash, [MDB_SET_RANGE])
     }
 
-    /// The packed bucket before the one with this bound, borrowed until the next write.
+    /// Finds the packed bucket before the one with this bound. It is borrowed until the next write.
     private func packedBucket(
         before bound: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
         try packedBucket(from: bound, [MDB_SET, MDB_PREV])
     }
 
-    /// The packed bucket at which a cursor stands after these moves, the first of which starts at `hash`; `nil` when a
+    /// Finds the packed bucket to which these cursor moves lead. The first move starts at `hash`. Returns `nil` when a
     /// move finds nothing.
     private func packedBucket(
         from hash: UInt64, _ moves: [MDB_cursor_op]
@@ -250,12 +250,13 @@ struct Applier {
     }
 
     private func putPacked(bound: UInt64, _ value: [UInt8]) throws(StorageFailure) {
-        // A record's place in the directory has two bytes. Hashes are keyed, so no one can make so many equal.
+        // A record's offset in the bucket's directory has two bytes. Hashes are keyed, so nobody can make so many of
+        // them equal.
         guard value.count <= UInt16.max else { throw .damaged("a bucket has outgrown its directory") }
         try transaction.put(environment.packed, withUnsafeBytes(of: bound) { Array($0) }, value)
     }
 
-    /// Writes the record of `identifier` in place of the one that is there, if any; `nil` removes it.
+    /// Writes the record of `identifier` and replaces its present one; `nil` removes that.
     private func put(_ record: [UInt8]?, of identifier: CollaborationIdentifier) throws(StorageFailure) {
         let hash = hash(of: identifier)
         let added = record.map { PackedBucket.value(ofRecord: $0, tag: UInt32(truncatingIfNeeded: hash)) }
@@ -283,8 +284,8 @@ struct Applier {
         }
     }
 
-    /// Where a new record stands: records are in the order of their hashes, equal ones in that of their
-    /// identifiers.
+    /// Finds the place for a new record. Records are in the order of their hashes, and records with equal hashes in the
+    /// order of their identifiers.
     private func insertionPlace(
         of identifier: CollaborationIdentifier, _ hash: UInt64, in bucket: PackedBucket
     ) throws(StorageFailure) -> Int {
@@ -298,9 +299,10 @@ struct Applier {
         return bucket.count
     }
 
-    /// Writes a bucket that has outgrown its page. Its records are shared with a neighbour's page when that has room;
-    /// otherwise two pages are split into three. So pages are about four fifths full in the long run; halving full
-    /// pages would leave them two thirds full (Knuth, The Art of Computer Programming, 6.2.4, B*-trees).
+    /// Writes a bucket that has outgrown its page. If a neighbour's page has room, the records of both are divided
+    /// evenly between the two pages. Otherwise two pages are split into three. So pages are about four fifths full in
+    /// the long run. Halving full pages would leave them two thirds full (Knuth, The Art of Computer Programming,
+    /// 6.2.4, B*-trees).
     private func spread(_ outgrown: PackedBucket, bound: UInt64) throws(StorageFailure) {
         var pairs: [(bytes: Int, buckets: [(bound: UInt64, bucket: PackedBucket)])] = []
         if bound < .max, let after = try packedBucket(atOrAfter: bound + 1) {
@@ -310,7 +312,7 @@ struct Applier {
             pairs.append((before.bucket.bytes.count + outgrown.bytes.count, [before, (bound, outgrown)]))
         }
         pairs.sort { $0.bytes < $1.bytes }
-        // A neighbour that is nearly full would be full again at once.
+        // A neighbour that is nearly full would soon be split again.
         if let emptier = pairs.first, emptier.bytes <= 2 * PackedBucket.byteCountMax * 7 / 8,
             try write(emptier.buckets, pages: 2, bytesMax: PackedBucket.byteCountMax)
         {
@@ -322,13 +324,13 @@ struct Applier {
             return
         }
         if try write([(bound, outgrown)], pages: 2, bytesMax: .max) { return }
-        // All hashes are equal: the bucket just grows.
+        // All hashes are equal, so the bucket can't be split: it grows.
         try putPacked(bound: bound, Array(outgrown.bytes))
     }
 
-    /// Writes the records of neighbouring buckets as so many buckets of about the same number of bytes, in place of
-    /// them. False, and nothing is written, when one would have more than `bytesMax` bytes, or equal hashes leave no
-    /// place for a bound.
+    /// Replaces neighbouring buckets with `pages` buckets of about equal size that hold the same records. Returns
+    /// false, and writes nothing, when a new bucket would have more than `bytesMax` bytes, or when equal hashes leave
+    /// no place for a bound.
     private func write(
         _ buckets: [(bound: UInt64, bucket: PackedBucket)], pages: Int, bytesMax: Int
     ) throws(StorageFailure) -> Bool {
@@ -349,12 +351,12 @@ struct Applier {
             edges.append(all.count)
             let pieces = zip(edges, edges.dropFirst()).map { PackedBucket.value(of: [(all, $0..<$1)]) }
             guard pieces.allSatisfy({ $0.count <= bytesMax }) else { return false }
-            // Every piece but the last takes the bound of its last record.
+            // The bound of every new bucket but the last is the hash of its last record.
             for (bound, _) in buckets.dropLast() {
                 try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
             }
             let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + buckets.suffix(1).map(\.bound)
-            precondition(ends.count == pages && pieces.count == pages, "a page has no bound, or two")
+            precondition(ends.count == pages && pieces.count == pages, "there is not one bound for each page")
             assert(zip(ends, ends.dropFirst()).allSatisfy { $0 < $1 }, "the pages' bounds are not in ascending order")
             for (end, piece) in zip(ends, pieces) { try putPacked(bound: end, piece) }
             return true
@@ -378,15 +380,15 @@ struct Applier {
         try transaction.put(environment.large, key, value)
     }
 
-    /// One bucket read out of the map.
+    /// A bucket, copied out of the map.
     private struct Bucket {
         let key: [UInt8]
-        /// `nil` for the last.
+        /// The bound; `nil` for the last bucket.
         let bound: UInt64?
         let roots: [Digest]
     }
 
-    /// The bucket at or behind `key`, which must be one of the collaboration's.
+    /// Finds the first bucket at or behind `key`, which must be a bucket key of this collaboration.
     private func bucket(
         of identifier: CollaborationIdentifier, atOrAfter key: [UInt8]
     ) throws(StorageFailure) -> Bucket {
@@ -411,7 +413,7 @@ struct Applier {
         }
     }
 
-    /// Adds or removes `roots` (ascending, repeats allowed) and returns how many came or went.
+    /// Adds or removes `roots` (ascending; repeats allowed). Returns how many were added or removed.
     private mutating func edit(
         _ identifier: CollaborationIdentifier, _ present: CopiedSet, _ roots: [Digest], adding: Bool
     ) throws(StorageFailure) -> UInt64 {
@@ -466,8 +468,8 @@ struct Applier {
         return changed
     }
 
-    /// Puts `roots` where `bucket` was: split when there are too many, merged with the next bucket when
-    /// there are few.
+    /// Writes `roots` in place of those in `bucket`. Splits the bucket when there are too many, and merges it with the
+    /// next one when there are few.
     private mutating func replace(
         _ bucket: Bucket, with roots: [Digest], of identifier: CollaborationIdentifier
     ) throws(StorageFailure) {
@@ -481,7 +483,7 @@ struct Applier {
         }
         var rest = roots[...]
         while rest.count > Applier.bucketRootsMax {
-            // Even pieces that leave room to grow: a full one would be split again by the next root.
+            // Pieces of equal size leave room to grow. A full bucket would be split again by the next root.
             let pieces = rest.count / (Applier.bucketRootsMax * 3 / 4) + 1
             guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else {
                 break
@@ -492,8 +494,8 @@ struct Applier {
         try writeBucket(key: bucket.key, rest)
     }
 
-    /// The position nearest to `middle` whose root has another prefix than the one before, so that a bound
-    /// can stand between them; `nil` when all prefixes are equal (then the bucket just grows).
+    /// Finds the position nearest to `middle` at which a bound can stand, because the root there has another prefix
+    /// than the root before. Returns `nil` when all prefixes are equal; then the bucket grows.
     private func boundary(in roots: ArraySlice<Digest>, near middle: Int) -> Int? {
         for distance in 0..<roots.count {
             for position in [middle + distance, middle - distance]
@@ -533,11 +535,11 @@ struct Applier {
             if next < removed.endIndex, removed[next] == root { continue }
             left.append(root)
         }
-        precondition(left.count <= present.count, "a root came while others were removed")
+        precondition(left.count <= present.count, "a root was added while others were removed")
         return left
     }
 
-    /// Deletes every bucket of the collaboration in `large`.
+    /// Deletes every bucket of the collaboration from `large`.
     private func dropBuckets(of identifier: CollaborationIdentifier) throws(StorageFailure) {
         let name = identifier.utf8
         try transaction.withCursor(environment.large) { cursor throws(StorageFailure) in

@@ -3,20 +3,20 @@ import Core
 import Dispatch
 import Synchronization
 
-/// Where buckets stand in one version of the sets: their bounds and addresses in one flat array, so that a look-up
-/// takes two memory accesses to its bucket instead of a walk down the tree. Either of all packed buckets, whose bounds
-/// are hashes of names, or of one large collaboration's, whose bounds are the roots' first eight bytes: in both cases
-/// numbers that are spread evenly.
+/// Bounds and addresses of the buckets in one version of the sets, in one flat array. With it, a look-up reaches its
+/// bucket in two memory accesses; without it, it descends the B-tree. A directory covers either all packed buckets or
+/// the buckets of one large collaboration. The bounds of packed buckets are hashes of names, those of a large
+/// collaboration are the first eight bytes of roots. Both are uniformly distributed.
 ///
-/// Valid for snapshots of the same version of the sets only. A later commit may overwrite their pages, but not before
-/// the last read transaction of such a snapshot has ended.
+/// A directory is valid only for snapshots of the same version of the sets. A later commit may overwrite the pages, but
+/// only after the last read transaction of such a snapshot has ended.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class BucketDirectory: @unchecked Sendable {
-    /// Sixteen bytes, so that none straddles a cache line.
+    /// An entry has sixteen bytes, so that none crosses the end of a cache line.
     private struct Entry {
         var bound: UInt64
-        /// The value's address in the low 48 bits, its size in the high 16.
+        /// The value's address in the low 48 bits, and its size in the high 16.
         var place: UInt64
 
         var bytes: UnsafeRawBufferPointer {
@@ -28,12 +28,12 @@ final class BucketDirectory: @unchecked Sendable {
     let version: SetsVersion
     private let count: Int
     private let entries: ScratchBuffer<Entry>
-    /// For each value of a number's top bits, the first bucket that such a number can be in.
+    /// For each value of a number's top bits: the first bucket that can hold such a number.
     private let starts: ScratchBuffer<UInt32>
     private let startShift: UInt64
 
-    /// Of buckets in ascending order of their bounds, at most 2^30; traps in another order. `nil` when an address needs
-    /// more than 48 bits or a value has more than 65,535 bytes.
+    /// Builds the directory of at most 2^30 buckets. Traps unless their bounds ascend. Returns `nil` when an address
+    /// needs more than 48 bits or a value has more than 65,535 bytes.
     init?(_ buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)], version: SetsVersion) {
         var capacity = 1
         var bits: UInt64 = 0
@@ -74,7 +74,7 @@ final class BucketDirectory: @unchecked Sendable {
     @inline(__always)
     func prefetchStart(_ number: UInt64) { lmdb_prefetch(starts.baseAddress + start(number)) }
 
-    /// The first bucket to look at; prefetches it.
+    /// Returns the first bucket to compare, and prefetches its entry.
     @inline(__always)
     func prefetchEntry(_ number: UInt64) -> Int {
         let first = Int(starts[start(number)])
@@ -82,7 +82,7 @@ final class BucketDirectory: @unchecked Sendable {
         return first
     }
 
-    /// The bytes of the first bucket from `first` on whose bound is not below `number`, not touched yet.
+    /// Finds the first bucket, from `first` on, whose bound is not below `number`. Does not read the bucket's bytes.
     @inline(__always)
     func bucket(_ number: UInt64, from first: Int) -> UnsafeRawBufferPointer? {
         index(of: number, from: first).map { entries[$0].bytes }
@@ -96,8 +96,8 @@ final class BucketDirectory: @unchecked Sendable {
         return index < count ? index : nil
     }
 
-    /// In a large collaboration's directory: the bucket that a root with this prefix is in, not touched yet, and
-    /// about where in it, as its numbers are spread evenly.
+    /// Finds the bucket of a large collaboration that holds roots with this prefix, and the approximate position of the
+    /// root in it. The estimate works because roots are uniformly distributed. Does not read the bucket's bytes.
     @inline(__always)
     func neighbourhood(of prefix: UInt64) -> (roots: PackedRoots, position: Int)? {
         guard let index = index(of: prefix, from: Int(starts[start(prefix)])) else { return nil }
@@ -108,11 +108,11 @@ final class BucketDirectory: @unchecked Sendable {
     }
 }
 
-/// Keeps directories of the newest version of the sets. A directory is built, on another thread than the readers', when
-/// the version has seen half as many look-ups as there are buckets. So sets that change all the time are read without
-/// directories. Commits that write records alone leave the directories valid.
+/// Keeps directories of the newest version of the sets. When that version has seen half as many look-ups as there are
+/// buckets, a directory is built, on another thread than the readers'. So no directories are built for sets that change
+/// all the time. Commits that write only records leave the directories valid.
 final class BucketDirectories: Sendable {
-    /// What a directory is of.
+    /// The buckets that a directory covers.
     enum Subject: Hashable, Sendable {
         case packed
         /// A large collaboration, by its identifier.
@@ -126,7 +126,7 @@ final class BucketDirectories: Sendable {
     }
 
     private struct State {
-        /// The newest snapshot that was looked up in, by the transaction whose commit made it, and its sets.
+        /// The newest snapshot in which anything was looked up: the number of the transaction that committed it.
         var snapshot = 0
         var version = SetsVersion.initial
         var slots: [Subject: Slot] = [:]
@@ -134,12 +134,12 @@ final class BucketDirectories: Sendable {
 
     private let state = Mutex(State())
     private static let lookupsMin = 4096
-    /// Large collaborations with a directory, at most.
+    /// The most large collaborations with a directory.
     private static let slotsMax = 256
 
-    /// The subject's directory for the transaction's snapshot, if there is one yet.
+    /// Returns the directory of the subject for the transaction's snapshot; `nil` if there is none yet.
     ///
-    /// `lookups`: how many will be made now. `buckets`: how many the subject has, roughly.
+    /// `lookups`: how many look-ups the caller makes now. `buckets`: roughly how many buckets the subject has.
     func directory(
         of subject: Subject, for transaction: ReadTransaction, in environment: StorageEnvironment, lookups: Int,
         buckets: () -> Int
@@ -158,7 +158,7 @@ final class BucketDirectories: Sendable {
             guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
                 return (nil, nil)
             }
-            precondition(lookups >= 0, "a look-up has no negative count")
+            precondition(lookups >= 0, "the number of look-ups is negative")
             slot.lookups += lookups
             slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot
@@ -166,13 +166,13 @@ final class BucketDirectories: Sendable {
         }
         if let due = found.due {
             DispatchQueue.global(qos: .utility).async { [self] in
-                // A failure is reported by the look-up that meets it. After as many look-ups the directory is tried
-                // again.
+                // A failure here is ignored, because the look-up that meets the same damage reports it. After as many
+                // look-ups the directory is built again.
                 let built = (try? build(subject, environment)) ?? nil
                 state.withLock { state in
                     guard state.version == due else { return }
                     precondition(
-                        state.slots[subject]?.isBuilding == true, "a directory was built that nobody asked for")
+                        state.slots[subject]?.isBuilding == true, "a directory was built that was not requested")
                     state.slots[subject] = Slot(directory: built?.version == due ? built : nil)
                 }
             }
@@ -208,7 +208,7 @@ final class BucketDirectories: Sendable {
 }
 
 extension ReadTransaction {
-    /// All packed buckets, bounds ascending; borrowed as long as the transaction lasts.
+    /// Reads all packed buckets, bounds ascending. They are borrowed while the transaction lasts.
     func packedBuckets() throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
         var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
         var key = MDB_val()
@@ -226,9 +226,9 @@ extension ReadTransaction {
         return buckets
     }
 
-    /// Calls `body` with the bound (`.max` for the last) and the bytes of each bucket of a large collaboration, in
-    /// order, from the one that holds roots with this prefix, until it returns false. The bytes are valid as long as
-    /// the transaction lasts.
+    /// Calls `body` with the bound and the bytes of each bucket of a large collaboration until `body` returns false.
+    /// Begins with the bucket that holds roots with this prefix and goes on in order. The last bucket has the bound
+    /// `.max`. The bytes are valid while the transaction lasts.
     ///
     /// Throws what `body` throws, and `damaged` when there is no last bucket.
     func visitBuckets(
@@ -256,7 +256,7 @@ extension ReadTransaction {
 }
 
 extension [(bound: UInt64, value: UnsafeRawBufferPointer)] {
-    /// Appends a bucket that was read. Throws `damaged` when its bound is not above the one before.
+    /// Appends a bucket. Throws `damaged` when its bound is not above the one before.
     fileprivate mutating func append(bound: UInt64, _ value: UnsafeRawBufferPointer) throws(StorageFailure) {
         if let last, last.bound >= bound { throw .damaged("the buckets are not in ascending order") }
         append((bound, value))

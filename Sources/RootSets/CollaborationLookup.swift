@@ -1,13 +1,12 @@
 import CLMDB
 package import Core
 
-/// Looks up many collaborations at once, for one thread, in memory of its own.
+/// Looks up many collaborations at once. One object serves one thread and has its own scratch memory.
 ///
-/// A single look-up mostly waits for memory: for the bucket's directory, then
-/// for the record and its roots. Here each step is taken for the whole batch
-/// before the next, so that the waits overlap.
+/// A single look-up mostly waits for memory: first for the bucket's directory, then for the record and its roots. Here
+/// each step is done for the whole batch before the next, so that the waits overlap.
 package final class CollaborationLookup {
-    /// Collaborations in a batch, at most.
+    /// The most collaborations in a batch.
     package static let capacity = Limits.proofsPerPassMax
     private static let line = 64
 
@@ -17,15 +16,15 @@ package final class CollaborationLookup {
     private let buckets = ScratchBuffer<UnsafeRawBufferPointer>(
         repeating: UnsafeRawBufferPointer(start: nil, count: 0), count: CollaborationLookup.capacity)
 
-    /// Of large collaborations among the views.
+    /// The directories of large collaborations that the views use.
     private var directories: [BucketDirectory] = []
 
     package init() {}
 
-    /// Writes the collaboration of every name, or `nil` where there is none or the name can't be one.
+    /// Writes the collaboration of every name to `views`; `nil` where there is none or the name is not valid.
     ///
-    /// `names`: at most `capacity`; `lookups`: how many roots will be looked up in all of them together; `views`: at
-    /// least as long as `names`, valid while the snapshot is lent and until the next call.
+    /// `names`: at most `capacity`. `lookups`: how many roots will be looked up in all of them together. `views`: at
+    /// least as long as `names`. A view is valid until the next call, and not after the snapshot's `read` returns.
     /// Throws `storageDamaged` or `storageFailed`.
     package func find(
         _ names: UnsafeBufferPointer<UnsafeRawBufferPointer>, for lookups: Int = 1, in snapshot: borrowing Snapshot,
@@ -56,7 +55,7 @@ package final class CollaborationLookup {
                     }
                 guard let bytes else { continue }
                 buckets[index] = bytes
-                // The directory of a full bucket takes two or three lines.
+                // The directory of a full bucket covers two or three cache lines.
                 prefetch(bytes, from: 0, lines: 3)
             }
             for index in names.indices where buckets[index].count > 0 {
@@ -76,7 +75,7 @@ package final class CollaborationLookup {
                 let place = try bucket.find(names[index], hash: hashes[index])
                 views[index] = if let place { CollaborationView(try bucket.record(place)) } else { nil }
             }
-            // Views of the last call are not used any more, so their directories may go.
+            // Views of the last call are no longer valid, so their directories can be released.
             directories.removeAll(keepingCapacity: true)
             for index in names.indices {
                 guard let view = views[index], view.isLarge,
@@ -90,7 +89,7 @@ package final class CollaborationLookup {
         }
     }
 
-    /// Prefetches some cache lines of `bytes`; an offset outside of them prefetches nothing.
+    /// Prefetches some cache lines of `bytes`. An offset outside of them prefetches nothing.
     private func prefetch(_ bytes: UnsafeRawBufferPointer, from offset: Int, lines: Int) {
         guard let start = bytes.baseAddress, offset < bytes.count else { return }
         for line in 0..<lines { lmdb_prefetch(start + min(offset + line * CollaborationLookup.line, bytes.count - 1)) }

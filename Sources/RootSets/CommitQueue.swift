@@ -4,8 +4,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The mutations that wait for the disk. One writer thread takes all that wait, commits them together, and answers
-/// them after the commit.
+/// The mutations that wait for the writer. One writer thread takes all waiting mutations, commits them together, and
+/// answers them after the commit.
 final class CommitQueue: Sendable {
     typealias Completion = @Sendable (Result<MutationReceipt, ServiceError>) -> Void
 
@@ -29,7 +29,7 @@ final class CommitQueue: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let writer = ThreadConfinement()
-    /// Commits made, and mutations in them.
+    /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
 
@@ -38,10 +38,10 @@ final class CommitQueue: Sendable {
         self.configuration = configuration
     }
 
-    /// Starts the writer; to be called once, before `close`.
+    /// Starts the writer. Must be called once, before `close`.
     func start() {
         state.withLock { state in
-            precondition(!state.isStarted && !state.isClosed, "a queue is started once")
+            precondition(!state.isStarted && !state.isClosed, "a queue was started twice, or after it was closed")
             state.isStarted = true
         }
         let writer = Thread { self.run() }
@@ -49,11 +49,11 @@ final class CommitQueue: Sendable {
         writer.start()
     }
 
-    /// `completion` is called on the writer's thread once the mutation is durable or refused, or at once
-    /// with `busy` or `shuttingDown`.
+    /// Queues a mutation. The writer's thread calls `completion` once the mutation is durable or refused. If the
+    /// mutation is not queued, `completion` is called at once with `busy` or `shuttingDown`.
     func submit(_ mutation: Mutation, completion: @escaping Completion) {
         let bytes = CommitQueue.weight(of: mutation)
-        precondition(bytes > 0, "a mutation weighs nothing")
+        precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
             if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
             guard state.waiting.count < Limits.mutationsQueuedMax,
@@ -70,14 +70,14 @@ final class CommitQueue: Sendable {
         if let refusal { completion(.failure(refusal)) }
     }
 
-    /// Mutations that wait.
+    /// Number of waiting mutations.
     var depth: Int { state.withLock { $0.waiting.count } }
 
-    /// Refuses new mutations, has what waits committed, and waits until the writer has ended; the second call does
-    /// nothing. Traps when the first call is made on the writer's thread.
+    /// Refuses new mutations, lets the writer commit those that wait, and waits until its thread has ended. A second
+    /// call does nothing. Traps when the first call is made on the writer's thread.
     func close() {
         let wasClosed = state.withLock { state in
-            precondition(state.isStarted, "a queue is closed that was not started")
+            precondition(state.isStarted, "a queue was closed before it was started")
             let wasClosed = state.isClosed
             state.isClosed = true
             if state.isWriterAsleep {
@@ -107,20 +107,20 @@ final class CommitQueue: Sendable {
             commit(group)
         }
         state.withLock { state in
-            precondition(state.isClosed && state.waiting.isEmpty, "the writer ends before its work does")
+            precondition(state.isClosed && state.waiting.isEmpty, "the writer ends while mutations wait")
         }
-        // The thread ends: a later one may have the same identity.
+        // The thread ends. A later thread may get the same identity.
         writer.unbind()
         ended.signal()
     }
 
-    /// Everything that waits, up to the size of one commit; `nil` once closed and empty.
+    /// Waits for mutations and takes as many as one commit may carry. Returns `nil` once the queue is closed and empty.
     private func nextGroup() -> ArraySlice<Pending>? {
         writer.assertIsCurrent()
         while true {
             let (group, isClosed) = state.withLock { state -> (ArraySlice<Pending>?, Bool) in
                 guard !state.waiting.isEmpty else {
-                    precondition(state.waitingBytes == 0, "the bytes of no mutation wait")
+                    precondition(state.waitingBytes == 0, "bytes are counted, but no mutation waits")
                     state.isWriterAsleep = !state.isClosed
                     return (nil, state.isClosed)
                 }
@@ -134,10 +134,10 @@ final class CommitQueue: Sendable {
                 }
                 state.waitingBytes -= bytes
                 precondition(count > 0 && count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
-                precondition(state.waitingBytes >= 0, "more bytes leave the queue than came")
+                precondition(state.waitingBytes >= 0, "more bytes left the queue than entered it")
                 assert(
                     state.waitingBytes == state.waiting.dropFirst(count).reduce(0) { $0 + $1.bytes },
-                    "the bytes that wait are not those of the mutations that wait")
+                    "the count of waiting bytes is wrong")
                 if count == state.waiting.count {
                     let all = state.waiting
                     state.waiting = []
@@ -153,14 +153,14 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Commits the group in one transaction. When the space runs out, nothing of the transaction stays and the
-    /// mutations are committed one by one, so that those that free space succeed.
+    /// Commits the group in one transaction. If the space runs out, that transaction is aborted and the mutations are
+    /// committed one by one, so that those that free space succeed.
     private func commit(_ group: ArraySlice<Pending>) {
         writer.assertIsCurrent()
         do throws(StorageFailure) {
             let results = try attempt(group)
-            precondition(results.count == group.count, "a mutation has no result, or two")
-            // The commit has succeeded: each mutation is durable or refused.
+            precondition(results.count == group.count, "there is not one result for each mutation")
+            // The commit has succeeded, so each mutation is durable or refused.
             for (pending, result) in zip(group, results) { pending.completion(result) }
         } catch {
             guard error.isLackOfSpace, group.count > 1 else {
@@ -191,9 +191,10 @@ final class CommitQueue: Sendable {
             }
             results.append(result)
         }
-        // Refusals and repeats of durable mutations alone need no commit.
+        // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
-        // The log counts towards the limit: it must leave room for the sets, whatever the operator said.
+        // The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets whatever
+        // the operator configured.
         let retention = min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4)
         try applier.finish(trimmingLogTo: UInt64(retention), count: 64 + 2 * group.count)
         try transaction.commit()
@@ -202,8 +203,8 @@ final class CommitQueue: Sendable {
         return results
     }
 
-    /// Whether mutations that need space may go on: the quota is not used up and the reserve for removals
-    /// is still free on the disk.
+    /// Whether mutations that need space are allowed: the size limit is not reached, and the disk has room for the
+    /// reserve for removals.
     private func hasSpace() throws(StorageFailure) -> Bool {
         let limit = configuration.sizeLimitBytes
         guard try environment.usedBytes(above: limit / 8 * 7) < limit else { return false }

@@ -1,14 +1,15 @@
 import Core
 import Foundation
 
-/// The lock on a data directory, held until `deinit`: an flock(2) on a file of its own, which the system releases
-/// when the process ends, however it ends.
+/// Locks a data directory until `deinit`, with flock(2) on a file for that purpose. The system releases the lock when
+/// the process ends, even after a crash.
 final class DirectoryLock: Sendable {
     private let descriptor: CInt
 
-    /// Makes the directory (mode 700) when it is missing.
+    /// Makes the directory (mode 700) when it is missing, and locks it.
     ///
-    /// Throws `storageInUse` when somebody holds it for a second, `storageFailed` when it can't be made or opened.
+    /// Throws `storageInUse` when another holder keeps the lock for a second, `storageFailed` when the directory can't
+    /// be made or the lock file can't be opened.
     init(directory: String) throws(ServiceError) {
         func failure(_ action: String) -> ServiceError {
             let number = errno
@@ -19,14 +20,15 @@ final class DirectoryLock: Sendable {
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
         descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
-        // A process that is ending, or a child that it is just starting, gets a second to release the lock.
+        // A process that is ending, or a child process that is just starting, may hold the lock. It gets one second to
+        // release it.
         var tries = 100
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let held = errno == EWOULDBLOCK
             let error = failure("locking the data directory")
             tries -= 1
-            // `deinit` closes the descriptor. It must not be closed here too: its number may belong to another file
-            // then.
+            // `deinit` closes the descriptor, also when `init` throws here. Closing it twice could close another file
+            // that got its number.
             guard held, tries > 0 else {
                 throw held
                     ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate")
@@ -37,19 +39,19 @@ final class DirectoryLock: Sendable {
     }
 
     deinit {
-        // A failure of close(2) changes nothing: nothing is left to be written and the lock is released.
+        // A failure of close(2) has no consequence: no data are left to write, and the lock is released.
         close(descriptor)
     }
 
-    /// Whether somebody wrote data here before: `markUsed` was called, by this process or another.
+    /// Whether data were written here before: this process or an earlier one called `markUsed`.
     var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
 
-    /// Notes that there are data now. A note that can't be written, on a full disk, is written at the next start: until
-    /// then a missing data file would be taken for a new storage.
+    /// Notes that the directory holds data. On a full disk the note can't be written; the next start writes it. Until
+    /// then a missing data file would be mistaken for a new storage.
     func markUsed() {
         let note = Array("rootgate\n".utf8)
         let written = pwrite(descriptor, note, note.count, 0)
-        assert(written == note.count || written == -1, "a note of a few bytes was cut in two")
+        assert(written == note.count || written == -1, "a note was written only in part")
     }
 }
 

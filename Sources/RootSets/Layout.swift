@@ -1,25 +1,25 @@
 import CLMDB
 import Core
 
-// The six databases of the environment. Integers are little-endian unless said otherwise.
+// The six databases of the environment. Integers are little-endian unless stated otherwise.
 //
-// `packed`: every collaboration's record: its policy, how many roots it has and, while they are few, the
-//   roots. Records of neighbouring hashes (`NameHash`) share a bucket of one page, so that one look-up with
-//   few cache misses finds policy and set, and a root costs little more than its 32 bytes.
+// `packed`: one record for each collaboration, with its policy and its number of roots. A small collaboration's record
+// also holds its roots. Records with neighbouring hashes (`NameHash`) share a bucket of one page. So one look-up with
+// few cache misses finds policy and set, and a root takes little more than its 32 bytes.
 //
 //     key    bound: the highest hash that belongs into the bucket (8 bytes, native: MDB_INTEGERKEY)
 //     value  see `PackedBucket`
 //
-// `large`: the roots of collaborations that have more than fit beside others, in sorted buckets:
+// `large`: the roots of collaborations that are too large for a packed record, in sorted buckets:
 //
 //     key of the last bucket      identifier 01
 //     key of any other bucket     identifier 00 bound (8 bytes, big-endian)
 //     value                       roots in ascending order
 //
-//   A bucket with a bound holds the roots whose first eight bytes are <= its bound and > the bound
-//   before; the last holds the rest. Identifiers have no control bytes, so the buckets of one
-//   collaboration stand together, bounds ascending, last one last, and the first key at or after
-//   (identifier 00 prefix) is the bucket that a root with that prefix is in.
+// A bucket with a bound holds the roots whose first eight bytes are <= its bound and > the bound before. The last
+// bucket holds the rest. Identifiers have no control bytes. So the buckets of one collaboration are adjacent, bounds
+// ascending, with the last bucket last. The first key at or after (identifier 00 prefix) is the bucket for roots with
+// that prefix.
 //
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
 // `records`: what layers above the gate keep; see `Records.swift`.
@@ -32,14 +32,14 @@ enum BucketKey {
     static let capacity = Limits.collaborationBytesMax + 9
 }
 
-/// The sequence of the last commit that wrote to `packed` or `large`. Two snapshots of the same version have the same
-/// pages of both, whatever was written to other databases in between.
+/// The sequence of the last commit that wrote to `packed` or `large`. Two snapshots with the same version have the same
+/// pages of both databases, even if commits in between wrote to other databases.
 struct SetsVersion: Equatable {
     static let key = Array("sets".utf8)
 
     let sequence: UInt64
 
-    /// Before the first write.
+    /// The version before the first write.
     static let initial = SetsVersion(sequence: 0)
 
     init(sequence: UInt64) {
@@ -54,23 +54,23 @@ struct SetsVersion: Equatable {
     var bytes: [UInt8] { withUnsafeBytes(of: sequence.littleEndian) { Array($0) } }
 }
 
-/// Counts over the whole environment, kept in the transaction that changes them.
+/// Counts over the whole environment. They are written in the transaction that changes them.
 struct Totals {
     static let byteCount = 40
 
-    /// The last sequence given out; 0 before the first.
+    /// The last sequence that was assigned; 0 before the first.
     var sequence: UInt64 = 0
-    /// The first sequence that the log still has; `sequence + 1` when it is empty.
+    /// The first sequence that is still in the log; `sequence + 1` when the log is empty.
     var firstSequence: UInt64 = 1
     /// Bytes of the log's values.
     var logValueBytes: UInt64 = 0
     var collaborations: UInt64 = 0
     var roots: UInt64 = 0
 
-    /// No sequence and no log gets so large: a greater number means damage.
+    /// Real sequences and log sizes stay below this. A greater number means damage.
     private static let plausibleMax: UInt64 = 1 << 56
 
-    /// Bytes that the log takes, with what LMDB and `mutations` keep for each record.
+    /// Bytes that the log takes, including what LMDB and `mutations` need for each record.
     var logBytes: UInt64 { logValueBytes + (sequence + 1 - firstSequence) * LogRecord.overheadBytes }
 
     init() {}
@@ -90,20 +90,20 @@ struct Totals {
         roots = word(4)
     }
 
-    /// Takes roots off the count. Throws `damaged` when it counts fewer.
+    /// Subtracts roots from the count. Throws `damaged` when the count is smaller.
     mutating func removeRoots(_ count: UInt64) throws(StorageFailure) {
         guard roots >= count else { throw .damaged("the totals count fewer roots than there are") }
         roots -= count
     }
 
-    /// Takes a collaboration off the count. Throws `damaged` when it counts none.
+    /// Subtracts one collaboration from the count. Throws `damaged` when the count is 0.
     mutating func removeCollaboration() throws(StorageFailure) {
         guard collaborations > 0 else { throw .damaged("the totals count fewer collaborations than there are") }
         collaborations -= 1
     }
 
     var bytes: [UInt8] {
-        precondition(firstSequence > 0 && firstSequence <= sequence + 1, "the log begins behind its end")
+        precondition(firstSequence > 0 && firstSequence <= sequence + 1, "the log begins after its end")
         var bytes: [UInt8] = []
         for word in [sequence, firstSequence, logValueBytes, collaborations, roots] {
             withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
@@ -118,8 +118,8 @@ struct Totals {
 struct LogRecord {
     static let headerBytes = 32
     static let changedOffset = 24
-    /// What a record costs beside its value: 18 bytes in `log`, 34 in the pages of `mutations`, which random keys
-    /// fill to two thirds.
+    /// Bytes that a record takes in addition to its value: 18 in `log`, and 34 in `mutations`, whose pages are two
+    /// thirds full because its keys are random.
     static let overheadBytes: UInt64 = 68
 
     private enum Kind {
@@ -130,7 +130,7 @@ struct LogRecord {
         static let edit: UInt8 = 5
     }
 
-    /// Replaces the contents of `bytes` with the record of `mutation`.
+    /// Replaces the contents of `bytes` with the log record of `mutation`.
     static func encode(_ mutation: Mutation, changed: UInt64, into bytes: inout [UInt8]) {
         bytes.removeAll(keepingCapacity: true)
         var kind = Kind.drop
@@ -162,7 +162,7 @@ struct LogRecord {
         if case .edit(let edit) = mutation.change { edit.append(to: &bytes) }
     }
 
-    /// Whether the record is of an edit.
+    /// Whether the record belongs to an edit.
     static func isEdit(_ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool {
         guard value.count >= headerBytes else { throw .damaged("a change-log record is damaged") }
         return value[16] == Kind.edit
@@ -222,13 +222,13 @@ struct PackedRoots {
     let start: UnsafeRawPointer?
     let count: Int
 
-    /// `bytes`: a multiple of 32.
+    /// `bytes`: the number of bytes is a multiple of 32.
     init(_ bytes: UnsafeRawBufferPointer) {
         start = bytes.baseAddress
         count = bytes.count / Digest.byteCount
     }
 
-    /// Whether the roots can be found by `contains`: each is above the one before.
+    /// Whether each root is above the one before, which `contains` requires.
     static func areAscending(_ roots: some Collection<Digest>) -> Bool {
         zip(roots, roots.dropFirst()).allSatisfy { $0 < $1 }
     }
@@ -239,7 +239,7 @@ struct PackedRoots {
         return Digest(at: start + index * Digest.byteCount)
     }
 
-    /// Prefetches three cache lines, six roots, around a position.
+    /// Prefetches three cache lines (six roots) around a position.
     @inline(__always)
     func prefetch(around position: Int) {
         guard let start else { return }
@@ -259,7 +259,7 @@ struct PackedRoots {
         return other < prefix || (other == prefix && Digest(at: address) < root)
     }
 
-    /// The position of the first root that is not below `root`.
+    /// Finds the position of the first root that is not below `root`.
     func lowerBound(of root: Digest) -> Int {
         lowerBound(of: root, between: 0, and: count)
     }
@@ -275,8 +275,8 @@ struct PackedRoots {
         return low
     }
 
-    /// The same, quicker when it is near `guess`, any position from 0 to `count`: an exponential search from there,
-    /// then a binary search.
+    /// Does the same, but faster when the result is near `guess`, a position from 0 to `count`: it does an exponential
+    /// search from there, then a binary search.
     func lowerBound(of root: Digest, near guess: Int) -> Int {
         assert(guess >= 0 && guess <= count, "a search starts outside of the roots")
         let prefix = root.prefix

@@ -1,10 +1,10 @@
-/// SipHash-2-4 (Aumasson and Bernstein, 2012) of a collaboration's identifier:
-/// where it stands among the packed buckets. Keyed with 16 random bytes of the
-/// environment, so that nobody can choose identifiers that crowd one bucket.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012) of a collaboration's identifier. It determines the record's place among
+/// the packed buckets. The key is 16 random bytes of the environment, so that nobody can choose identifiers that all
+/// belong into one bucket.
 struct NameHash: Sendable {
     private let key: (UInt64, UInt64)
 
-    /// `key`: 16 bytes; `nil` otherwise.
+    /// `key`: 16 bytes; any other length gives `nil`.
     init?(key: UnsafeRawBufferPointer) {
         guard key.count == 16 else { return nil }
         self.key = (

@@ -32,13 +32,13 @@ struct PackedRecord {
         roots = PackedRoots(UnsafeRawBufferPointer(rebasing: bytes[rootsStart...]))
     }
 
-    /// The bytes of a record. `roots`: ascending, `nil` when they stand in `large`.
+    /// Encodes a record. `roots` ascend; `nil` when they are in `large`.
     static func encode(
         _ identifier: CollaborationIdentifier, _ policy: ProofPolicy, rootCount: UInt32, roots: [Digest]?
     ) -> [UInt8] {
         var bytes: [UInt8] = []
         precondition(
-            roots.map { $0.count == Int(rootCount) } ?? true, "a record has another number of roots than it says")
+            roots.map { $0.count == Int(rootCount) } ?? true, "a record's number of roots is wrong")
         assert(roots.map(PackedRoots.areAscending) ?? true, "a record's roots are not in ascending order")
         bytes.reserveCapacity(headerBytes + identifier.utf8.count + (roots?.count ?? 0) * Digest.byteCount)
         bytes.append(UInt8(identifier.utf8.count))
@@ -52,16 +52,15 @@ struct PackedRecord {
     }
 }
 
-/// The value of a packed bucket, borrowed: the records of collaborations whose
-/// hashes are neighbours, in the order of their hashes, behind a directory that
-/// finds one in a cache line or two.
+/// The value of a packed bucket, borrowed. It holds the records of collaborations with neighbouring hashes, in the
+/// order of these hashes. A directory before the records locates one with one or two cache lines:
 ///
 ///     records (2)  zero (2)  each record: low half of its hash (4)  each record: where it begins (2)
 ///     the records
 struct PackedBucket {
     static let headerBytes = 4
     static let directoryBytes = 6
-    /// What fits on one overflow page of LMDB's: a page of 4,096 bytes less its header of 16.
+    /// The bytes that fit on one overflow page of LMDB's: 4,096 less a header of 16.
     static let byteCountMax = 4080
 
     let bytes: UnsafeRawBufferPointer
@@ -82,7 +81,7 @@ struct PackedBucket {
             littleEndian: bytes.loadUnaligned(fromByteOffset: PackedBucket.headerBytes + 4 * index, as: UInt32.self))
     }
 
-    /// Where a record begins; the end of the value for `count`.
+    /// The offset of a record; for `count`, the end of the value.
     func start(_ index: Int) -> Int {
         assert(index >= 0 && index <= count, "a bucket has no such record")
         guard index < count else { return bytes.count }
@@ -102,7 +101,7 @@ struct PackedBucket {
         try PackedRecord(try recordBytes(index))
     }
 
-    /// The position of the record of `identifier`, whose hash is `hash`; `nil` when it is not here.
+    /// Finds the position of the record of `identifier`, whose hash is `hash`; `nil` when the bucket does not have it.
     func find(_ identifier: UnsafeRawBufferPointer, hash: UInt64) throws(StorageFailure) -> Int? {
         let tag = UInt32(truncatingIfNeeded: hash)
         for index in 0..<count where self.tag(index) == tag {
@@ -118,11 +117,11 @@ struct PackedBucket {
         return nil
     }
 
-    /// Records of a bucket that stand one after the other.
+    /// Adjacent records of a bucket.
     typealias Run = (bucket: PackedBucket, records: Range<Int>)
 
-    /// The value of a bucket of these records, in this order. One of more than 65,535 bytes may only be taken apart
-    /// again: its directory, where a record's place has two bytes, is wrong behind that.
+    /// Encodes a bucket of these records, in this order. The offsets in its directory have two bytes. So in a value of
+    /// more than 65,535 bytes the offsets beyond that are wrong. Such a value may only be split into smaller buckets.
     static func value(of runs: [Run]) -> [UInt8] {
         let count = runs.reduce(0) { $0 + $1.records.count }
         let recordsStart = headerBytes + count * directoryBytes
@@ -145,13 +144,13 @@ struct PackedBucket {
                 offset += run.bucket.start(index + 1) - run.bucket.start(index)
             }
         }
-        assert(value.count == recordsStart, "a bucket's directory has another length than its records need")
+        assert(value.count == recordsStart, "the length of a bucket's directory is wrong")
         for (run, bytes) in zip(runs, recordBytes) { value.append(contentsOf: run.bucket.bytes[bytes]) }
-        precondition(value.count == offset, "a bucket's records have another length than its directory says")
+        precondition(value.count == offset, "the length of a bucket's records is wrong")
         return value
     }
 
-    /// The value of a bucket of one record.
+    /// Encodes a bucket of one record.
     static func value(ofRecord record: [UInt8], tag: UInt32) -> [UInt8] {
         precondition(record.count >= PackedRecord.headerBytes, "a record is shorter than its header")
         var value: [UInt8] = [1, 0, 0, 0]

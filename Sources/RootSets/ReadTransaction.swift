@@ -3,16 +3,16 @@ import Core
 import Foundation
 import Synchronization
 
-/// A read transaction with cursors over both databases of sets, made once and renewed for each use.
+/// A read transaction with cursors over both databases of sets. It is made once and renewed for each use.
 ///
-/// Sendable without the compiler's proof: one thread uses it at a time, the pool passes it on under its lock, and
-/// MDB_NOTLS allows that the threads differ.
+/// Sendable without the compiler's proof: one thread uses a transaction at a time. The pool hands it on under its lock.
+/// With MDB_NOTLS, different threads may use it in turn.
 final class ReadTransaction: @unchecked Sendable {
     let handle: OpaquePointer
     let packed: OpaquePointer
     let large: OpaquePointer
     private let environment: StorageEnvironment
-    /// Between `renew` and `reset`.
+    /// True between `renew` and `reset`.
     private var isInUse = false
 
     init(_ environment: StorageEnvironment) throws(StorageFailure) {
@@ -42,7 +42,7 @@ final class ReadTransaction: @unchecked Sendable {
         mdb_txn_abort(handle)
     }
 
-    /// Sees everything committed before this call, until `reset`.
+    /// Begins a read that sees everything committed before this call. It lasts until `reset`.
     func renew() throws(StorageFailure) {
         precondition(!isInUse, "a read transaction is used by two readers")
         try check(mdb_txn_renew(handle), "beginning a read")
@@ -51,7 +51,7 @@ final class ReadTransaction: @unchecked Sendable {
         isInUse = true
     }
 
-    /// Of the sets in this snapshot.
+    /// Reads the version of the sets in this snapshot.
     func setsVersion() throws(StorageFailure) -> SetsVersion {
         var value = MDB_val()
         let code = withMDBValue(SetsVersion.key) { mdb_get(handle, environment.meta, $0, &value) }
@@ -61,14 +61,14 @@ final class ReadTransaction: @unchecked Sendable {
     }
 
     func reset() {
-        precondition(isInUse, "a read transaction is given back twice")
+        precondition(isInUse, "a read transaction was reset twice")
         isInUse = false
         mdb_txn_reset(handle)
     }
 }
 
-/// Keeps read transactions that are not in use. As many are made as there are ever readers at once: the workers and
-/// the few other threads that read.
+/// Keeps read transactions that are not in use. It makes a new one only when all are in use. So it makes as many as
+/// there are readers at one time: the workers and the few other threads that read.
 final class ReadTransactionPool: Sendable {
     private let environment: StorageEnvironment
     private let idle = Mutex<[ReadTransaction]>([])

@@ -2,21 +2,20 @@ package import Core
 import Dispatch
 import Synchronization
 
-/// Every collaboration's set of root hashes, with the ordered, durable log of
-/// what changed them, in one LMDB environment.
+/// Every collaboration's set of root hashes, and the durable log of all changes, in one LMDB environment.
 ///
 /// Reads never wait for writes. One writer commits the mutations of many clients together and acknowledges them when
 /// they are durable.
 package final class RootSets: Sendable {
     package struct Configuration: Sendable {
-        /// Where the files are; made when missing.
+        /// The directory of the files; made when it is missing.
         package var directory: String
-        /// Bytes of data after which adds are refused. The default is 16 GiB.
+        /// Bytes of data above which adds are refused. The default is 16 GiB.
         package var sizeLimitBytes: Int
-        /// Bytes beyond the limit that are kept for removals, on the disk and in the map.
+        /// Bytes beyond the limit that are reserved for removals, on the disk and in the map.
         package var reserveBytes: Int
-        /// Bytes of change log that are kept; older records are dropped, and with them the memory of their
-        /// mutation identifiers. The default is 32 MiB.
+        /// Bytes of change log that are kept. Older records are removed together with their mutation identifiers, so
+        /// that their repeats are no longer recognized. The default is 32 MiB.
         package var logRetentionBytes: Int
 
         package init(
@@ -34,12 +33,12 @@ package final class RootSets: Sendable {
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
 
-    /// Opens the storage or makes it.
+    /// Opens the storage, and creates it when it is missing.
     ///
     /// Throws `storageInUse`, `storageDamaged`, `storageFull` or `storageFailed`.
     package init(_ configuration: Configuration) throws(ServiceError) {
-        // A commit copies the pages that it changes before the old ones are free: the map has room for the
-        // largest commit on top of the limit and the reserve. It is address space, not memory or disk.
+        // A commit copies the pages that it changes before the old pages are free. So the map is larger than the limit
+        // and the reserve by the largest commit. This takes address space, not memory or disk.
         let mapBytes = configuration.sizeLimitBytes + configuration.reserveBytes + (256 << 20)
         environment = try StorageEnvironment(directory: configuration.directory, mapBytes: mapBytes)
         readers = ReadTransactionPool(environment)
@@ -56,7 +55,7 @@ package final class RootSets: Sendable {
         queue.close()
     }
 
-    /// Throws `behindSequence` unless the change of that sequence is in what is read from now on; 0 demands nothing.
+    /// Throws `behindSequence` unless later reads see the change with that sequence. 0 never throws it.
     package func check(atLeast sequence: UInt64) throws(ServiceError) {
         guard sequence > 0 else { return }
         try read { snapshot throws(ServiceError) in
@@ -64,7 +63,7 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// Calls `body` with all sets as of now: everything acknowledged before this call is in the snapshot.
+    /// Calls `body` with a snapshot of all sets. It contains every change that was acknowledged before this call.
     ///
     /// Throws what `body` throws, or `storageFailed`, `storageDamaged`, `busy`.
     package func read<R>(
@@ -86,17 +85,17 @@ package final class RootSets: Sendable {
         return try result.get()
     }
 
-    /// Queues a mutation. `completion` is called once, on the writer's thread when the mutation is durable
-    /// or refused, or at once with `busy` or `shuttingDown`.
+    /// Queues a mutation. `completion` is called once: on the writer's thread when the mutation is durable or refused,
+    /// or at once with `busy` or `shuttingDown`.
     package func submit(
         _ mutation: Mutation, completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
         queue.submit(mutation, completion: completion)
     }
 
-    /// Applies a mutation and waits until it is durable; for tools and tests.
+    /// Applies a mutation and waits until it is durable. For tools and tests.
     ///
-    /// Throws why it was refused.
+    /// Throws the error that refused the mutation.
     @discardableResult
     package func apply(_ mutation: Mutation) throws(ServiceError) -> MutationReceipt {
         let done = DispatchSemaphore(value: 0)
@@ -116,7 +115,7 @@ package final class RootSets: Sendable {
         let result = Mutex<Result<MutationReceipt, ServiceError>?>(nil)
     }
 
-    /// Mutations that wait for the writer.
+    /// Number of mutations that wait for the writer.
     package var queueDepth: Int { queue.depth }
     /// Commits since the start, and mutations in them.
     package var commitCounts: (commits: UInt64, mutations: UInt64) {

@@ -1,18 +1,19 @@
 import CLMDB
 package import Core
 
-/// A collaboration in a snapshot; not to be used after the call of `RootSets.read` that the snapshot belongs to.
+/// A collaboration in a snapshot. It must not be used after the call of `RootSets.read` that made the snapshot.
 package struct CollaborationView: BitwiseCopyable {
-    /// What the signed data of a proof must be.
+    /// The policy for the signed data of proofs.
     package let policy: ProofPolicy
-    /// Root hashes in the set.
+    /// Number of root hashes in the set.
     package let rootCount: UInt64
-    /// The identifier's bytes, in the map.
+    /// The identifier's bytes in the map.
     fileprivate let identifier: UnsafeRawBufferPointer
     let isLarge: Bool
-    /// The roots, in the map, unless the collaboration is large.
+    /// The roots in the map; empty when the collaboration is large.
     fileprivate let roots: PackedRoots
-    /// Of a large collaboration's buckets, if there is one; the maker of the view keeps it alive.
+    /// The directory of a large collaboration's buckets, if there is one. Whoever makes the view keeps the directory
+    /// alive.
     var directory: Unmanaged<BucketDirectory>?
 
     init(_ record: PackedRecord) {
@@ -34,7 +35,7 @@ package struct StorageStatistics: Sendable {
     package let fileBytes: Int
 }
 
-/// All root sets as of one moment: a read transaction.
+/// All root sets as of one moment, read in one transaction.
 ///
 /// Valid during a call of `RootSets.read`. Views point into the map and must not be used after that call.
 package struct Snapshot: ~Copyable {
@@ -48,7 +49,7 @@ package struct Snapshot: ~Copyable {
 
     // MARK: Membership
 
-    /// The collaboration of that identifier; `nil` when there is none, or when the bytes can't be one.
+    /// Looks up a collaboration; `nil` when there is none, or when the bytes are no valid identifier.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func collaboration(_ identifier: UnsafeRawBufferPointer) throws(ServiceError) -> CollaborationView? {
@@ -63,7 +64,8 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The directory of this snapshot's packed buckets, if there is one yet. `lookups`: how many will be made now.
+    /// Returns the directory of this snapshot's packed buckets; `nil` if there is none yet. `lookups`: how many
+    /// look-ups the caller makes now.
     func directory(lookups: Int) throws(StorageFailure) -> BucketDirectory? {
         try environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
             var statistics = MDB_stat()
@@ -72,7 +74,7 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The directory of a large collaboration's buckets, if there is one yet.
+    /// Returns the directory of a large collaboration's buckets; `nil` if there is none yet.
     func directory(of collaboration: CollaborationView, lookups: Int) throws(StorageFailure) -> BucketDirectory? {
         try environment.directories.directory(
             of: .large(Array(collaboration.identifier)), for: transaction, in: environment, lookups: lookups
@@ -81,7 +83,8 @@ package struct Snapshot: ~Copyable {
 
     func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
 
-    /// The first packed bucket whose bound is not below `hash`: its bound, and its bytes, not touched yet.
+    /// Finds the first packed bucket whose bound is not below `hash`. Returns the bound and the bytes, which are not
+    /// read here.
     func bucketBytes(
         atOrAfter hash: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bytes: UnsafeRawBufferPointer)? {
@@ -100,13 +103,13 @@ package struct Snapshot: ~Copyable {
         return (bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
-    /// The first packed bucket whose bound is not below `hash`.
+    /// Finds the first packed bucket whose bound is not below `hash`.
     private func bucket(atOrAfter hash: UInt64) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
         guard let (bound, bytes) = try bucketBytes(atOrAfter: hash) else { return nil }
         return (bound, try PackedBucket(bytes))
     }
 
-    /// The collaboration of that identifier; `nil` when there is none.
+    /// Summarizes a collaboration; `nil` when there is none with that identifier.
     package func summary(of identifier: CollaborationIdentifier) throws(ServiceError) -> CollaborationSummary? {
         try identifier.utf8.withRawBytes { bytes throws(ServiceError) -> CollaborationSummary? in
             guard let view = try collaboration(bytes) else { return nil }
@@ -114,7 +117,7 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// Prefetches the memory that `contains` will read, if the collaboration has a directory.
+    /// Prefetches the memory that `contains` will read. Does nothing for a collaboration without a directory.
     package func prefetch(_ root: Digest, in collaboration: CollaborationView) {
         collaboration.directory?._withUnsafeGuaranteedRef { directory in
             guard let place = directory.neighbourhood(of: root.prefix) else { return }
@@ -122,7 +125,7 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// Whether `root` is in the set of `collaboration`, whose identifier's bytes must still be there.
+    /// Whether `root` is in the set of `collaboration`. The bytes of the view's identifier must still be valid.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func contains(_ root: Digest, in collaboration: CollaborationView) throws(ServiceError) -> Bool {
@@ -162,7 +165,7 @@ package struct Snapshot: ~Copyable {
 
     // MARK: Listing
 
-    /// Up to `limit` root hashes above `start`, ascending; `nil` when there is no such collaboration.
+    /// Lists up to `limit` root hashes above `start`, ascending; `nil` when there is no such collaboration.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func roots(
@@ -199,8 +202,8 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// Up to `limit` collaborations behind `start`, which need not exist (any more), in the storage's own
-    /// order, which does not change as others come and go.
+    /// Lists up to `limit` collaborations after `start`, which need not exist. The order is the storage's own. It does
+    /// not change when other collaborations are added or removed.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func collaborations(
@@ -244,9 +247,10 @@ package struct Snapshot: ~Copyable {
 
     // MARK: The change log
 
-    /// Up to `limit` records behind sequence `sequence`, in order; a page ends early after 512 KiB.
+    /// Lists up to `limit` log records after `sequence`, in order. A page ends early after 512 KiB.
     ///
-    /// Throws `changesTrimmed` when records after `sequence` are gone, `storageDamaged` or `storageFailed`.
+    /// Throws `changesTrimmed` when the log no longer has all records after `sequence`, `storageDamaged` or
+    /// `storageFailed`.
     package func changes(after sequence: UInt64, limit: Int) throws(ServiceError) -> Page<LoggedMutation> {
         let (page, totals): (Page<LoggedMutation>?, Totals)
         do throws(StorageFailure) {
@@ -261,7 +265,7 @@ package struct Snapshot: ~Copyable {
             throw ServiceError(
                 .changesTrimmed,
                 "the change log begins at \(totals.firstSequence): read the sets anew, "
-                    + "then go on from \(totals.sequence)"
+                    + "then continue from \(totals.sequence)"
             )
         }
         return page
@@ -307,7 +311,7 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The last mutation that is in this snapshot; 0 before the first.
+    /// The sequence of the last mutation in this snapshot; 0 before the first.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package func lastSequence() throws(ServiceError) -> UInt64 {
@@ -318,10 +322,10 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// The sequence of the edit of that identifier; `nil` when nothing of that identifier was applied, or its record
-    /// was dropped from the log.
+    /// Finds the sequence of the edit with that identifier. Returns `nil` when no mutation with that identifier was
+    /// applied, or when its log record was removed.
     ///
-    /// Throws `mutationConflict` when it was something else than an edit, `storageDamaged` or `storageFailed`.
+    /// Throws `mutationConflict` when that mutation was not an edit, `storageDamaged` or `storageFailed`.
     package func sequence(ofEdit identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {
         let (sequence, isEdit): (UInt64, Bool)
         do throws(StorageFailure) {
@@ -344,7 +348,7 @@ package struct Snapshot: ~Copyable {
         return sequence
     }
 
-    /// A value, in the map.
+    /// Reads a value, which stays in the map.
     private func value(at key: [UInt8], in database: MDB_dbi) throws(StorageFailure) -> UnsafeRawBufferPointer? {
         var value = MDB_val()
         let code = withMDBValue(key) { mdb_get(transaction.handle, database, $0, &value) }
@@ -365,7 +369,7 @@ package struct Snapshot: ~Copyable {
 }
 
 extension Page<Digest> {
-    /// Adds those of `roots` that are above `start`, up to `limit` items in all.
+    /// Appends those of `roots` that are above `start`, up to `limit` items in all.
     fileprivate mutating func append(_ roots: PackedRoots, after start: Digest?, limit: Int) {
         for index in 0..<roots.count {
             let root = roots[index]
@@ -379,7 +383,7 @@ extension Page<Digest> {
     }
 }
 
-/// The key of a bounded bucket in `large`, on the stack.
+/// Memory on the stack for the key of a bounded bucket in `large`.
 struct BucketKeyBuffer {
     private var bytes: InlineArray<137, UInt8>
     private let nameCount: Int
@@ -403,7 +407,7 @@ struct BucketKeyBuffer {
         }
     }
 
-    /// Whether `key` is a bucket of the same collaboration.
+    /// Whether `key` belongs to a bucket of the same collaboration.
     func isOfSameCollaboration(_ key: MDB_val) -> Bool {
         guard key.mv_size > nameCount, let start = key.mv_data else { return false }
         return withUnsafeBytes(of: bytes) { ours in
@@ -413,7 +417,7 @@ struct BucketKeyBuffer {
         }
     }
 
-    /// Whether `key`, which is a bucket of the same collaboration, is its last.
+    /// Whether `key`, a bucket's key of the same collaboration, belongs to its last bucket.
     func isLast(_ key: MDB_val) -> Bool {
         key.mv_data?.load(fromByteOffset: nameCount, as: UInt8.self) == BucketKey.last
     }

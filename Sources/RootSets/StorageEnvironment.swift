@@ -3,10 +3,9 @@ import Core
 import Foundation
 import Platform
 
-/// One LMDB environment: the files of a data directory, opened by this process alone.
+/// One LMDB environment: the files of a data directory. Only this process has it open.
 ///
-/// Sendable without the compiler's proof: an `MDB_env` may be used by many
-/// threads; all fields are set in `init` and never change.
+/// Sendable without the compiler's proof: many threads may use an `MDB_env`, and all fields are constant after `init`.
 final class StorageEnvironment: @unchecked Sendable {
     let handle: OpaquePointer
     let packed: MDB_dbi
@@ -23,16 +22,15 @@ final class StorageEnvironment: @unchecked Sendable {
 
     static let format: UInt32 = 1
 
-    /// Opens the environment in `directory`, makes it when it is not there.
+    /// Opens the environment in `directory`, and creates it when it is missing.
     ///
-    /// `mapBytes`: the size that the data file can grow to.
-    /// Throws `storageInUse` when another process or object has it open, `storageDamaged` when a file is
-    /// not what this version writes or is cut short, `storageFailed` or `storageFull` for the rest.
+    /// `mapBytes`: the largest size of the data file. Throws `storageInUse` when another process or object has the
+    /// environment open, `storageDamaged` when a file is truncated or has another format than this version writes, and
+    /// `storageFailed` or `storageFull` for all other failures.
     init(directory: String, mapBytes: Int) throws(ServiceError) {
         lock = try DirectoryLock(directory: directory)
         do throws(StorageFailure) {
-            // LMDB would take a missing or empty file for a new storage, and nobody would notice that the data are
-            // lost.
+            // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
             if lock.isUsed {
                 var status = stat()
                 guard stat(directory + "/data.mdb", &status) == 0, status.st_size > 0 else {
@@ -51,7 +49,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
                 try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
-                // NOTLS: read transactions are pooled and used by different threads.
+                // NOTLS: the pool hands read transactions to different threads.
                 try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600), "opening \(directory)")
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
@@ -73,8 +71,8 @@ final class StorageEnvironment: @unchecked Sendable {
         mdb_env_close(handle)
     }
 
-    /// LMDB writes its reader table through a map: on a full disk, touching a page of it that has no block
-    /// would be a bus error. 1,024 readers take 64 bytes each, and a header.
+    /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of
+    /// it without a block would be a bus error. 1,024 readers take 64 bytes each, plus a header.
     private static func reserveReaderTable(in directory: String) throws(StorageFailure) {
         let descriptor = open(directory + "/lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw StorageFailure(errno, "opening the reader table") }
@@ -82,7 +80,7 @@ final class StorageEnvironment: @unchecked Sendable {
         try check(System.reserveSpace(descriptor, bytes: 68 << 10), "reserving space for the reader table")
     }
 
-    /// The data file must be as long as its newest root page says: reading past its end would be a bus error.
+    /// Checks that the data file is as long as its newest root page says. Reading past its end would be a bus error.
     private static func checkFile(
         of environment: OpaquePointer
     ) throws(StorageFailure) -> (pageBytes: Int, descriptor: CInt) {
@@ -132,9 +130,10 @@ final class StorageEnvironment: @unchecked Sendable {
         return (packed, large, log, mutations, records, meta, nameHash)
     }
 
-    /// Pages that hold something as of the last commit, and their bytes.
+    /// Bytes of the pages in use as of the last commit.
     ///
-    /// Reads the list of free pages only when the file has grown near `threshold` bytes.
+    /// It reads the list of free pages only when the file is larger than `threshold` bytes. Otherwise it counts free
+    /// pages as used.
     func usedBytes(above threshold: Int) throws(StorageFailure) -> Int {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
@@ -143,8 +142,8 @@ final class StorageEnvironment: @unchecked Sendable {
         return high - (try freePages()) * pageBytes
     }
 
-    /// Pages on LMDB's list of free pages (database 0: each value begins with how many it lists), which
-    /// only a read transaction may look at.
+    /// Counts the pages on LMDB's list of free pages (database 0: each value begins with how many pages it lists). Only
+    /// a read transaction may read this list.
     private func freePages() throws(StorageFailure) -> Int {
         var transaction: OpaquePointer?
         try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &transaction), "counting free pages")
@@ -164,7 +163,7 @@ final class StorageEnvironment: @unchecked Sendable {
         return pages
     }
 
-    /// Makes sure that the disk has blocks for everything in the file and `bytes` more.
+    /// Makes sure that the disk has blocks for all pages of the file and for `bytes` more.
     func reserve(_ bytes: Int) throws(StorageFailure) {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
@@ -173,12 +172,12 @@ final class StorageEnvironment: @unchecked Sendable {
             throw StorageFailure(errno, "reading the data file's size")
         }
         guard present < used + bytes else { return }
-        // In steps, so that most commits find the space already there.
+        // Reserves twice as much, so that most commits find the space already reserved.
         let failure = System.reserveSpace(dataDescriptor, bytes: used + 2 * bytes)
         guard failure != 0 else { return }
         try check(System.reserveSpace(dataDescriptor, bytes: used + bytes), "reserving disk space")
     }
 
-    /// Bytes on disk of the data file.
+    /// The length of the data file in bytes.
     var fileSize: Int { fileBytes(dataDescriptor) ?? 0 }
 }

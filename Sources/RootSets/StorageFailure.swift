@@ -2,8 +2,7 @@ import CLMDB
 import Core
 import Foundation
 
-/// An LMDB or system call of the storage layer that failed, before anybody
-/// decided what it means for a request.
+/// A failed LMDB or system call of the storage layer. `asServiceError` turns it into the answer to a request.
 struct StorageFailure: Error {
     let code: CInt
     let action: String
@@ -13,12 +12,12 @@ struct StorageFailure: Error {
         self.action = action
     }
 
-    /// Whether there is no room: in the map, on the disk, or within a quota.
+    /// Whether space is lacking: in the map, on the disk, or within a quota.
     var isLackOfSpace: Bool {
         code == MDB_MAP_FULL || code == MDB_TXN_FULL || code == ENOSPC || code == EDQUOT || code == EFBIG
     }
 
-    /// What the caller of the service is told.
+    /// The error that a client gets.
     var asServiceError: ServiceError {
         let text = "\(action): \(String(cString: mdb_strerror(code)))"
         if isLackOfSpace { return ServiceError(.storageFull, detail: UInt32(bitPattern: code), text) }
@@ -33,7 +32,7 @@ struct StorageFailure: Error {
         }
     }
 
-    /// The contents of a record contradict themselves.
+    /// A failure for a record whose contents are inconsistent.
     static func damaged(_ what: String) -> StorageFailure {
         StorageFailure(MDB_CORRUPTED, what)
     }

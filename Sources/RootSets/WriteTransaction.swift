@@ -2,14 +2,14 @@ import CLMDB
 import Core
 import Foundation
 
-/// A write transaction; aborted by `deinit` when it was not committed. LMDB wants all calls made by the thread that
-/// began it, which is asserted.
+/// A write transaction. `deinit` aborts it unless it was committed. Only the thread that began it may call it, as LMDB
+/// demands; this is asserted.
 final class WriteTransaction {
     private(set) var handle: OpaquePointer?
     private let thread = ThreadConfinement()
-    /// Cursors that were used before, by database. LMDB closes those of a write transaction with it.
+    /// Cursors that were used before, by database. LMDB closes them with the transaction.
     private var cursors: [MDB_dbi: OpaquePointer] = [:]
-    /// Databases that were written to.
+    /// Databases that this transaction has written to.
     private(set) var written: Set<MDB_dbi> = []
 
     init(_ environment: OpaquePointer) throws(StorageFailure) {
@@ -18,12 +18,12 @@ final class WriteTransaction {
     }
 
     deinit {
-        // The transaction did not begin when `init` threw.
+        // If `init` threw, the transaction never began.
         thread.assertIsCurrentOrUnbound()
         if let handle { mdb_txn_abort(handle) }
     }
 
-    /// Makes everything durable; the transaction is over whether this throws or not.
+    /// Makes all writes durable. The transaction has ended afterwards, even when this throws.
     func commit() throws(StorageFailure) {
         thread.assertIsCurrent()
         guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
@@ -31,7 +31,7 @@ final class WriteTransaction {
         try check(mdb_txn_commit(handle), "committing")
     }
 
-    /// The value of `key`, borrowed until the next write; `nil` when there is none.
+    /// Reads the value of `key`, borrowed until the next write; `nil` when there is none.
     func get(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
         var value = MDB_val()
         let code = withMDBValue(key) { key in mdb_get(handle, database, key, &value) }
@@ -42,7 +42,7 @@ final class WriteTransaction {
 
     func put(_ database: MDB_dbi, _ key: [UInt8], _ value: [UInt8], appending: Bool = false) throws(StorageFailure) {
         thread.assertIsCurrent()
-        precondition(handle != nil, "a write comes after the commit")
+        precondition(handle != nil, "a write was attempted after the commit")
         let flags = appending ? UInt32(MDB_APPEND) : 0
         written.insert(database)
         let code = withMDBValue(key) { key in
@@ -51,11 +51,11 @@ final class WriteTransaction {
         try check(code, "writing")
     }
 
-    /// Whether there was something to delete.
+    /// Deletes a key. Returns whether there was such a key.
     @discardableResult
     func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
         thread.assertIsCurrent()
-        precondition(handle != nil, "a write comes after the commit")
+        precondition(handle != nil, "a write was attempted after the commit")
         written.insert(database)
         let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
         if code == MDB_NOTFOUND { return false }
@@ -63,7 +63,7 @@ final class WriteTransaction {
         return true
     }
 
-    /// Deletes what `cursor`, one of `database`, stands at.
+    /// Deletes the record at `cursor`, which must be a cursor over `database`.
     func delete(_ database: MDB_dbi, at cursor: OpaquePointer) throws(StorageFailure) {
         thread.assertIsCurrent()
         assert(cursors[database] == cursor, "a cursor is of another database or transaction")
@@ -71,12 +71,13 @@ final class WriteTransaction {
         try check(mdb_cursor_del(cursor, 0), "deleting")
     }
 
-    /// Calls `body` with a cursor over `database`, at no particular place; for reading, and for `delete(_:at:)`.
+    /// Calls `body` with a cursor over `database`, whose position is undefined. The cursor is for reading and for
+    /// `delete(_:at:)`.
     func withCursor<R>(
         _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
         thread.assertIsCurrent()
-        precondition(handle != nil, "a read comes after the commit")
+        precondition(handle != nil, "a read was attempted after the commit")
         if let cursor = cursors[database] { return try body(cursor) }
         var cursor: OpaquePointer?
         try check(mdb_cursor_open(handle, database, &cursor), "reading")
@@ -91,7 +92,7 @@ func withMDBValue<R>(_ bytes: [UInt8], _ body: (UnsafeMutablePointer<MDB_val>) -
     bytes.withUnsafeBytes { withMDBValue($0, body) }
 }
 
-/// Calls `body` with `bytes` as an LMDB value. LMDB does not write through it, though its type would allow it.
+/// Calls `body` with `bytes` as an LMDB value. LMDB does not write to the bytes, although the type would allow it.
 func withMDBValue<R>(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeMutablePointer<MDB_val>) -> R) -> R {
     var value = MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
     return body(&value)

@@ -7,7 +7,7 @@ struct CurveKey: ~Copyable {
     /// P-256, owned by `handle`.
     let group: OpaquePointer
 
-    /// A key without a scalar and without a point.
+    /// Makes a key without a scalar and without a point.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     init() throws(ServiceError) {
@@ -29,7 +29,7 @@ struct CurveKey: ~Copyable {
 struct CurvePoint: ~Copyable {
     let handle: OpaquePointer
 
-    /// A point of the key's group, at infinity.
+    /// Makes a point of the key's group, at infinity.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     init(of key: borrowing CurveKey) throws(ServiceError) {

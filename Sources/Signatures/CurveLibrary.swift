@@ -2,8 +2,8 @@ import CKernels
 import COpenSSL
 import Core
 
-/// P-256 through libcrypto's general interfaces. The kernels are compared with it, and test cases with chosen scalars
-/// or points are made by it. Shares nothing with the kernels. Serves one thread at a time.
+/// P-256 through libcrypto's general interfaces. It is the oracle for the kernels, and it makes test cases with chosen
+/// scalars or points. It shares no code with the kernels. One object serves one thread at a time.
 final class CurveLibrary {
     private let key: CurveKey
     private let context: IntegerContext
@@ -12,7 +12,7 @@ final class CurveLibrary {
     private let signature: SignatureValue
     /// n, the order of the group.
     let order: Integer
-    /// p, of the field.
+    /// p, the prime of the field.
     let prime: Integer
 
     private var group: OpaquePointer { key.group }
@@ -33,18 +33,19 @@ final class CurveLibrary {
 
     // MARK: Verification
 
-    /// What libcrypto says of a signature: valid, invalid or bad key.
+    /// Verifies a signature with libcrypto: the outcome is valid, invalid or bad key.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     func outcome(of check: SignatureCase) throws(ServiceError) -> rg_p256_outcome {
         try outcome(point: check.point, r: check.r, s: check.s, digest: check.digest)
     }
 
-    /// The same; `r`, `s` and `digest` have 32 bytes each.
+    /// Verifies a signature of integers and a digest; `r`, `s` and `digest` have 32 bytes each.
     func outcome(
         point encoded: [UInt8], r: [UInt8], s: [UInt8], digest: [UInt8]
     ) throws(ServiceError) -> rg_p256_outcome {
-        precondition(r.count == 32 && s.count == 32 && digest.count == 32, "an integer or a digest has not 32 bytes")
+        precondition(
+            r.count == 32 && s.count == 32 && digest.count == 32, "an integer or a digest does not have 32 bytes")
         defer { ERR_clear_error() }
         guard EC_POINT_oct2point(group, point.handle, encoded, encoded.count, context.handle) == 1,
             EC_KEY_set_public_key(key.handle, point.handle) == 1
@@ -61,7 +62,8 @@ final class CurveLibrary {
         return EC_POINT_oct2point(group, point.handle, encoded, encoded.count, context.handle) == 1
     }
 
-    /// a G + b Q, uncompressed; `nil` at infinity. Throws `internalFault` when libcrypto can't do it.
+    /// Computes a G + b Q as an uncompressed point; `nil` at infinity. Throws `internalFault` when libcrypto can't do
+    /// it.
     func sum(_ a: Integer, _ q: [UInt8], _ b: Integer) throws(ServiceError) -> [UInt8]? {
         guard EC_POINT_oct2point(group, other.handle, q, q.count, context.handle) == 1,
             EC_POINT_mul(group, point.handle, a.number, other.handle, b.number, context.handle) == 1
@@ -69,7 +71,7 @@ final class CurveLibrary {
         return try encodedPoint(compressed: false)
     }
 
-    /// a G; `nil` at infinity. Throws `internalFault` when libcrypto can't do it.
+    /// Computes a G; `nil` at infinity. Throws `internalFault` when libcrypto can't do it.
     func multiple(_ a: Integer) throws(ServiceError) -> [UInt8]? {
         guard EC_POINT_mul(group, point.handle, a.number, nil, nil, context.handle) == 1 else {
             throw libcryptoFault("multiply")
@@ -77,7 +79,7 @@ final class CurveLibrary {
         return try encodedPoint(compressed: false)
     }
 
-    /// The other encoding of a point. Throws `internalFault` when it is none.
+    /// Converts a point from compressed to uncompressed or back. Throws `internalFault` when the bytes are no point.
     func reencoded(_ encoded: [UInt8]) throws(ServiceError) -> [UInt8] {
         guard EC_POINT_oct2point(group, point.handle, encoded, encoded.count, context.handle) == 1,
             let result = try encodedPoint(compressed: encoded.count == 65)
@@ -105,7 +107,7 @@ final class CurveLibrary {
         return result
     }
 
-    /// a b mod n, as all of these are.
+    /// Computes a b mod n. The functions below are modulo n as well, unless they say otherwise.
     func product(_ a: Integer, _ b: Integer) throws(ServiceError) -> Integer {
         try result("multiply") { BN_mod_mul($0, a.number, b.number, order.number, context.handle) == 1 }
     }
@@ -126,12 +128,12 @@ final class CurveLibrary {
         try result("reduce") { BN_nnmod($0, a.number, order.number, context.handle) == 1 }
     }
 
-    /// a + b, not reduced.
+    /// Computes a + b, not reduced.
     func plainSum(_ a: Integer, _ b: Integer) throws(ServiceError) -> Integer {
         try result("add") { BN_add($0, a.number, b.number) == 1 }
     }
 
-    /// 2^exponent, not reduced.
+    /// Computes 2^exponent, not reduced.
     func power(_ exponent: Int) throws(ServiceError) -> Integer {
         try result("shift") { BN_set_word($0, 1) == 1 && BN_lshift($0, $0, CInt(exponent)) == 1 }
     }

@@ -1,21 +1,21 @@
 import CKernels
 import Core
 
-/// A P-256 kernel with the memory that it needs. Serves one thread at a time.
+/// A P-256 kernel with the memory that it needs. One object serves one thread at a time.
 final class EquippedKernel {
     let kernel: UnsafePointer<rg_p256_functions>
     let generator: UnsafePointer<UInt64>
-    /// The generator's table, if it is this object's own; otherwise empty.
+    /// The generator's table, if this object built it; otherwise empty.
     private let ownGenerator: ScratchBuffer<UInt64>
     private let workspace: ScratchBuffer<UInt8>
     private let tables: ScratchBuffer<UInt8>
 
-    /// Bytes behind the outcomes that no kernel may touch.
+    /// Bytes behind the outcomes that a kernel must not write.
     private static let guardBytes = 64
-    /// What the outcomes hold before a kernel writes them; no outcome is this.
+    /// The value of the outcomes before a kernel writes them. No outcome has this value.
     private static let untouched: UInt8 = 0xa5
 
-    /// With a generator's table that the kernel built before and that outlives this object, or with one of its
+    /// Uses `generator`, a table that the kernel built before and that outlives this object. Without one it builds its
     /// own, which takes some tens of milliseconds.
     init(_ kernel: UnsafePointer<rg_p256_functions>, generator: UnsafePointer<UInt64>? = nil) {
         self.kernel = kernel
@@ -29,8 +29,8 @@ final class EquippedKernel {
         self.generator = generator ?? UnsafePointer(ownGenerator.baseAddress)
     }
 
-    /// The kernel's outcomes of 1 to `RG_P256_BATCH_MAX` checks; `nil` when it leaves an outcome unwritten or writes
-    /// behind the last.
+    /// Runs the kernel on 1 to `RG_P256_BATCH_MAX` checks and returns the outcomes. Returns `nil` when the kernel
+    /// leaves an outcome unwritten or writes behind the last.
     func outcomes(of cases: some RandomAccessCollection<SignatureCase>) -> [UInt8]? {
         withChecks(cases) { checks, outcomes in
             kernel.pointee.verify(checks, cases.count, generator, workspace.baseAddress, outcomes)
@@ -38,7 +38,7 @@ final class EquippedKernel {
         }
     }
 
-    /// The same with a table for each key. `nil` also when the kernel refuses to build a table.
+    /// Does the same with a table for each key. Returns `nil` also when the kernel refuses to build a table.
     func knownOutcomes(of cases: some RandomAccessCollection<SignatureCase>) -> [UInt8]? {
         withChecks(cases) { checks, outcomes in
             let table = (0..<cases.count).map { index in
@@ -57,7 +57,7 @@ final class EquippedKernel {
                 }
                 guard isBuilt != 0 else { return false }
             }
-            // The kernel must not read the points of keys that have tables, so they are taken away.
+            // A kernel must not read the points of keys that have tables, so the points are removed.
             for index in 0..<cases.count { checks[index].point = nil }
             let read = table.map { UnsafePointer<UInt64>($0) }
             kernel.pointee.verify_known(checks, read, cases.count, generator, workspace.baseAddress, outcomes)
@@ -69,11 +69,12 @@ final class EquippedKernel {
         _ cases: some RandomAccessCollection<SignatureCase>,
         _ body: (UnsafeMutablePointer<rg_p256_check>, UnsafeMutablePointer<UInt8>) -> Bool
     ) -> [UInt8]? {
-        precondition((1...RG_P256_BATCH_MAX).contains(cases.count), "a batch has 1 to \(RG_P256_BATCH_MAX) checks")
+        precondition(
+            (1...RG_P256_BATCH_MAX).contains(cases.count), "a batch does not have 1 to \(RG_P256_BATCH_MAX) checks")
         let points = ScratchBuffer<UInt8>(repeating: 0, count: 65 * cases.count)
         let checks = ScratchBuffer<rg_p256_check>(repeating: rg_p256_check(), count: cases.count)
         for (index, check) in cases.enumerated() {
-            precondition(check.point.count <= 65, "a point has at most 65 bytes")
+            precondition(check.point.count <= 65, "a point has more than 65 bytes")
             let point = points.baseAddress + 65 * index
             point.update(from: check.point, count: check.point.count)
             checks[index].point = UnsafePointer(point)

@@ -1,7 +1,7 @@
 import COpenSSL
 import Core
 
-/// Owns a BIGNUM, an integer of libcrypto's, which is overwritten when it is freed.
+/// Owns a BIGNUM, an integer of libcrypto's. Its memory is overwritten when it is freed.
 final class Integer {
     let number: OpaquePointer
 
@@ -9,12 +9,12 @@ final class Integer {
     init(_ word: UInt = 0) throws(ServiceError) {
         guard let number = BN_new() else { throw libcryptoFault("make an integer") }
         self.number = number
-        // From here on `deinit` frees the number, also when this throws.
+        // From here on `deinit` frees the number, even when this initializer throws.
         guard BN_set_word(number, word) == 1 else { throw libcryptoFault("set an integer") }
     }
 
-    /// Of big-endian bytes; at most 2^31 - 1. `isSecret` takes the memory from libcrypto's secure heap, where the
-    /// process has one.
+    /// Reads big-endian bytes, at most 2^31 - 1 of them. If `isSecret`, the memory comes from libcrypto's secure heap,
+    /// when the process has one.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     init(_ bytes: [UInt8], isSecret: Bool = false) throws(ServiceError) {
@@ -27,7 +27,7 @@ final class Integer {
         BN_clear_free(number)
     }
 
-    /// 32 big-endian bytes; `nil` for more than 2^256 - 1.
+    /// The number as 32 big-endian bytes; `nil` above 2^256 - 1.
     var bytes: [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 32)
         return BN_bn2binpad(number, &bytes, 32) == 32 ? bytes : nil
@@ -36,11 +36,11 @@ final class Integer {
     var isZero: Bool { BN_is_zero(number) == 1 }
 }
 
-/// Owns a BN_CTX, the integers that libcrypto computes with in between. Serves one thread at a time.
+/// Owns a BN_CTX, which holds libcrypto's intermediate results. One context serves one thread at a time.
 struct IntegerContext: ~Copyable {
     let handle: OpaquePointer
 
-    /// `isSecret` takes the memory from libcrypto's secure heap, where the process has one.
+    /// If `isSecret`, the memory comes from libcrypto's secure heap, when the process has one.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     init(isSecret: Bool = false) throws(ServiceError) {
@@ -55,7 +55,7 @@ struct IntegerContext: ~Copyable {
     }
 }
 
-/// An `internalFault` that says what libcrypto could not do; empties the error queue.
+/// Makes an `internalFault` that says what libcrypto could not do. Empties libcrypto's error queue.
 func libcryptoFault(_ action: String) -> ServiceError {
     ERR_clear_error()
     return ServiceError(.internalFault, "libcrypto could not \(action)")

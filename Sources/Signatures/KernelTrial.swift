@@ -6,9 +6,9 @@ import Synchronization
 
 /// A long comparison of the P-256 kernels with libcrypto, over random signatures and their mutations.
 package struct KernelTrial {
-    /// Cases between two lines of progress.
+    /// Cases between two progress reports.
     private static let progressStep = 20_000
-    /// Of a batch of new keys, one in this many is verified again with tables for its keys.
+    /// One batch in this many is verified again, with a table for each key.
     private static let knownStride = 8
 
     fileprivate struct Tally: Sendable {
@@ -16,12 +16,13 @@ package struct KernelTrial {
         var first: String?
     }
 
-    /// Compares the kernel of that name, or all that this processor can run, with libcrypto's outcomes of `count`
-    /// cases, on all cores. `progress` gets the cases checked so far, and a text with the rate, after every 20,000.
+    /// Compares a kernel with libcrypto over `count` cases, on all cores. Without a `name`, it compares all kernels
+    /// that this processor can run. After every 20,000 cases it calls `progress` with the cases checked so far and a
+    /// text with the rate.
     ///
-    /// `undecided` counts the outcomes that leave the decision to libcrypto, which are disagreements where the
-    /// case has no exception. The same seed and number of cores give the same cases. A name that is unknown, or a
-    /// kernel that cannot run, and a failure of libcrypto show as a first disagreement and as 0 checked.
+    /// `undecided` counts the outcomes that leave the decision to libcrypto. Such an outcome is a disagreement unless
+    /// the case is exceptional. The same seed and number of cores give the same cases. An unknown name, a kernel that
+    /// cannot run, and a failure of libcrypto are reported as the first disagreement, with 0 checked.
     package static func run(
         kernel name: String?, count: Int, seed: UInt64, progress: ((checked: Int, text: String)) -> Void
     ) -> (checked: Int, disagreements: Int, undecided: Int, firstDisagreement: String?) {
@@ -64,7 +65,7 @@ package struct KernelTrial {
         return (tally.checked, tally.disagreements, tally.undecided, tally.first)
     }
 
-    /// One core's share of a round.
+    /// Compares one core's share of a round.
     private static func compare(_ indices: [Int], count: Int, seed: UInt64) -> Tally {
         var tally = Tally()
         do {

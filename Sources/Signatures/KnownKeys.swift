@@ -4,33 +4,33 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Tables of keys that had a proof granted more than once, which make their next signatures three times cheaper
-/// to verify.
+/// Tables of known keys: keys whose proofs were granted more than once. A table makes the verification of the key's
+/// next signatures three times cheaper.
 ///
-/// A set-associative cache: a key's hash, under a secret of this object, chooses one of the sets, which have `ways`
-/// places each. A key is offered when a proof by it was granted. The second offer gets it a table, which a queue of its
-/// own builds, in a place that was not used lately. So a key costs memory only after a participant has used it twice,
-/// and nobody who is not a participant can put anything here.
+/// It is a set-associative cache. A hash of the key, under a secret of this object, selects one of the sets. Each set
+/// has `ways` places. When a proof is granted, its key is offered. After the second offer, a dispatch queue of this
+/// object builds the key's table, in a place that was not used lately. So a key costs memory only after a participant
+/// has used it twice, and nobody but a participant can put a key into the cache.
 ///
-/// Each set is guarded by one of a few locks, held while sixteen tags are compared; no worker waits long for another. A
-/// table is overwritten only when every reader that might have got its address has ended its batch.
+/// A few locks guard the sets, many sets each. A lock is held while sixteen tags are compared, so no worker waits long
+/// for another. A table is overwritten only after every reader that may have its address has ended its batch.
 ///
-/// Sendable without the compiler's proof: entries are touched under their set's lock only; tables are written by
-/// the builder alone, after the wait for readers.
+/// Sendable without the compiler's proof: entries are read and written under their set's lock only. Only the builder
+/// writes tables, and only after it has waited for the readers.
 final class KnownKeys: @unchecked Sendable {
     static let ways = 16
     private static let lockCount = 64
-    /// Memory below which there is no room for a single set.
+    /// Memory for a single set. With less there is no room for a table.
     static let bytesMin = ways * SignatureKernel.knownKeyBytes
 
-    /// A key's own bytes: the form byte of its X9.63 point, then x, then y where it is there.
+    /// A key's bytes: the form byte of its X9.63 point, then x, then y if the point is uncompressed.
     struct Key: Hashable {
         var form: UInt8 = 0
         var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
 
         fileprivate init() {}
 
-        /// Of an X9.63 point of 33 or 65 bytes; `nil` for anything else.
+        /// Reads an X9.63 point of 33 or 65 bytes; `nil` for anything else.
         init?(_ point: UnsafeRawBufferPointer) {
             guard point.count == 33 || point.count == 65 else { return nil }
             form = point[0]
@@ -50,43 +50,43 @@ final class KnownKeys: @unchecked Sendable {
             hasher.combine(words.1)
         }
 
-        /// The X9.63 point.
+        /// The key as an X9.63 point.
         var point: [UInt8] {
             withUnsafeBytes(of: words) { [form] + $0.prefix(form == 4 ? 64 : 32) }
         }
     }
 
-    /// What a look-up reads of a set: two cache lines.
+    /// The part of a set that a look-up reads: two cache lines.
     private struct Set {
-        /// Of the keys that are ready; 0 for a place without one.
+        /// The tags of keys whose tables are ready; 0 for an empty place.
         var tags = InlineArray<16, UInt32>(repeating: 0)
         /// Whether a place was used since the hand last passed it.
         var isUsed = InlineArray<16, Bool>(repeating: false)
         /// The place behind which the search for a free place starts (the hand of the clock algorithm).
         var hand: UInt8 = 0
-        /// Fills two cache lines.
+        /// Padding to two cache lines.
         private var rest = InlineArray<47, UInt8>(repeating: 0)
     }
 
-    /// A thread that uses tables: between `begin` and `end` no table that it was given is overwritten.
+    /// A thread that uses tables. No table that it got between `begin` and `end` is overwritten before `end`.
     final class Reader: Sendable {
-        /// Odd inside a batch.
+        /// Odd while the thread is inside a batch.
         fileprivate let turns = Atomic<UInt64>(0)
 
-        /// Traps when a batch has begun and not ended.
+        /// Begins a batch. Traps when the batch before has not ended.
         func begin() {
             let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
             precondition(turn % 2 == 1, "a reader begins a batch inside another")
         }
 
-        /// Traps when no batch has begun.
+        /// Ends a batch. Traps when none has begun.
         func end() {
             let turn = turns.add(1, ordering: .releasing).newValue
             precondition(turn % 2 == 0, "a reader ends a batch that it did not begin")
         }
     }
 
-    /// Locks that each guard many sets. Not an array of objects, whose every use would count references.
+    /// Locks that guard many sets each. An array of objects would count references at each use.
     private struct Locks: ~Copyable {
         private let locks: UnsafeMutablePointer<Mutex<Void>>
 
@@ -115,8 +115,9 @@ final class KnownKeys: @unchecked Sendable {
     private let reserved: ScratchBuffer<Bool>
     private let locks = Locks()
     private let secret: (UInt64, UInt64, UInt64, UInt64)
-    /// Tags of keys that were offered once, in rows by hash, the newest of a row first: a new tag replaces the oldest.
-    /// (With one place for each hash, two keys of the same hash that are offered in turn would never be remembered.)
+    /// Tags of keys that were offered once. The hash selects a row. The newest tag of a row comes first, and a new tag
+    /// replaces the oldest. (With one place for each hash, two keys of the same hash that are offered in turn would
+    /// never be remembered.)
     private let offered: ScratchBuffer<UInt32>
     private static let offeredCount = 1 << 16
     private static let offeredPerRow = 8
@@ -126,7 +127,7 @@ final class KnownKeys: @unchecked Sendable {
     private let readyCount = Atomic<Int>(0)
     private let hitCount = Atomic<UInt64>(0)
 
-    /// Keys that wait for their tables: in order, and to see whether one waits already.
+    /// Keys that wait for their tables: `keys` in order, `members` to find one quickly.
     private struct Pending {
         var keys: [Key] = []
         var members: Swift.Set<Key> = []
@@ -144,16 +145,16 @@ final class KnownKeys: @unchecked Sendable {
         sets = ScratchBuffer(repeating: Set(), count: setCount, alignment: 128)
         keys = ScratchBuffer(repeating: Key(), count: places)
         reserved = ScratchBuffer(repeating: false, count: places)
-        // Each row is inside one cache line.
+        // Rows are aligned, so that each is inside one cache line.
         offered = ScratchBuffer(repeating: 0, count: KnownKeys.offeredCount, alignment: 64)
         var generator = SystemRandomNumberGenerator()
         secret = (generator.next(), generator.next(), generator.next() | 1, generator.next() | 1)
     }
 
-    /// Keys with tables.
+    /// Number of keys with tables.
     var count: Int { readyCount.load(ordering: .relaxed) }
     var isEmpty: Bool { count == 0 }
-    /// Look-ups that found a table.
+    /// Number of look-ups that found a table.
     var hits: UInt64 { hitCount.load(ordering: .relaxed) }
 
     func makeReader() -> Reader {
@@ -164,7 +165,7 @@ final class KnownKeys: @unchecked Sendable {
 
     // MARK: Looking up
 
-    /// A keyed hash of the x coordinate of an X9.63 point; y adds nothing, since only two keys share an x.
+    /// Hashes the x coordinate of an X9.63 point under the secret. y would add nothing, since only two keys share an x.
     private func hash(ofX x: UnsafeRawPointer) -> UInt64 {
         func word(_ index: Int) -> UInt64 { x.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self) }
         func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
@@ -195,10 +196,11 @@ final class KnownKeys: @unchecked Sendable {
             .assumingMemoryBound(to: UInt64.self)
     }
 
-    /// Writes the table of every check's key, or `nil` where it has none; for use until the reader's `end`.
+    /// Writes the address of the table of each check's key, or `nil` if the key has none. The tables may be read until
+    /// the reader's `end`.
     ///
-    /// Takes each step for all checks before the next, so that waits for memory overlap. `hashes`, `tables`: as
-    /// long as `checks`. Points are X9.63 points.
+    /// Each step is done for all checks before the next, so that waits for memory overlap. `hashes` and `tables` are as
+    /// long as `checks`. The points are X9.63 points.
     func find(
         _ checks: UnsafeBufferPointer<SignatureCheck>, hashes: UnsafeMutablePointer<UInt64>,
         tables found: UnsafeMutablePointer<UnsafePointer<UInt64>?>
@@ -237,7 +239,7 @@ final class KnownKeys: @unchecked Sendable {
         if hits > 0 { hitCount.add(hits, ordering: .relaxed) }
     }
 
-    /// The place of a key that is ready, under its set's lock.
+    /// Finds the place of a key whose table is ready. Called under its set's lock.
     private func find(_ key: Key, _ tag: UInt32, in set: Int) -> Int? {
         for way in 0..<KnownKeys.ways where sets[set].tags[way] == tag {
             let place = set * KnownKeys.ways + way
@@ -250,9 +252,10 @@ final class KnownKeys: @unchecked Sendable {
 
     // MARK: Admitting
 
-    /// Proofs by these keys were granted. `points`: X9.63 points; `hashes`: as long, to work in.
+    /// Remembers that proofs by these keys were granted, and queues keys that were offered before. `points`: X9.63
+    /// points. `hashes`: scratch memory of the same length.
     ///
-    /// Takes each step for all before the next, as `find` does.
+    /// Each step is done for all keys before the next, as in `find`.
     func offer(_ points: UnsafeBufferPointer<UnsafeRawBufferPointer>, hashes: UnsafeMutablePointer<UInt64>) {
         for index in points.indices {
             guard let point = points[index].baseAddress else { continue }
@@ -265,7 +268,7 @@ final class KnownKeys: @unchecked Sendable {
         }
     }
 
-    /// Queues a key that was offered more than once for its table to be built, unless it has one.
+    /// Queues a key for the builder, unless it has a table or waits already.
     private func request(_ point: UnsafeRawBufferPointer, _ hash: UInt64) {
         let set = set(hash)
         guard let key = Key(point), withLock(of: set, { find(key, tag(hash), in: set) == nil }) else { return }
@@ -277,13 +280,13 @@ final class KnownKeys: @unchecked Sendable {
             precondition(pending.keys.count == pending.members.count, "a key waits twice for its table")
             return pending.keys.count == 1
         }
-        // The first key of a group waits a little for others, because building many tables takes as long as one.
+        // Building many tables takes as long as building one. So the first key of a group waits 5 ms for others.
         if begins {
             builder.asyncAfter(deadline: .now() + .milliseconds(5)) { [weak self] in self?.buildPending() }
         }
     }
 
-    /// The row that a hash is remembered in: one of those of its set's lock.
+    /// Finds the row that remembers a hash. The lock of the hash's set also guards this row.
     private func offeredRow(_ hash: UInt64) -> UnsafeMutablePointer<UInt32> {
         let rows = KnownKeys.offeredCount / KnownKeys.offeredPerRow / KnownKeys.lockCount
         let lock = set(hash) % KnownKeys.lockCount
@@ -292,7 +295,7 @@ final class KnownKeys: @unchecked Sendable {
         return offered.baseAddress + row * KnownKeys.offeredPerRow
     }
 
-    /// Whether a key with this hash was offered before; remembers it if not. Under its set's lock.
+    /// Whether a key with this hash was offered before. If not, it is remembered. Called under its set's lock.
     private func isOfferedAgain(_ hash: UInt64) -> Bool {
         let (row, tag) = (offeredRow(hash), tag(hash))
         for place in 0..<KnownKeys.offeredPerRow where row[place] == tag { return true }
@@ -307,7 +310,7 @@ final class KnownKeys: @unchecked Sendable {
         let workspace = ScratchBuffer<UInt8>(uninitializedCount: kernel.workspaceBytes, alignment: RG_P256_ALIGNMENT)
         while true {
             let group = pending.withLock { pending -> [Key] in
-                // The group stays in `pending` while it is built, so that nobody begins another one.
+                // The group stays in `pending` while it is built, so that no other builder is started.
                 Array(pending.keys.prefix(SignatureKernel.buildMax))
             }
             let missing = group.filter { !isReady($0) }
@@ -359,13 +362,13 @@ final class KnownKeys: @unchecked Sendable {
         precondition(ready >= 0 && ready <= self.keys.count, "more keys are ready than there are places")
     }
 
-    /// Takes a place that was not used lately for `key`; the key that had it loses its table.
+    /// Reserves a place that was not used lately for `key`. The key that had the place loses its table.
     private func reserve(_ key: Key) -> Int {
         let set = set(hash(of: key))
         return withLock(of: set) {
-            // The clock algorithm: a place that was used since the hand last passed it is passed once more. Empty
-            // places are taken at once, reserved ones never. A group has at most as many keys as a set has places, so
-            // one that is not reserved is found in the second round at the latest.
+            // The clock algorithm. A place that was used since the hand last passed it is skipped once. An empty place
+            // is taken at once, a reserved place never. A group has at most as many keys as a set has places. So the
+            // second round finds a place that is not reserved.
             var way = Int(sets[set].hand)
             for _ in 0..<3 * KnownKeys.ways {
                 way = (way + 1) % KnownKeys.ways
@@ -384,7 +387,7 @@ final class KnownKeys: @unchecked Sendable {
         }
     }
 
-    /// Returns when every reader that may have got an address before has ended its batch.
+    /// Waits until every reader that may have got an address before has ended its batch.
     private func waitForReaders() {
         let readers = readers.withLock { $0 }
         for reader in readers {

@@ -4,8 +4,8 @@ import Core
 /// Verifies ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) through
 /// libcrypto. High s is valid.
 ///
-/// All objects of libcrypto's are made once and used for every signature, so a verifier serves one thread at a time:
-/// each worker has its own.
+/// The objects of libcrypto's are made once and reused for every signature. So a verifier serves one thread at a time,
+/// and each worker has its own.
 final class LibcryptoVerifier {
     private let key: CurveKey
     private let signature: SignatureValue
@@ -18,13 +18,13 @@ final class LibcryptoVerifier {
         context = try IntegerContext()
     }
 
-    /// The outcome of one check.
+    /// Verifies one signature.
     ///
-    /// Throws `internalFault` when libcrypto runs out of memory: then nothing is known.
+    /// Throws `internalFault` when libcrypto runs out of memory. Then the outcome is unknown.
     func verify(_ check: SignatureCheck) throws(ServiceError) -> SignatureOutcome {
         let point = check.point
-        // Writes into the point that the key already has. Refuses coordinates that are not below p and points off the
-        // curve. `PublicKeyEncoding` has refused hybrid encodings and infinity before.
+        // Overwrites the point that the key already has. libcrypto refuses coordinates that are not below p and points
+        // off the curve. `PublicKeyEncoding` has already refused hybrid encodings and infinity.
         guard
             EC_KEY_oct2key(
                 key.handle, point.baseAddress?.assumingMemoryBound(to: UInt8.self), point.count, context.handle) == 1
@@ -36,7 +36,7 @@ final class LibcryptoVerifier {
             let bytes = scalars.bindMemory(to: UInt8.self)
             return signature.set(r: bytes.baseAddress, s: bytes.baseAddress?.advanced(by: 32))
         }
-        // 32 bytes can always be read, so only memory can be missing.
+        // libcrypto can read any 32 bytes, so this fails only for lack of memory.
         guard isSet else { throw libcryptoFault("read a signature") }
         let answer = withUnsafeBytes(of: check.digest) { digest in
             ECDSA_do_verify(
@@ -44,13 +44,14 @@ final class LibcryptoVerifier {
                 key.handle)
         }
         if answer == 1 { return .valid }
-        // 0 is a signature that does not verify. -1 is an error, but a forger can cause it too, by a sum at infinity:
-        // so the signature is invalid unless an allocation failed.
+        // 0 means that the signature does not verify. -1 means an error, but a forger can cause it too, by a sum at
+        // infinity. So the signature is invalid unless an allocation failed.
         try drainErrors()
         return .invalid
     }
 
-    /// Empties this thread's error queue, so that no later call takes these errors for its own.
+    /// Empties this thread's error queue, so that no later call mistakes these errors for its own. Throws
+    /// `internalFault` if one of them is a lack of memory.
     private func drainErrors() throws(ServiceError) {
         var outOfMemory = false
         while case let error = ERR_get_error(), error != 0 {

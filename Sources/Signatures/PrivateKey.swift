@@ -1,16 +1,16 @@
 import COpenSSL
 package import Core
 
-/// A P-256 private key that signs; for the device simulator, never for the service.
+/// A P-256 private key that signs. The device simulator uses it, the service never.
 ///
-/// Sendable without the compiler's proof: the EC_KEY is complete after `init`
-/// and only read afterwards, which libcrypto allows from many threads.
+/// Sendable without the compiler's proof: the EC_KEY is complete after `init`. Afterwards it is only read, which
+/// libcrypto allows from many threads.
 package final class PrivateKey: @unchecked Sendable {
     private let key: CurveKey
-    /// The public key as X9.63 uncompressed, 65 bytes.
+    /// The public key as an uncompressed X9.63 point, 65 bytes.
     package let uncompressedPoint: [UInt8]
 
-    /// The key whose scalar is `seed` mod (n - 1), plus 1: FIPS 186-5, A.2.1, unbiased for seeds of 40
+    /// Makes the key whose scalar is `seed` mod (n - 1), plus 1 (FIPS 186-5, A.2.1). It is unbiased for seeds of 40
     /// bytes or more.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
@@ -33,17 +33,17 @@ package final class PrivateKey: @unchecked Sendable {
         uncompressedPoint = encoded
     }
 
-    /// A key from `random`.
+    /// Makes a key from random bytes.
     package convenience init(random: RandomSource = .system) throws(ServiceError) {
         try self.init(seed: random.bytes(48))
     }
 
-    /// The public key as X9.63 compressed, 33 bytes.
+    /// The public key as a compressed X9.63 point, 33 bytes.
     package var compressedPoint: [UInt8] {
         [0x02 | uncompressedPoint[64] & 1] + uncompressedPoint[1...32]
     }
 
-    /// Signs a digest; half of the signatures have a high s, as Apple's do.
+    /// Signs a digest. Half of the signatures have a high s, as Apple's do.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package func sign(_ digest: Digest) throws(ServiceError) -> ScalarPair {

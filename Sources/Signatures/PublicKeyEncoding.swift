@@ -1,13 +1,13 @@
-/// Accepted encodings of a P-256 public key, distinguished by length and exact leading bytes. Whether the point is on
-/// the curve is checked with the signature.
+/// Accepted encodings of a P-256 public key. Length and leading bytes tell which one it is. Whether the point is on the
+/// curve is checked later, with the signature.
 package enum PublicKeyEncoding {
-    /// The X9.63 point (33 or 65 bytes) inside `bytes`; `nil` when the encoding is none of
+    /// Finds the X9.63 point (33 or 65 bytes) inside `bytes`; `nil` unless the encoding is one of
     /// - X9.63 uncompressed, 04 || x || y (SEC 1, 2.3.3), 65 bytes;
     /// - X9.63 compressed, 02 or 03 || x, 33 bytes;
     /// - DER SubjectPublicKeyInfo (RFC 5480) with the named curve and either point, 91 or 59 bytes.
     ///
-    /// Hybrid points (06, 07), infinity (00), explicit curve parameters, BER and trailing bytes all
-    /// have another length or another leading byte.
+    /// Hybrid points (06, 07), infinity (00), explicit curve parameters, BER and trailing bytes all have another length
+    /// or other leading bytes.
     package static func point(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         switch bytes.count {
         case 65: bytes[0] == 0x04 ? bytes : nil
@@ -23,7 +23,7 @@ package enum PublicKeyEncoding {
         return point(in: UnsafeRawBufferPointer(rebasing: bytes[header.count...]))
     }
 
-    /// The SubjectPublicKeyInfo of an X9.63 point of 33 or 65 bytes.
+    /// Encodes an X9.63 point of 33 or 65 bytes as SubjectPublicKeyInfo.
     package static func subjectPublicKeyInfo(ofPoint point: [UInt8]) -> [UInt8] {
         (point.count == 65 ? headerOfUncompressed : headerOfCompressed) + point
     }

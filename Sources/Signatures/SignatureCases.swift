@@ -1,7 +1,7 @@
 import CKernels
 import Core
 
-/// One signature of which libcrypto has said whether it is valid.
+/// One signature with libcrypto's outcome.
 struct SignatureCase: Sendable {
     let name: String
     /// X9.63, 33 or 65 bytes.
@@ -10,28 +10,28 @@ struct SignatureCase: Sendable {
     var r, s, digest: [UInt8]
     /// Valid, invalid or bad key.
     var expected = RG_P256_INVALID
-    /// Whether a kernel may say "undecided" instead: two points of its sum may be equal or opposite, a part of it
-    /// at infinity, or r stands for two x coordinates.
+    /// Whether a kernel may answer "undecided": two points of its sum may be equal or opposite, a part of the sum may
+    /// be at infinity, or r may stand for two x coordinates.
     var isExceptional = false
 
-    /// Whether a kernel may say this of the case.
+    /// Whether this outcome of a kernel is right for the case.
     func allows(_ outcome: UInt8) -> Bool {
         UInt32(outcome) == expected.rawValue || isExceptional && UInt32(outcome) == RG_P256_UNDECIDED.rawValue
     }
 
-    /// Everything that it takes to repeat the case.
+    /// Everything that is needed to repeat the case.
     var description: String {
         "\(name): point \(point.hexadecimal) r \(r.hexadecimal) s \(s.hexadecimal) digest \(digest.hexadecimal)"
     }
 }
 
-/// Makes signatures, ordinary and chosen, and asks libcrypto for their outcomes. Repeats itself for the same seed.
+/// Makes ordinary and chosen signatures, with libcrypto's outcomes. The same seed gives the same signatures.
 struct SignatureCases {
     let library: CurveLibrary
     let random: RandomSource
     private let keys: [Key]
     private let nonces: [Nonce]
-    /// Below this, r stands for r and for r + n.
+    /// p - n: an r below it stands for the x coordinates r and r + n.
     private let primeMinusOrder: [UInt8]
     private let orderBytes: [UInt8]
 
@@ -44,7 +44,7 @@ struct SignatureCases {
         let r, inverse: Integer
     }
 
-    /// Throws `internalFault` when libcrypto can't do it, as everything here does.
+    /// Throws `internalFault` when libcrypto can't do it; so do all functions here.
     init(seed: UInt64, keys keyCount: Int, nonces nonceCount: Int) throws(ServiceError) {
         let library = try CurveLibrary()
         let random = RandomSource.seeded(seed)
@@ -79,17 +79,17 @@ struct SignatureCases {
         Int(random.bytes(4).reduce(0) { $0 << 8 | UInt32($1) } % UInt32(bound))
     }
 
-    /// A number from 1 to n - 1.
+    /// Makes a number from 1 to n - 1.
     func scalar() throws(ServiceError) -> Integer { try library.reduced(Integer(random.bytes(40))) }
 
-    /// The cases in random order.
+    /// Returns the cases in random order.
     func shuffled(_ cases: [SignatureCase]) -> [SignatureCase] {
         var shuffled = cases
         for end in stride(from: cases.count, to: 1, by: -1) { shuffled.swapAt(end - 1, below(end)) }
         return shuffled
     }
 
-    /// The case with libcrypto's outcome.
+    /// Returns the case with libcrypto's outcome.
     private func judged(_ check: SignatureCase) throws(ServiceError) -> SignatureCase {
         var judged = check
         judged.expected = try library.outcome(of: check)
@@ -97,7 +97,7 @@ struct SignatureCases {
         return judged
     }
 
-    /// Whether the digest is 0 modulo the order, so that the generator's own share of the sum is at infinity.
+    /// Whether the digest is 0 modulo n. The generator's part of the sum is then at infinity.
     private func isZero(_ digest: [UInt8]) -> Bool {
         digest == orderBytes || digest.allSatisfy { $0 == 0 }
     }
@@ -108,20 +108,21 @@ struct SignatureCases {
 
     // MARK: Ordinary signatures and their mutations
 
-    /// What can be done to a signature. All are as probable but the first, which every second one is.
+    /// What can be changed in a signature. About half of the signatures are not mutated; the mutations are equally
+    /// probable.
     enum Mutation: String, CaseIterable {
         case none, bitOfR, bitOfS, bitOfDigest, bitOfX, bitOfY, otherParity, otherKey, otherEncoding
         case zeroR, zeroS, orderR, orderS, nearOrderR, nearOrderS, onesR, onesS
         case mirroredS, zeroDigest, onesDigest, swapped, randomR, randomS, smallR
     }
 
-    /// A random signature with a random key.
+    /// Makes a random signature with a random key.
     func ordinary() throws(ServiceError) -> SignatureCase {
         let mutations = Mutation.allCases
         return try ordinary(below(2) == 0 ? .none : mutations[below(mutations.count)])
     }
 
-    /// A random signature with that mutation.
+    /// Makes a random signature with that mutation.
     func ordinary(_ mutation: Mutation) throws(ServiceError) -> SignatureCase {
         let key = keys[below(keys.count)], nonce = nonces[below(nonces.count)]
         let digest = random.bytes(32)
@@ -167,12 +168,12 @@ struct SignatureCases {
 
     // MARK: Chosen scalars
 
-    /// A valid and an invalid signature whose verification computes u1 G + u2 Q, or a single one when that is
-    /// at infinity. u2 is not 0.
+    /// Makes a valid and an invalid signature whose verification computes u1 G + u2 Q. Makes only an invalid one when
+    /// that sum is at infinity. u2 must not be 0.
     func chosen(
         _ name: String, _ q: [UInt8], _ u1: Integer, _ u2: Integer, isExceptional: Bool
     ) throws(ServiceError) -> [SignatureCase] {
-        // s = r / u2 and e = u1 s, whatever r is.
+        // s = r / u2 and e = u1 s hold for every r.
         func check(_ name: String, r: Integer) throws(ServiceError) -> SignatureCase {
             let s = try library.product(r, library.inverse(u2))
             return try judged(
@@ -186,7 +187,7 @@ struct SignatureCases {
         return r.isZero ? [forged] : [try check(name, r: r), forged]
     }
 
-    /// The key and a digest for which r and s are a signature by the nonce's point R: Q = (s R - e G) / r.
+    /// Finds a key and a digest for which r and s are a signature whose nonce's point is R: Q = (s R - e G) / r.
     private func fitted(
         _ name: String, nonce: [UInt8], r: Integer, s: Integer
     ) throws(ServiceError) -> SignatureCase {
@@ -200,7 +201,7 @@ struct SignatureCases {
 
     // MARK: Ranges
 
-    /// Signatures at the bounds of r, s and x(R).
+    /// Makes signatures at the bounds of r, s and x(R).
     func ranges() throws(ServiceError) -> [SignatureCase] {
         var cases: [SignatureCase] = []
         for mutation in [
@@ -208,7 +209,7 @@ struct SignatureCases {
             .zeroDigest, .onesDigest, .swapped, .smallR,
         ] { cases.append(try ordinary(mutation)) }
 
-        // Curve points whose x is small or from n to p - 1.
+        // Finds `count` points of the curve whose x is at or above `start`.
         func points(from start: Integer, _ count: Int) throws(ServiceError) -> [(x: Integer, point: [UInt8])] {
             var found: [(Integer, [UInt8])] = []
             var offset: UInt = 1
@@ -256,7 +257,7 @@ struct SignatureCases {
         0x63, 0x75, 0xe8, 0xa9, 0x7b, 0x70, 0xf6, 0x11, 0x87, 0x5d, 0x87, 0x7f, 0x00, 0x69, 0xd2, 0xc7,
     ]
 
-    /// A point whose x is just above 2^256 - p in Montgomery form.
+    /// A point of the curve whose x is just above 2^256 - p in Montgomery form.
     private static let highPoint: [UInt8] = [
         0x04,
         0x1f, 0xff, 0xff, 0xff, 0xd0, 0x00, 0x00, 0x00, 0x4f, 0xff, 0xff, 0xff, 0xd0, 0x00, 0x00, 0x00,
@@ -265,10 +266,10 @@ struct SignatureCases {
         0x1f, 0xd2, 0x3d, 0x0d, 0x22, 0x1d, 0xa8, 0x75, 0xb5, 0xfa, 0x78, 0x3e, 0x6a, 0xb9, 0x2f, 0xe3,
     ]
 
-    /// Encodings at the bounds of what is a key. Signatures are such that only the key spoils them.
+    /// Makes keys at the bounds of what is valid. Everything but the key is valid in these signatures.
     func boundaryKeys() throws(ServiceError) -> [SignatureCase] {
         var cases: [SignatureCase] = []
-        /// A signature by `key`, with what `written` turns its encoding into.
+        /// Adds a signature by `key`. `written` replaces the key's encoding in it.
         func add(_ name: String, _ key: [UInt8], as written: [UInt8]? = nil) throws(ServiceError) {
             guard let valid = try chosen(name, key, scalar(), scalar(), isExceptional: false).first else { return }
             var check = valid
@@ -290,7 +291,7 @@ struct SignatureCases {
         try add("y = 1", low)
         try add("y = p + 1 instead of 1", low, as: [4] + Self.lowPoint + nearPrime)
         try add("y = p - 1 instead of 1", low, as: [4] + Self.lowPoint + prime.dropLast() + [0xfe])
-        // For about half of all x there is a y.
+        // For about half of all x, the curve has a point.
         for x in 1...10 as ClosedRange<UInt> {
             let above = try bytes(library.plainSum(library.prime, Integer(x)))
             let compressed = try [2] + bytes(Integer(x))
@@ -303,7 +304,8 @@ struct SignatureCases {
             try add("x with p added, compressed", compressed, as: [2] + above)
             try add("x with p added", uncompressed, as: [4] + above + uncompressed[33...])
         }
-        // Its x times 2^260 is just above 2^256 modulo p: a table row that is not quite reduced would not hold it.
+        // Its x times 2^260 is just above 2^256 modulo p. A table row could not hold that number if it were not fully
+        // reduced.
         for _ in 0..<3 { try add("x near 2^256 in Montgomery form", Self.highPoint) }
         let ones = [UInt8](repeating: 0xff, count: 32)
         let ordinary = keys[0].uncompressed
@@ -323,7 +325,7 @@ struct SignatureCases {
 
     // MARK: Sums
 
-    /// Scalars of striking form, 1 to n - 1.
+    /// Makes scalars of special form, from 1 to n - 1.
     func strikingScalars() throws(ServiceError) -> [(name: String, value: Integer)] {
         var scalars: [(String, Integer)] = []
         for small in [1, 2, 3, 4, 15, 16, 17, 31, 32, 33, 34, 4095, 4096, 8191, 8192, 8193] as [UInt] {
@@ -343,7 +345,7 @@ struct SignatureCases {
         return scalars
     }
 
-    /// Keys that are multiples of the generator by the numbers and their opposites.
+    /// Makes keys that are these multiples of the generator, and their opposites.
     func relatedKeys(_ multiples: [UInt]) throws(ServiceError) -> [(name: String, point: [UInt8])] {
         var keys: [(String, [UInt8])] = []
         for multiple in multiples {
@@ -355,8 +357,9 @@ struct SignatureCases {
         return keys
     }
 
-    /// Sums with u1 = 0, with striking scalars, with keys that are related to the generator, and sums that meet
-    /// themselves or their opposite at the first addition, at the last, or at the end. `isBrief`: a third of them.
+    /// Makes sums with u1 = 0, with scalars of special form, and with keys that are related to the generator. In others
+    /// an addition gets two equal or two opposite points: the first addition, the last, or that of u1 G and u2 Q.
+    /// `isBrief`: makes about a third of them.
     func sums(isBrief: Bool = false) throws(ServiceError) -> [SignatureCase] {
         var cases: [SignatureCase] = []
         let zero = try Integer(), one = try Integer(1)
@@ -390,32 +393,32 @@ struct SignatureCases {
         return cases
     }
 
-    /// Sums that meet themselves or their opposite for a random u1.
+    /// Makes sums for a random u1 in which an addition gets two equal or two opposite points.
     func meetings() throws(ServiceError) -> [SignatureCase] {
         var cases: [SignatureCase] = []
         var u1 = try scalar()
         if try bytes(u1)[31] & 1 == 0 { u1 = try library.difference(Integer(), u1) }
-        // u1 is odd, and the kernels write it in signed odd digits of 13 bits. The lowest is u1 mod 2^14 - 2^13,
-        // the highest (the 20th) 2 (u1 >> 248) + 1 times 2^247.
+        // u1 is odd, and the kernels write it in signed odd digits of 13 bits. The lowest digit is u1 mod 2^14 - 2^13.
+        // The highest (the 20th) is 2 (u1 >> 248) + 1, times 2^247.
         let u1Bytes = try bytes(u1)
         let lowest = Int(u1Bytes[30] & 0x3f) << 8 | Int(u1Bytes[31])
         let first = try library.difference(Integer(UInt(lowest)), Integer(8192))
         let last = try library.product(Integer(UInt(u1Bytes[0]) * 2 + 1), library.power(247))
         let allButLast = try library.difference(u1, last)
 
-        /// The case in which u2 Q is to be that multiple of the generator.
+        /// Adds the case in which u2 Q is this multiple of the generator.
         func meet(_ name: String, _ wanted: Integer) throws(ServiceError) {
             let u2 = try scalar()
             let d = try library.product(wanted, library.inverse(u2))
             guard let q = try library.multiple(d) else { return }
             cases += try chosen(name, q, u1, u2, isExceptional: true)
-            // The same with both scalars opposite.
+            // The same sum with both scalars negated.
             cases += try chosen(
                 name + ", opposite", library.reencoded(q), library.difference(Integer(), u1),
                 library.difference(Integer(), u2), isExceptional: true)
         }
         try meet("u2 Q = u1 G", u1)
-        // The last addition cancels, and what is left is infinity.
+        // The last addition cancels, and the sum is at infinity.
         try meet("u2 Q = -u1 G", library.difference(Integer(), u1))
         try meet("the first addition doubles", first)
         try meet("the first addition cancels", library.difference(Integer(), first))

@@ -1,7 +1,7 @@
 package import Core
 
-/// An ECDSA signature as two 32-byte big-endian integers. They may be zero or
-/// not below the group's order: such a signature never verifies.
+/// An ECDSA signature as two 32-byte big-endian integers. An integer may be zero or not below the group's order; such a
+/// signature never verifies.
 package struct ScalarPair: BitwiseCopyable, Sendable {
     package var r: InlineArray<32, UInt8>
     package var s: InlineArray<32, UInt8>
@@ -13,8 +13,8 @@ package struct ScalarPair: BitwiseCopyable, Sendable {
 }
 
 package enum SignatureEncoding {
-    /// The integers of the signature in `bytes`; `nil` when it is not exactly in `format`, or when an
-    /// integer is negative or longer than 32 bytes.
+    /// Reads the integers of the signature in `bytes`; `nil` unless it is exactly in `format`, or when an integer is
+    /// negative or longer than 32 bytes.
     package static func scalars(in bytes: UnsafeRawBufferPointer, format: SignatureFormat) -> ScalarPair? {
         var scalars = ScalarPair()
         switch format {
@@ -23,8 +23,8 @@ package enum SignatureEncoding {
             copy(bytes[..<32], into: &scalars.r)
             copy(bytes[32...], into: &scalars.s)
         case .der:
-            // ECDSA-Sig-Value ::= SEQUENCE { r INTEGER, s INTEGER }, at most 72 bytes: the short form of
-            // the length is the only one that DER allows here.
+            // ECDSA-Sig-Value ::= SEQUENCE { r INTEGER, s INTEGER }, at most 72 bytes. DER allows only the short form
+            // of the length here.
             guard (8...Limits.signatureBytesMax).contains(bytes.count), bytes[0] == 0x30,
                 Int(bytes[1]) == bytes.count - 2
             else { return nil }
@@ -36,7 +36,7 @@ package enum SignatureEncoding {
         return scalars
     }
 
-    /// Reads one DER INTEGER of 0 to 2^256 - 1 and moves `offset` behind it; X.690, 8.3 and 10.1.
+    /// Reads one DER INTEGER of 0 to 2^256 - 1 and moves `offset` behind it (X.690, 8.3 and 10.1).
     private static func integer(
         in bytes: UnsafeRawBufferPointer, at offset: inout Int, into value: inout InlineArray<32, UInt8>
     ) -> Bool {
@@ -46,7 +46,7 @@ package enum SignatureEncoding {
         guard (1...33).contains(length), start + length <= bytes.count, bytes[start] < 0x80 else { return false }
         offset = start + length
         if bytes[start] == 0, length > 1 {
-            // A leading zero is there only to keep the next byte from reading as a sign.
+            // DER allows a leading zero only when the next byte would otherwise read as a sign.
             guard bytes[start + 1] >= 0x80 else { return false }
             start += 1
             length -= 1
@@ -56,7 +56,7 @@ package enum SignatureEncoding {
         return true
     }
 
-    /// Copies at most 32 bytes to the end of a value that is zero so far.
+    /// Copies at most 32 bytes to the end of a value that is still zero.
     @inline(__always)
     private static func copy(_ bytes: Slice<UnsafeRawBufferPointer>, into value: inout InlineArray<32, UInt8>) {
         withUnsafeMutableBytes(of: &value) { value in
@@ -65,7 +65,7 @@ package enum SignatureEncoding {
         }
     }
 
-    /// `scalars` in strict DER.
+    /// Encodes `scalars` in strict DER.
     package static func der(_ scalars: ScalarPair) -> [UInt8] {
         let body = derInteger(scalars.r) + derInteger(scalars.s)
         return [0x30, UInt8(body.count)] + body
@@ -80,7 +80,7 @@ package enum SignatureEncoding {
         return [0x02, UInt8(magnitude.count)] + magnitude
     }
 
-    /// `scalars` as 64 bytes.
+    /// Encodes `scalars` as 64 bytes.
     package static func raw(_ scalars: ScalarPair) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64)

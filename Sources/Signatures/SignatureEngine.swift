@@ -3,25 +3,25 @@ import Dispatch
 import Kernels
 import Synchronization
 
-/// What all signature verifiers of a service share: the kernel, the tables of known keys, and the cross-check of their
-/// outcomes with libcrypto.
+/// The state that all signature verifiers of a service share: the kernel, the tables of known keys, and the
+/// cross-check, which compares outcomes with libcrypto's.
 package final class SignatureEngine: Sendable {
     package struct Configuration: Sendable {
-        /// Off: libcrypto verifies everything.
+        /// When off, libcrypto verifies everything.
         package var usesKernels = true
-        /// Memory for tables of known keys; 0 for none.
+        /// Memory for tables of known keys; 0 disables them.
         package var knownKeyBytesMax = 256 << 20
-        /// One outcome of so many is verified again by libcrypto; 0 for none but the first batch.
+        /// libcrypto verifies one outcome in so many again. With 0 it verifies only the first batch again.
         package var sampleInterval = 4096
 
         package init() {}
     }
 
-    /// What the cross-check has seen, and what the tables hold.
+    /// Counts of the cross-check and of the tables.
     package struct Statistics: Sendable {
         package let crossChecks: UInt64
         package let disagreements: UInt64
-        /// Samples that were left out because too many waited.
+        /// Samples that were skipped because too many waited.
         package let skippedChecks: UInt64
         package let knownKeys: Int
         package let knownKeyBytes: Int
@@ -50,7 +50,7 @@ package final class SignatureEngine: Sendable {
         log = { _ in }
     }
 
-    /// `log`: gets a line for people when the cross-check fails.
+    /// `log` is called with a line for people when the self-test or the cross-check fails.
     package convenience init(
         _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
@@ -71,13 +71,13 @@ package final class SignatureEngine: Sendable {
         self.log = log
     }
 
-    /// The kernel, unless there is none or it was switched off.
+    /// The kernel; `nil` when there is none or when it was switched off.
     var kernelInUse: SignatureKernel? { isKernelOff.load(ordering: .relaxed) ? nil : kernel }
 
-    /// How many checks take no more time than `count` of them.
+    /// Rounds `count` up: how many checks take as much time as `count` of them.
     package func filled(_ count: Int) -> Int { kernelInUse?.filled(count) ?? count }
 
-    /// The kernels that verify at present; empty when libcrypto does.
+    /// The kernels that verify at present; empty when only libcrypto verifies.
     package var kernelNames: [String] { kernelInUse?.names ?? [] }
 
     package var statistics: Statistics {
@@ -89,12 +89,12 @@ package final class SignatureEngine: Sendable {
 
     // MARK: Cross-check
 
-    /// True once: the first batch of a service is checked as a whole.
+    /// Returns true once: the first batch of a service is cross-checked as a whole.
     func takesFirstBatch() -> Bool {
         !isFirstBatchTaken.load(ordering: .relaxed) && !isFirstBatchTaken.exchange(true, ordering: .relaxed)
     }
 
-    /// Queues a check for libcrypto to verify again, on another thread. When too many wait, this one is skipped.
+    /// Queues a check that libcrypto verifies again, on another thread. When too many wait, this one is skipped.
     func crossCheck(_ check: SignatureCheck, _ outcome: SignatureOutcome) {
         guard waiting.load(ordering: .relaxed) < Limits.crossChecksQueuedMax else {
             skipped.add(1, ordering: .relaxed)
@@ -108,7 +108,7 @@ package final class SignatureEngine: Sendable {
             let expected = point.withUnsafeBytes { bytes in
                 try? LibcryptoVerifier().verify(SignatureCheck(point: bytes, scalars: scalars, digest: digest))
             }
-            // libcrypto ran out of memory: this check says nothing.
+            // libcrypto ran out of memory, so this check has no result.
             guard let expected else { return }
             checked.add(1, ordering: .relaxed)
             guard expected != outcome else { return }
@@ -121,7 +121,7 @@ package final class SignatureEngine: Sendable {
         }
     }
 
-    /// Waits until every check that was sent so far is done. For tests and orderly shutdown.
+    /// Waits until every cross-check that was queued so far is done. For tests and orderly shutdown.
     package func finishCrossChecks() {
         queue.sync {}
     }

@@ -2,8 +2,7 @@ import CKernels
 import Core
 import Kernels
 
-/// A pair of P-256 kernels with the generator's table that both read: a wide one for batches and a narrow one for the
-/// rest of a batch.
+/// Two P-256 kernels that share a generator's table: a wide one for batches and a narrow one for the rest of a batch.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class SignatureKernel: @unchecked Sendable {
@@ -12,7 +11,7 @@ final class SignatureKernel: @unchecked Sendable {
     private let generator: ScratchBuffer<UInt64>
     let names: [String]
 
-    /// The kernels that this process uses, if any, or why one failed its self-test. The first use builds the
+    /// The kernels that this process uses, if any; or why a kernel failed its self-test. The first use builds the
     /// generator's table of 5 MiB and runs the test, which takes about 0.1 s.
     static let vetted: (kernel: SignatureKernel?, failure: String?) = {
         guard let kernel = SignatureKernel(with: .permitted) else { return (nil, nil) }
@@ -22,7 +21,7 @@ final class SignatureKernel: @unchecked Sendable {
 
     static var standard: SignatureKernel? { vetted.kernel }
 
-    /// What the kernels do wrong; `nil` when they pass.
+    /// Says what the kernels do wrong; `nil` when they pass.
     private func selfTestFailure() -> String? {
         do throws(ServiceError) {
             let test = try SignatureSelfTest()
@@ -40,13 +39,13 @@ final class SignatureKernel: @unchecked Sendable {
         self.init(wide: wide, narrow: narrow, names: kernels.map(\.name))
     }
 
-    /// `wide` and `narrow`: functions that live forever; they may be the same.
+    /// `wide` and `narrow` must live forever. They may be the same.
     init(wide: UnsafePointer<rg_p256_functions>, narrow: UnsafePointer<rg_p256_functions>, names: [String]) {
         self.wide = wide
         self.narrow = narrow
         self.names = names
-        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is not the wider one")
-        // Aligned to pages, so that the table is spread over as few as possible.
+        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is narrower than the narrow one")
+        // Aligned to pages, so that the table touches as few of them as possible.
         generator = ScratchBuffer(
             uninitializedCount: RG_P256_GENERATOR_BYTES / MemoryLayout<UInt64>.stride, alignment: 4096)
         let workspace = ScratchBuffer<UInt8>(
@@ -54,20 +53,21 @@ final class SignatureKernel: @unchecked Sendable {
         wide.pointee.build_generator(generator.baseAddress, workspace.baseAddress)
     }
 
-    /// Bytes of memory that a call works in, aligned as RG_P256_ALIGNMENT says.
+    /// Bytes of the workspace that a call needs, aligned to `RG_P256_ALIGNMENT`.
     var workspaceBytes: Int { max(wide.pointee.workspace_bytes, narrow.pointee.workspace_bytes) }
 
-    /// How many checks take no more time than `count` of them: a step takes as long with unused lanes as without.
+    /// Rounds `count` up: how many checks take as much time as `count` of them. A step takes as long with unused lanes
+    /// as without.
     func filled(_ count: Int) -> Int {
         let rest = count % wide.pointee.width
         guard rest > 0 else { return count }
         return count - rest + (rest > narrow.pointee.width ? wide : narrow).pointee.width
     }
 
-    /// Fills the outcomes of a batch.
+    /// Computes the outcomes of a batch.
     func verify(_ batch: KernelBatch, workspace: UnsafeMutableRawPointer) {
         assert(batch.count <= KernelBatch.capacity, "a batch has more checks than its capacity")
-        // The wide kernel takes whole steps and a rest that is too long for one step of the narrow kernel.
+        // The wide kernel takes whole steps, and also a rest that is longer than one step of the narrow kernel.
         let rest = batch.count % wide.pointee.width
         let first = rest > narrow.pointee.width ? batch.count : batch.count - rest
         if first > 0 { verify(batch, 0..<first, wide, workspace) }
@@ -92,16 +92,17 @@ final class SignatureKernel: @unchecked Sendable {
 
     /// Bytes of a known key's table.
     static let knownKeyBytes = RG_P256_KNOWN_BYTES
-    /// Keys whose tables are built at once, at most.
+    /// Keys whose tables one call builds, at most.
     static let buildMax = RG_P256_BUILD_MAX
 
-    /// Fills the tables of points on the curve, at most `buildMax`; false when one is not on it.
+    /// Builds the tables of at most `buildMax` points; false when one of them is not on the curve.
     func build(
         _ points: UnsafePointer<UnsafePointer<UInt8>?>, _ tables: UnsafePointer<UnsafeMutablePointer<UInt64>?>,
         count: Int, workspace: UnsafeMutableRawPointer
     ) -> Bool {
         precondition(
-            (1...SignatureKernel.buildMax).contains(count), "a build has 1 to \(SignatureKernel.buildMax) keys")
+            (1...SignatureKernel.buildMax).contains(count),
+            "a build does not have 1 to \(SignatureKernel.buildMax) keys")
         let functions = count > narrow.pointee.width ? wide : narrow
         return functions.pointee.build_known(points, tables, count, workspace) != 0
     }

@@ -1,17 +1,17 @@
 import CKernels
 import Core
 
-/// Tests a P-256 kernel before it is used, with a few hundred ordinary and chosen signatures, whose outcomes are
-/// computed by libcrypto when the test is made.
+/// Tests a P-256 kernel before it is used, with a few hundred ordinary and chosen signatures. libcrypto computes the
+/// expected outcomes when the test is made.
 struct SignatureSelfTest {
-    /// All cases in random order, so that similar ones get into different lanes.
+    /// All cases in random order, so that similar cases are in different lanes.
     private let cases: [SignatureCase]
-    /// Those with a real key, which can have a table.
+    /// The cases with a valid key, which can have a table.
     private let knowable: [SignatureCase]
-    /// Ordinary signatures, for filling batches with a known pattern.
+    /// Ordinary signatures, used to fill batches with a known pattern.
     private let valid, invalid: [SignatureCase]
 
-    /// Batch sizes up to the widest step, and around the multiples of it; the full batch has its patterns.
+    /// Batch sizes up to the widest step, and sizes around its multiples. The full batch is tested with patterns.
     private static let sizes = Array(1...17) + [31, 32, 33, 63, 64, 65, 127, 128]
 
     /// Throws `internalFault` when libcrypto can't do it.
@@ -28,8 +28,8 @@ struct SignatureSelfTest {
         knowable = cases.filter { $0.expected != RG_P256_BAD_KEY }
     }
 
-    /// What the kernel does wrong, or `nil` when it passes. The processor must have the kernel's instructions.
-    /// `generator`: the table that the kernel built; without one, a table is built for the test alone, which takes
+    /// Says what the kernel does wrong; `nil` when it passes. The processor must have the kernel's instructions.
+    /// `generator` is the table that the kernel built. Without it, a table is built for the test alone, which takes
     /// longer than the test.
     func failure(
         of kernel: UnsafePointer<rg_p256_functions>, generator: UnsafePointer<UInt64>? = nil
@@ -38,7 +38,8 @@ struct SignatureSelfTest {
         return failureOfPatterns(equipped) ?? failureOfSizes(equipped) ?? failureOfTables(equipped)
     }
 
-    /// Every place of a full batch, valid between invalid neighbours and the other way around.
+    /// Tests every place of a full batch: a valid signature between invalid ones, and an invalid one between valid
+    /// ones.
     private func failureOfPatterns(_ kernel: EquippedKernel) -> String? {
         for first in 0..<2 {
             let batch = (0..<RG_P256_BATCH_MAX).map { place in
@@ -51,7 +52,7 @@ struct SignatureSelfTest {
         return nil
     }
 
-    /// All cases, in batches of all the sizes.
+    /// Tests all cases in batches of all the sizes.
     private func failureOfSizes(_ kernel: EquippedKernel) -> String? {
         for (cases, isKnown) in [(cases, false), (knowable, true)] {
             var start = 0, index = 0
@@ -66,7 +67,7 @@ struct SignatureSelfTest {
         return nil
     }
 
-    /// A point that is none has no table.
+    /// Tests that a point off the curve gets no table.
     private func failureOfTables(_ kernel: EquippedKernel) -> String? {
         for bad in cases where bad.expected == RG_P256_BAD_KEY {
             if kernel.knownOutcomes(of: [valid[0], bad]) != nil { return "known keys: a table for \(bad.description)" }

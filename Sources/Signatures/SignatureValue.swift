@@ -1,21 +1,21 @@
 import COpenSSL
 import Core
 
-/// Owns an ECDSA_SIG with its two integers.
+/// Owns an ECDSA_SIG, which owns its two integers.
 struct SignatureValue: ~Copyable {
     let handle: OpaquePointer
-    /// Owned by `handle`, as is `s`.
+    /// Owned by `handle`, like `s`.
     private let r: OpaquePointer
     private let s: OpaquePointer
 
-    /// Both integers are zero.
+    /// Makes a signature with both integers zero.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     init() throws(ServiceError) {
         let handle = ECDSA_SIG_new()
         let r = BN_new()
         let s = BN_new()
-        // A call that succeeds makes the signature the owner of both integers.
+        // After success the signature owns both integers.
         guard let handle, let r, let s, ECDSA_SIG_set0(handle, r, s) == 1 else {
             BN_free(s)
             BN_free(r)
@@ -27,7 +27,7 @@ struct SignatureValue: ~Copyable {
         self.s = s
     }
 
-    /// The signature of `digest` by `key`.
+    /// Signs `digest` with `key`.
     ///
     /// Throws `internalFault` when libcrypto can't make it.
     init(of digest: Digest, by key: borrowing CurveKey) throws(ServiceError) {
@@ -48,7 +48,7 @@ struct SignatureValue: ~Copyable {
         ECDSA_SIG_free(handle)
     }
 
-    /// Replaces both integers by those of 32 big-endian bytes each; false when libcrypto can't allocate.
+    /// Replaces both integers with 32 big-endian bytes each; false when libcrypto can't allocate.
     func set(r newR: UnsafePointer<UInt8>?, s newS: UnsafePointer<UInt8>?) -> Bool {
         BN_bin2bn(newR, 32, r) != nil && BN_bin2bn(newS, 32, s) != nil
     }

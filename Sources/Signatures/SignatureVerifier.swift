@@ -1,27 +1,27 @@
 import CKernels
 package import Core
 
-/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2) with kernels and the tables of known keys, or
-/// with libcrypto, as its engine says. The outcomes are the same. High s is valid.
+/// Verifies batches of ECDSA signatures over P-256 (FIPS 186-5, 6.4.2). Its engine decides whether kernels and the
+/// tables of known keys are used, or libcrypto. The outcomes are the same. High s is valid.
 ///
-/// Works in memory of its own, made once, so one verifier serves one thread at a time: each worker has its own.
+/// A verifier allocates its memory once and serves one thread at a time, so each worker has its own.
 package final class SignatureVerifier {
     private let engine: SignatureEngine
     private let libcrypto: LibcryptoVerifier
     private let reader: KnownKeys.Reader?
-    /// What a kernel works in; empty without kernels.
+    /// The kernel's workspace; empty without kernels.
     private let workspace: ScratchBuffer<UInt8>
     private let new: KernelBatch
     private let known: KernelBatch
-    /// Of each check of the last batch, whether its key had a table.
+    /// Whether the key of each check of the last batch had a table.
     private var usedTable: [Bool] = []
-    /// Of each check, the hash and the table of its key.
+    /// The hash and the table of each check's key.
     private var hashes: [UInt64] = []
     private var tables: [UnsafePointer<UInt64>?] = []
-    /// Checks until the next one that is sampled for the cross-check.
+    /// Checks until the next sample for the cross-check.
     private var untilSample: Int
 
-    /// `engine`: shared by all verifiers of a service.
+    /// `engine` is shared by all verifiers of a service.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     package init(_ engine: SignatureEngine = .libcrypto) throws(ServiceError) {
@@ -35,9 +35,9 @@ package final class SignatureVerifier {
         untilSample = engine.sampleInterval
     }
 
-    /// Writes the outcome of every check; `outcomes` is at least as long as `checks`.
+    /// Writes the outcome of every check. `outcomes` is at least as long as `checks`.
     ///
-    /// Throws `internalFault` when libcrypto runs out of memory: then no outcome counts.
+    /// Throws `internalFault` when libcrypto runs out of memory. Then no outcome is valid.
     package func verify(
         _ checks: UnsafeBufferPointer<SignatureCheck>, into outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
@@ -47,10 +47,10 @@ package final class SignatureVerifier {
             return
         }
         guard !checks.isEmpty else { return }
-        precondition(known.isEmpty && new.isEmpty, "checks of the last batch are left over")
+        precondition(known.isEmpty && new.isEmpty, "the last batch was not emptied")
         reader?.begin()
         defer {
-            // When libcrypto threw, checks are left over that must not get into the next batch.
+            // When libcrypto throws, the batch still holds checks that must not get into the next one.
             (known.count, new.count) = (0, 0)
             reader?.end()
         }
@@ -84,7 +84,7 @@ package final class SignatureVerifier {
         }
     }
 
-    /// The outcome of one check. Throws as the batch does.
+    /// Verifies one signature. Throws `internalFault` when libcrypto runs out of memory.
     package func verify(_ check: SignatureCheck) throws(ServiceError) -> SignatureOutcome {
         var outcome = SignatureOutcome.invalid
         try withUnsafePointer(to: check) { check throws(ServiceError) in
@@ -97,13 +97,13 @@ package final class SignatureVerifier {
         return outcome
     }
 
-    /// Whether the key of a check of the last batch had a table. True for all when there are no tables, because then no
-    /// key can get one.
+    /// Whether the key of this check of the last batch had a table. Always true when there are no tables, because then
+    /// no key can get one.
     package func wasKnown(_ index: Int) -> Bool {
         engine.knownKeys == nil || engine.kernelInUse == nil || usedTable.indices.contains(index) && usedTable[index]
     }
 
-    /// Says that proofs by keys that were not known were granted: keys that come again get a table.
+    /// Offers keys without a table whose proofs were granted. A key that is offered again gets a table.
     ///
     /// `points`: X9.63 points.
     package func granted(_ points: UnsafeBufferPointer<UnsafeRawBufferPointer>) {
@@ -114,12 +114,12 @@ package final class SignatureVerifier {
         }
     }
 
-    /// The same of one proof.
+    /// Offers the key of one proof.
     package func granted(_ point: UnsafeRawBufferPointer) {
         withUnsafePointer(to: point) { granted(UnsafeBufferPointer(start: $0, count: 1)) }
     }
 
-    /// Runs a batch through a kernel and empties it. What the kernel leaves undecided goes to libcrypto.
+    /// Runs a batch through a kernel and empties it. libcrypto decides what the kernel leaves undecided.
     private func run(
         _ batch: KernelBatch, _ kernel: SignatureKernel,
         _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
@@ -138,7 +138,7 @@ package final class SignatureVerifier {
         }
     }
 
-    /// Sends the service's first outcomes, and one in so many of the later ones, to be checked again.
+    /// Queues the service's first batch, and one in so many of the later outcomes, for the cross-check.
     private func sample(
         _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) {
@@ -156,14 +156,14 @@ package final class SignatureVerifier {
     }
 }
 
-/// The checks that a kernel gets at once, and their outcomes.
+/// The checks of one call of a kernel, and their outcomes.
 final class KernelBatch {
     static let capacity = RG_P256_BATCH_MAX
 
     let checks = ScratchBuffer<rg_p256_check>(repeating: rg_p256_check(), count: KernelBatch.capacity)
     let tables = ScratchBuffer<UnsafePointer<UInt64>?>(repeating: nil, count: KernelBatch.capacity)
     let outcomes = ScratchBuffer<UInt8>(repeating: 0, count: KernelBatch.capacity)
-    /// Where in the caller's batch each check stands.
+    /// The position of each check in the caller's batch.
     let positions = ScratchBuffer<Int>(repeating: 0, count: KernelBatch.capacity)
     var count = 0
     /// Whether the keys have tables.
@@ -172,7 +172,8 @@ final class KernelBatch {
     var isFull: Bool { count == KernelBatch.capacity }
     var isEmpty: Bool { count == 0 }
 
-    /// Copies what the kernel needs; the point stays where it is. All or none of a batch have a table.
+    /// Copies what the kernel needs, except the point, which is borrowed. Either all checks of a batch have a table or
+    /// none has.
     func append(_ check: SignatureCheck, at position: Int, table: UnsafePointer<UInt64>? = nil) {
         precondition(!isFull, "a batch has more checks than its capacity")
         assert(count == 0 || isKnown == (table != nil), "a batch mixes keys with and without tables")

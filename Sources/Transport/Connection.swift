@@ -5,22 +5,22 @@ import Synchronization
 
 /// What a connection does with received bytes. Called on the loop's thread.
 package protocol ConnectionHandler: AnyObject, Sendable {
-    /// Handles the whole frames in `range` of `buffer` and says how far it got; called again with what is
-    /// left when more arrives, or when reading is resumed.
+    /// Handles the whole frames in `range` of `buffer` and returns how far it got. It is called again with the rest of
+    /// the bytes when more arrive, or when reading is resumed.
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress
-    /// Whether requests are in flight, so that a silent connection is not idle.
+    /// Whether requests are in flight. A silent connection with requests in flight is not idle.
     var isBusy: Bool { get }
-    /// Everything that waited to be sent was sent.
+    /// Called when everything that waited to be sent was sent.
     func drained()
-    /// The connection is closed; nothing is called after this.
+    /// Called when the connection is closed. No other method is called after this one.
     func closed()
 }
 
-/// How far a handler got.
+/// How many bytes a handler has consumed.
 package struct Progress: Sendable {
     /// Bytes of whole frames that were handled.
     package var consumed: Int
-    /// Bytes that the frame behind those will have, as far as that is known; its maximum was checked.
+    /// Bytes of the next frame, as far as they are known. The handler has checked them against the maximum.
     package var nextFrameBytes: Int
 
     package init(consumed: Int, nextFrameBytes: Int) {
@@ -31,20 +31,20 @@ package struct Progress: Sendable {
 
 /// One TCP connection on an event loop.
 ///
-/// Sendable without the compiler's proof: what is not behind `outbound` is touched by the loop's thread only. Each method
-/// that only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
+/// Sendable without the compiler's proof: only the loop's thread uses the state outside of `outbound`. Each method that
+/// only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
 package final class Connection: @unchecked Sendable {
-    /// Frames cut off by the end of what was received, up to this many bytes, are set aside, so that a
-    /// silent connection keeps no buffer.
+    /// An unfinished frame of up to this many bytes is copied out of the buffer, so that a silent connection keeps no
+    /// buffer.
     private static let partialFrameBytesMax = Limits.unfinishedFrameBytesMax
-    /// Reads of one connection before the others get their turn.
+    /// Reads of one connection before the other connections get their turn.
     private static let readsPerTurn = 4
-    /// How long a closed connection waits for the peer's end.
+    /// How long a closed connection waits for the peer to close it too.
     private static let lingerMilliseconds: UInt64 = 2000
 
     private struct Outbound {
         var chunks = Queue<[UInt8]>()
-        /// Bytes of the first chunk that are sent.
+        /// Bytes of the first chunk that were sent already.
         var sent = 0
         var isClosed = false
         var closesWhenSent = false
@@ -54,7 +54,8 @@ package final class Connection: @unchecked Sendable {
     private let loop: EventLoop
     private let handler: any ConnectionHandler
     private let outbound = Mutex(Outbound())
-    /// Bytes of `outbound`, changed with it; beside it, because its lock is held while the system sends.
+    /// Bytes of `outbound` that wait to be sent. It is changed under `outbound`'s lock but stored outside of it,
+    /// because that lock is held while the system sends.
     private let waitingBytes = Atomic<Int>(0)
 
     private var partialFrame: [UInt8] = []
@@ -62,9 +63,9 @@ package final class Connection: @unchecked Sendable {
     private var start = 0
     private var nextFrameBytes = 0
     private var isPaused = false
-    /// Whether there are bytes that the handler did not see since reading was resumed.
+    /// Whether there are received bytes that the handler has not seen since reading was resumed.
     private var hasLeftovers = false
-    /// When a connection that was closed from this side is given up, should the peer not close it too.
+    /// The time at which a connection that this side closed is given up, if the peer has not closed it by then.
     private var lingerEnd: UInt64?
     private var lacksMemory = false
     private var isClosed = false
@@ -72,7 +73,7 @@ package final class Connection: @unchecked Sendable {
     private var frameBegan: UInt64?
     private var stalledSince: UInt64?
 
-    /// Takes over `descriptor`, which does not block, and begins to read it; to be called on any thread.
+    /// Takes over `descriptor`, which must be non-blocking, and begins to read from it. May be called on any thread.
     package static func start(
         _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
@@ -84,7 +85,7 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    /// Lets the handler be made with the connection that it belongs to.
+    /// Stands in for the handler until the handler is made, because the handler is made with its connection.
     ///
     /// Sendable without the compiler's proof: set before the connection is registered, on the loop's thread.
     private final class HandlerLink: ConnectionHandler, @unchecked Sendable {
@@ -110,7 +111,7 @@ package final class Connection: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Sends `bytes` after all that was sent before; what the socket does not take at once waits here.
+    /// Sends `bytes` behind everything sent before. Bytes that the socket does not take at once are queued.
     package func send(_ bytes: [UInt8]) {
         let needsLoop = outbound.withLock { outbound -> Bool in
             guard !outbound.isClosed, !outbound.closesWhenSent, !bytes.isEmpty else { return false }
@@ -123,7 +124,7 @@ package final class Connection: @unchecked Sendable {
             switch bytes.withUnsafeBytes({ Socket.send(descriptor, $0) }) {
             case .bytes(let count): sent = count
             case .wouldBlock: break
-            // The read side notices and closes.
+            // Reading will find that the connection has ended, and will close it.
             case .ended: return false
             }
             guard sent < bytes.count else { return false }
@@ -135,16 +136,16 @@ package final class Connection: @unchecked Sendable {
         if needsLoop { loop.execute { self.updateInterest() } }
     }
 
-    /// Bytes that wait to be sent.
+    /// Number of bytes that wait to be sent.
     package var unsentBytes: Int { waitingBytes.load(ordering: .relaxed) }
 
-    /// That many more bytes wait to be sent.
+    /// Adds to the number of bytes that wait to be sent.
     private func countWaiting(_ bytes: Int) {
         waitingBytes.add(bytes, ordering: .relaxed)
         loop.unsentBytes.add(bytes, ordering: .relaxed)
     }
 
-    /// Goes on reading after `pauseReading`, beginning with what was received before it.
+    /// Resumes reading after `pauseReading`. The handler first gets the bytes that were received before the pause.
     package func resumeReading() {
         loop.execute { [self] in
             guard isPaused, !isClosed, lingerEnd == nil else { return }
@@ -155,7 +156,7 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    /// Closes the connection when everything was sent; what is received from now on is ignored.
+    /// Closes the connection when everything was sent. Bytes that are received from now on are ignored.
     package func close() {
         outbound.withLock { $0.closesWhenSent = true }
         loop.execute { [self] in
@@ -165,8 +166,8 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    /// Says that nothing more will be sent, and reads on, into nowhere, until the peer closes too: closing
-    /// with bytes unread would reset the connection and could take the last answer with it.
+    /// Ends sending, then reads and discards bytes until the peer closes the connection too. Closing a socket with
+    /// unread bytes would reset the connection, and the peer could lose the last answer.
     private func linger() {
         loop.assertOnThread()
         precondition(lingerEnd == nil && !isClosed)
@@ -197,7 +198,7 @@ package final class Connection: @unchecked Sendable {
     /// Traps unless the calling thread is the loop's.
     package func assertOnThread() { loop.assertOnThread() }
 
-    /// Stops reading until `resumeReading`. What the handler did not consume stays.
+    /// Stops reading until `resumeReading`. Bytes that the handler did not consume are kept.
     package func pauseReading() {
         loop.assertOnThread()
         isPaused = true
@@ -212,14 +213,14 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    /// The peer is gone in both directions. A connection that reads finds out by itself; one that does not
-    /// would be told again and again, and nobody is left to answer.
+    /// Closes the connection if it is not being read: the peer has closed both directions. A connection that is read
+    /// finds this out itself. One that is not read would get this event again and again.
     func ended() {
         loop.assertOnThread()
         if isPaused || lacksMemory { closeNow() }
     }
 
-    /// Reads what is there and has it handled. Whether there may be more.
+    /// Reads once and passes the bytes to the handler. Returns whether there may be more to read.
     private func readOnce() -> Bool {
         if hasLeftovers {
             guard let buffer = buffer ?? freshBuffer() else { return giveUpForNow() }
@@ -247,17 +248,19 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    /// There is no memory for receiving: the sweep tries again.
+    /// Stops reading until the next sweep, because there is no memory for receiving.
     private func giveUpForNow() -> Bool {
         lacksMemory = true
         updateInterest()
         return false
     }
 
-    /// Has the received bytes handled. Whether reading has to stop.
+    /// Passes the received bytes to the handler. Returns whether reading must stop.
     private func handle(_ buffer: ReceiveBuffer) -> Bool {
         let progress = handler.received(buffer, start..<buffer.filled)
-        precondition(progress.consumed >= 0 && start + progress.consumed <= buffer.filled, "more handled than received")
+        precondition(
+            progress.consumed >= 0 && start + progress.consumed <= buffer.filled,
+            "more bytes were handled than received")
         start += progress.consumed
         nextFrameBytes = progress.nextFrameBytes
         if start == buffer.filled {
@@ -272,23 +275,23 @@ package final class Connection: @unchecked Sendable {
         return false
     }
 
-    /// A buffer with this connection's unhandled bytes in it and room behind them.
+    /// Returns a buffer that holds this connection's unhandled bytes and has room behind them.
     ///
-    /// Grows by doubling, so that a frame takes no more than twice the bytes that arrived of it.
+    /// It grows by doubling, so that the buffer of a frame has at most twice as many bytes as have arrived.
     private func bufferWithRoom() -> ReceiveBuffer? {
         guard let kept = buffer else { return freshBuffer() }
         if kept.filled < kept.storage.count { return kept }
         let unhandled = kept.bytes(start..<kept.filled)
         let wanted = min(max(nextFrameBytes, unhandled.count + 1), 2 * unhandled.count)
         guard let larger = loop.buffers.buffer(capacity: max(wanted, Limits.receiveBufferBytes)) else { return nil }
-        precondition(larger.storage.count > unhandled.count, "a larger buffer has room")
+        precondition(larger.storage.count > unhandled.count, "a larger buffer has no room")
         larger.storage.copyMemory(from: unhandled)
         larger.filled = unhandled.count
         start = 0
         return larger
     }
 
-    /// The loop's buffer, with the bytes in it that were set aside.
+    /// Takes the loop's buffer and copies the bytes into it that were set aside.
     private func freshBuffer() -> ReceiveBuffer? {
         guard let fresh = loop.takeScratch() else { return nil }
         precondition(partialFrame.count < fresh.storage.count)
@@ -299,11 +302,11 @@ package final class Connection: @unchecked Sendable {
         return fresh
     }
 
-    /// Keeps what was not handled: few bytes aside, many in their buffer.
+    /// Keeps the unhandled bytes: a few are copied aside, many stay in their buffer.
     private func setAside(_ buffer: ReceiveBuffer) {
         let left = buffer.filled - start
         precondition(left >= 0)
-        assert(partialFrame.isEmpty, "received bytes are in the buffer or set aside, not both")
+        assert(partialFrame.isEmpty, "received bytes are both in the buffer and set aside")
         guard left <= Connection.partialFrameBytesMax else { return }
         partialFrame = left == 0 ? [] : Array(buffer.bytes(start..<buffer.filled))
         start = 0
@@ -377,7 +380,7 @@ package final class Connection: @unchecked Sendable {
         guard !isClosed else { return }
         isClosed = true
         loop.forget(self)
-        // Under the lock, so that no other thread sends to a descriptor that is somebody else's by then.
+        // The lock keeps other threads from sending to the descriptor after the system has given it to another file.
         outbound.withLock { outbound in
             outbound.isClosed = true
             countWaiting(-unsentBytes)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a service listens or is reached: `host:port`, `[v6]:port` in text.
+/// The address of a service: `host:port` or `[v6]:port` in text.
 public struct Endpoint: Hashable, Sendable {
     public let host: String
     public let port: UInt16

@@ -6,14 +6,14 @@ package import Synchronization
 
 /// One thread that waits for many sockets and serves each as it becomes ready.
 ///
-/// Sendable without the compiler's proof: what is not behind `commands` is touched by the loop's own thread only, which
-/// each method that only this thread may call asserts.
+/// Sendable without the compiler's proof: only the loop's own thread uses the state outside of `commands`. Each method
+/// that only this thread may call asserts it.
 package final class EventLoop: @unchecked Sendable {
-    /// After these many milliseconds a connection is closed.
+    /// Times in milliseconds after which a connection is closed.
     package struct Timeouts: Sendable {
-        /// Nothing was received or sent, and no request is in flight.
+        /// Time-out of a connection on which nothing is received or sent while no request is in flight.
         package var idle: UInt64
-        /// A frame was begun and not finished, or answers wait and the peer takes none of them.
+        /// Time-out of a connection whose peer does not finish a frame, or takes none of the waiting answers.
         package var stall: UInt64
 
         package init(idle: UInt64, stall: UInt64) {
@@ -22,11 +22,11 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Work that the loop's thread does between its looks at the sockets.
+    /// Work that the loop's thread does between two polls of its sockets.
     package struct Work {
-        /// Does a share of it; false when there is nothing to do until `wake` is called.
+        /// Performs a portion of the work. Returns false when there is none until `wake` is called.
         let perform: () -> Bool
-        /// The thread woke up because of a socket.
+        /// Called when the thread wakes up because of a socket.
         let awoke: () -> Void
 
         package init(perform: @escaping () -> Bool, awoke: @escaping () -> Void) {
@@ -49,7 +49,7 @@ package final class EventLoop: @unchecked Sendable {
     let clock: MonotonicClock
     let buffers: ReceiveBufferPool
     let timeouts: Timeouts
-    /// Bytes that wait to be sent on all connections of this loop.
+    /// Number of bytes that wait to be sent on all connections of this loop.
     package let unsentBytes = Atomic<Int>(0)
     /// The loop's thread, once it runs.
     private let thread = ThreadConfinement()
@@ -62,12 +62,12 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
-    /// The buffer that the next connection reads into; kept by it only when a large frame is in it.
+    /// The buffer for the next connection that reads. A connection keeps it only while it holds a large frame.
     private var scratch: ReceiveBuffer?
 
     private static let sweepMilliseconds: UInt64 = 1000
 
-    /// Throws when the system has no descriptors left.
+    /// Throws when the system has no more descriptors.
     package init(
         buffers: ReceiveBufferPool, timeouts: Timeouts, clock: MonotonicClock = .system,
         poller: (any Poller)? = nil
@@ -87,10 +87,10 @@ package final class EventLoop: @unchecked Sendable {
         try self.poller.watch(wakeReader, for: .reading, isNew: true)
     }
 
-    /// A running loop for connections that this side makes: they have no idle time-out, which is the service's to
-    /// decide.
+    /// Starts a loop for connections that this side opens. They have no idle time-out: the service decides when a
+    /// connection is idle.
     ///
-    /// Throws `internalFault` when the system has no descriptors left.
+    /// Throws `internalFault` when the system has no more descriptors.
     package static func startedForClient(name: String) throws(ServiceError) -> EventLoop {
         do throws(SystemFailure) {
             let loop = try EventLoop(
@@ -108,9 +108,9 @@ package final class EventLoop: @unchecked Sendable {
         close(wakeWriter)
     }
 
-    /// Starts the thread, which does `work` beside serving sockets.
+    /// Starts the thread. It does `work` in addition to serving sockets.
     ///
-    /// To be called once.
+    /// Must be called once.
     package func start(name: String, work: sending Work? = nil) {
         self.work = work
         let thread = Thread { self.run() }
@@ -118,20 +118,20 @@ package final class EventLoop: @unchecked Sendable {
         thread.start()
     }
 
-    /// Closes every connection and listener and waits for the thread to end. Not to be called on it.
+    /// Closes every connection and listener, and waits until the thread has ended. Must not be called on that thread.
     package func stop() {
-        precondition(!thread.isCurrent, "the loop's thread can't wait for its own end")
+        precondition(!thread.isCurrent, "the loop's thread would wait for its own end")
         execute { [self] in commands.withLock { $0.isStopped = true } }
         ended.wait()
     }
 
-    /// Runs `task` on the loop's thread, soon.
+    /// Runs `task` on the loop's thread as soon as the thread gets to it.
     package func execute(_ task: @escaping @Sendable () -> Void) {
         commands.withLock { $0.tasks.append(task) }
         wake()
     }
 
-    /// Has the thread look for tasks and work; to be called on any thread.
+    /// Wakes the thread, so that it looks for tasks and work. May be called on any thread.
     package func wake() {
         let isFirst = commands.withLock { commands in
             defer { commands.isWakeOnItsWay = true }
@@ -144,8 +144,8 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Calls `accept` on the loop's thread for each new connection on `listener`, and `refuse` when the
-    /// system can't make one; then it is tried again a second later.
+    /// Calls `accept` on the loop's thread for each new connection on `listener`. When the system can't make a
+    /// connection, calls `refuse` and tries again a second later.
     package func listen(
         on listener: CInt, accept: @escaping @Sendable (CInt) -> Void,
         refuse: @escaping @Sendable (SystemFailure) -> Void
@@ -175,7 +175,7 @@ package final class EventLoop: @unchecked Sendable {
 
     func register(_ connection: Connection) -> Bool {
         assertOnThread()
-        precondition(connections[connection.descriptor] == nil, "a descriptor belongs to one connection")
+        precondition(connections[connection.descriptor] == nil, "a descriptor belongs to two connections")
         connections[connection.descriptor] = connection
         do {
             try poller.watch(connection.descriptor, for: .reading, isNew: true)
@@ -188,7 +188,7 @@ package final class EventLoop: @unchecked Sendable {
     func watch(_ connection: Connection, for interest: Interest) {
         assertOnThread()
         assert(connections[connection.descriptor] === connection)
-        // It can only fail for want of memory; the sweep closes a connection that stalls.
+        // Watching fails only for lack of memory. The sweep then closes the connection when it stalls.
         try? poller.watch(connection.descriptor, for: interest, isNew: false)
     }
 
@@ -199,12 +199,12 @@ package final class EventLoop: @unchecked Sendable {
         connections[connection.descriptor] = nil
     }
 
-    /// A buffer with nothing in it, or `nil` when memory for receiving is used up.
+    /// Returns an empty buffer, or `nil` when the memory for receiving is used up.
     func takeScratch() -> ReceiveBuffer? {
         assertOnThread()
         guard var buffer = scratch else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
         scratch = nil
-        // Somebody keeps a frame that is in it.
+        // A request still holds a frame in this buffer, so the buffer can't be reused.
         guard isKnownUniquelyReferenced(&buffer) else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
         buffer.filled = 0
         return buffer
@@ -262,7 +262,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func acceptAll(_ descriptor: CInt, _ listener: Listener) {
-        // At most so many at a time, so that a flood of connections does not hold up those that are there.
+        // Accepts a limited number at a time, so that a flood of new connections does not delay the present ones.
         for _ in 0..<64 {
             switch Socket.accept(from: descriptor) {
             case .connection(let connection): listener.accept(connection)

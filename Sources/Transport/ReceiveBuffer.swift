@@ -1,13 +1,13 @@
 import Core
 import Synchronization
 
-/// Memory for received bytes, shared by the loop that fills it and the requests whose frames are in it.
+/// Memory for received bytes. The loop fills it, and requests read their frames in it.
 ///
-/// Sendable without the compiler's proof: the loop writes only behind `filled`, readers read only before it.
+/// Sendable without the compiler's proof: the loop writes only behind `filled`, and readers read only before it.
 package final class ReceiveBuffer: @unchecked Sendable {
-    /// All bytes, valid as long as this object.
+    /// All bytes of the buffer, valid as long as this object.
     var storage: UnsafeMutableRawBufferPointer { memory.buffer.bytes }
-    /// Bytes received so far; used by the loop only.
+    /// Number of bytes received so far. Only the loop uses it.
     var filled = 0
     private let memory: ReceiveMemory
     private let pool: ReceiveBufferPool
@@ -27,10 +27,10 @@ package final class ReceiveBuffer: @unchecked Sendable {
     }
 }
 
-/// The memory of one receive buffer after another.
+/// Memory that the pool reuses for one receive buffer after another.
 ///
-/// Sendable without the compiler's proof: the pool or one buffer has it, and the pool gives it to a buffer under its
-/// lock.
+/// Sendable without the compiler's proof: either the pool or one buffer holds it. The pool hands it to a buffer under
+/// its lock.
 private final class ReceiveMemory: @unchecked Sendable {
     let buffer: ScratchBuffer<UInt8>
     var byteCount: Int { buffer.count }
@@ -40,15 +40,15 @@ private final class ReceiveMemory: @unchecked Sendable {
     }
 }
 
-/// The bytes of a received frame. A short frame is copied, so that the large receive buffer can be used again at once;
-/// otherwise the receive buffer is kept as long as this object.
+/// The bytes of a received frame. A short frame is copied, so that the large receive buffer can be reused at once. For
+/// a longer frame, this object keeps the receive buffer as long as it lives.
 ///
 /// Sendable without the compiler's proof: nothing writes to the bytes after `init`.
 package final class FrameBytes: @unchecked Sendable {
     private let buffer: ReceiveBuffer?
-    /// Empty when the buffer is kept.
+    /// The copied frame; empty when the buffer is kept.
     private let copy: ScratchBuffer<UInt8>
-    /// The bytes, which stay where they are as long as this object lives.
+    /// The bytes of the frame. Their address does not change while this object lives.
     package let bytes: UnsafeRawBufferPointer
 
     package init(_ buffer: ReceiveBuffer, _ range: Range<Int>) {
@@ -64,7 +64,7 @@ package final class FrameBytes: @unchecked Sendable {
     }
 }
 
-/// Makes receive buffers, keeps free ones, and bounds the bytes of all that live.
+/// Makes receive buffers, reuses free ones, and limits the bytes of all buffers together.
 package final class ReceiveBufferPool: Sendable {
     private struct State {
         var free: [ReceiveMemory] = []
@@ -75,12 +75,12 @@ package final class ReceiveBufferPool: Sendable {
     private let state = Mutex(State())
     private let bytesMax: Int
 
-    /// `bytesMax`: bytes of all buffers that live at once.
+    /// `bytesMax`: the most bytes of all buffers together.
     package init(bytesMax: Int) {
         self.bytesMax = bytesMax
     }
 
-    /// A buffer of at least `capacity` bytes; `nil` when that would be over the bound.
+    /// Returns a buffer of at least `capacity` bytes; `nil` when all buffers together would exceed the limit.
     func buffer(capacity: Int) -> ReceiveBuffer? {
         let found = state.withLock { state -> ReceiveMemory? in
             let wanted = max(capacity, Limits.receiveBufferBytes)

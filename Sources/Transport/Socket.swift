@@ -2,9 +2,9 @@ package import Core
 import Foundation
 package import Platform
 
-/// System calls on TCP sockets: the one place that knows their C shapes.
+/// System calls on TCP sockets. Only this file knows their C types.
 package enum Socket {
-    /// What came of a read or a write that does not block.
+    /// The result of a non-blocking read or write.
     package enum Transfer {
         case bytes(Int)
         case wouldBlock
@@ -13,12 +13,12 @@ package enum Socket {
 
     // MARK: Listening
 
-    /// Listens on every address that the endpoint's host stands for; port 0 takes a free one, the same for
-    /// all. Returns descriptors that don't block and where they listen.
+    /// Listens on every address of the endpoint's host. Port 0 selects a free port, the same for all addresses. Returns
+    /// non-blocking descriptors with their endpoints.
     ///
-    /// Throws when no address can be listened on, or when the port is taken on one of them: a service that listened on
-    /// the others alone would leave clients to whoever has it. With port 0, addresses that can't have the port of the
-    /// first one are left out.
+    /// Throws when the service can listen on none of the addresses, or when another process has the port on one of
+    /// them. Otherwise that process would get some of the clients. With port 0, addresses on which the first one's port
+    /// is taken are left out.
     package static func listen(
         on endpoint: Endpoint, backlog: CInt = CInt(Limits.listenBacklog)
     ) throws(SystemFailure) -> [Listener] {
@@ -62,11 +62,11 @@ package enum Socket {
     enum Acceptance {
         case connection(CInt)
         case nothing
-        /// Out of descriptors or memory: to be tried again a little later.
+        /// The system has no more descriptors or memory. The caller should try again later.
         case exhausted(SystemFailure)
     }
 
-    /// The next connection that waits, which does not block.
+    /// Accepts the next waiting connection, as a non-blocking descriptor.
     static func accept(from listener: CInt) -> Acceptance {
         let descriptor = Foundation.accept(listener, nil, nil)
         guard descriptor >= 0 else {
@@ -84,7 +84,8 @@ package enum Socket {
 
     // MARK: Connecting
 
-    /// Connects, waiting up to `milliseconds` for each address of the host; the descriptor does not block.
+    /// Connects to an address of the host. Waits up to `milliseconds` for each address. The returned descriptor is
+    /// non-blocking.
     ///
     /// Throws `connectionRefused` when no address answers.
     package static func connect(to endpoint: Endpoint, milliseconds: CInt) throws(ServiceError) -> CInt {
@@ -145,18 +146,18 @@ package enum Socket {
     struct Address {
         let family: CInt
         let storage: [UInt8]
-        /// The numeric host.
+        /// The host as a numeric address.
         let text: String
 
-        /// Lends the address with another port.
+        /// Calls `body` with the address, with its port replaced by `port`.
         func with<R>(port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
             var bytes = storage
-            // sockaddr_in and sockaddr_in6 both have the port, big-endian, at byte 2.
+            // Both sockaddr_in and sockaddr_in6 have the port, big-endian, at byte 2.
             bytes[2] = UInt8(port >> 8)
             bytes[3] = UInt8(port & 0xff)
             return bytes.withUnsafeBytes { raw in
                 raw.withMemoryRebound(to: sockaddr.self) { typed in
-                    guard let address = typed.baseAddress else { preconditionFailure("an address has bytes") }
+                    guard let address = typed.baseAddress else { preconditionFailure("an address has no bytes") }
                     return body(address, socklen_t(storage.count))
                 }
             }
@@ -182,7 +183,7 @@ package enum Socket {
                 getnameinfo(address, current.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
                 let length = text.firstIndex(of: 0) ?? text.count
                 let storage = Array(UnsafeRawBufferPointer(start: address, count: Int(current.ai_addrlen)))
-                // A name may stand for an address twice.
+                // A name may resolve to the same address twice.
                 if !addresses.contains(where: { $0.storage == storage }) {
                     addresses.append(
                         Address(

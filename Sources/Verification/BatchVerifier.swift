@@ -4,16 +4,16 @@ import Merkle
 import RootSets
 import Signatures
 
-/// Turns a batch of proofs into verdicts. Each stage judges all proofs that the stages before have not refused; the
-/// cheapest stage comes first.
+/// Turns a batch of proofs into verdicts. Each stage judges all proofs that no earlier stage has refused. Cheap stages
+/// come first:
 ///
 ///     shape -> collaboration and its policy -> challenge or nonce -> root hash
 ///           -> membership -> signature -> spending the challenge or nonce
 ///
-/// Works in memory of its own, made once, so that it allocates nothing for a proof. It serves one thread at a time. A
-/// batch is verified under one snapshot of the root sets.
+/// It allocates its memory once, and nothing for a proof. It serves one thread at a time. A whole batch is verified
+/// against one snapshot of the root sets.
 package final class BatchVerifier {
-    /// What makes a survivor's signed data fresh, to be spent when the proof is granted.
+    /// The challenge or nonce in a proof's signed data. It is spent when the proof is granted.
     private enum Freshness: BitwiseCopyable {
         case none
         case challenge(ChallengeBook.Token)
@@ -25,7 +25,7 @@ package final class BatchVerifier {
 
     private let resources: VerificationResources
     private let signatures: SignatureVerifier
-    /// Positions in the batch of the proofs that no stage has refused yet, ascending.
+    /// The survivors: positions in the batch of the proofs that no stage has refused yet, ascending.
     private let survivors = ScratchBuffer<Int>(repeating: 0, count: BatchVerifier.capacity)
     private var survivorCount = 0
     /// Whether a batch is being verified.
@@ -34,12 +34,12 @@ package final class BatchVerifier {
     private let hasher = RootHasher(capacity: BatchVerifier.capacity)
     /// SHA-256 of the signed data of each survivor.
     private let dataDigests = ScratchBuffer<Digest>(repeating: .zero, count: BatchVerifier.capacity)
-    /// The name that each run of survivors has in common, and what was found of it.
+    /// The collaboration's name for each run of survivors with the same name, and the collaboration that was found.
     private let names = ScratchBuffer<UnsafeRawBufferPointer>(
         repeating: BatchVerifier.noBytes, count: BatchVerifier.capacity)
     private let found = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
     private let viewMemory = ScratchBuffer<CollaborationView?>(repeating: nil, count: BatchVerifier.capacity)
-    /// Read through the pointer: the compiler does not inline the buffer's accessor where a read may be followed by a
+    /// Views are read through the pointer, because the compiler does not inline the buffer's accessor before a possible
     /// throw.
     private var views: UnsafeMutablePointer<CollaborationView?> { viewMemory.baseAddress }
     private let freshness = ScratchBuffer<Freshness>(repeating: .none, count: BatchVerifier.capacity)
@@ -51,12 +51,12 @@ package final class BatchVerifier {
     private let scalars = ScratchBuffer<ScalarPair>(repeating: ScalarPair(), count: BatchVerifier.capacity)
     private let checks = ScratchBuffer<SignatureCheck>(repeating: BatchVerifier.noCheck, count: BatchVerifier.capacity)
     private let outcomes = ScratchBuffer<SignatureOutcome>(repeating: .invalid, count: BatchVerifier.capacity)
-    /// Whether the survivor's key had a table already.
+    /// Whether the key of each survivor has a table.
     private let isKnown = ScratchBuffer<Bool>(repeating: false, count: BatchVerifier.capacity)
 
     private var stopwatch: SlowPassLog.Stopwatch
 
-    /// Proofs in a batch, at most.
+    /// The most proofs in a batch.
     package static let capacity = Limits.proofsPerPassMax
 
     /// Throws `internalFault` when libcrypto can't allocate.
@@ -68,10 +68,10 @@ package final class BatchVerifier {
         stopwatch = SlowPassLog.Stopwatch(resources.slowPasses)
     }
 
-    /// The verdict of every signed proof, and its root hash where one was computed (else zero).
+    /// Writes the verdict of every signed proof. Also writes its root hash, or zero if none was computed.
     ///
-    /// `proofs`: at most `capacity`; `verdicts` and `roots` as long as `proofs`.
-    /// Throws when the service can't answer (storage, memory): then no verdict counts.
+    /// `proofs`: at most `capacity`. `verdicts` and `roots`: as long as `proofs`. Throws when the service can't answer
+    /// (storage, memory). Then no verdict is valid.
     package func verify(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
         roots: UnsafeMutableBufferPointer<Digest>
@@ -101,9 +101,9 @@ package final class BatchVerifier {
         stopwatch.finish(proofs.count)
     }
 
-    /// The verdict of every proof without looking at a signature: the root hash and its membership only.
+    /// Writes the verdict of every proof from its root hash and membership alone. Signatures are not verified.
     ///
-    /// The same contract as `verify`; the verdict of a proof that holds is `included`.
+    /// The contract is that of `verify`. A proof that passes has the verdict `included`.
     package func verifyInclusion(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
         roots: UnsafeMutableBufferPointer<Digest>
@@ -130,10 +130,11 @@ package final class BatchVerifier {
         _ proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>,
         _ roots: UnsafeMutableBufferPointer<Digest>
     ) {
-        precondition(!isBusy, "a verifier is used for two batches at a time")
+        precondition(!isBusy, "a verifier got a batch while it verified another")
         precondition(proofs.count <= BatchVerifier.capacity, "a batch has more proofs than its capacity")
         precondition(
-            verdicts.count == proofs.count && roots.count == proofs.count, "there is not one verdict and root a proof")
+            verdicts.count == proofs.count && roots.count == proofs.count,
+            "there is not one verdict and one root for each proof")
         isBusy = true
         stopwatch.start()
         survivorCount = proofs.count
@@ -143,10 +144,11 @@ package final class BatchVerifier {
         }
     }
 
-    /// Runs a stage: `judge` gets each survivor's place among the survivors and its position in the batch, and returns
-    /// the verdict that refuses it, or `nil` when it stays.
+    /// Runs a stage: calls `judge` for each survivor and keeps those for which it returns `nil`. Any other result is
+    /// the verdict that refuses the proof. `judge` gets the survivor's place among the survivors and its position in
+    /// the batch.
     ///
-    /// Throws what `judge` throws: then the survivors are as they were. Inlined, so that `judge` is no call.
+    /// Throws what `judge` throws; the survivors are then unchanged. Inlined, so that no call is made for each proof.
     @inline(__always)
     private func filter<E>(
         _ verdicts: UnsafeMutableBufferPointer<Verdict>,
@@ -165,11 +167,11 @@ package final class BatchVerifier {
                 kept += 1
             }
         }
-        precondition(survivorCount == count && kept <= count, "a stage ran inside another")
+        precondition(survivorCount == count && kept <= count, "a stage began before the last one ended")
         survivorCount = kept
     }
 
-    /// Lengths, counts and the encodings of key and path.
+    /// Checks lengths, counts, the encoding of the key, and the index.
     private func judgePath(of proof: BorrowedProof, at position: Int) -> Verdict? {
         guard proof.inclusionHashCount <= Limits.inclusionHashesMax,
             proof.data.count <= Limits.signedDataBytesMax
@@ -180,7 +182,7 @@ package final class BatchVerifier {
         return nil
     }
 
-    /// `judgePath`, and the encoding of the signature.
+    /// Checks what `judgePath` checks, and the encoding of the signature.
     private func judgeShape(of proof: BorrowedProof, at position: Int) -> Verdict? {
         guard let format = SignatureFormat(rawValue: proof.signatureFormat) else { return .malformed }
         if let refusal = judgePath(of: proof, at: position) { return refusal }
@@ -191,7 +193,7 @@ package final class BatchVerifier {
         return nil
     }
 
-    /// Looks every collaboration up once for each run of proofs that name it.
+    /// Looks up the collaborations, once for each run of proofs with the same name.
     private func findCollaborations(
         of proofs: UnsafeBufferPointer<BorrowedProof>, in snapshot: borrowing Snapshot,
         _ verdicts: UnsafeMutableBufferPointer<Verdict>
@@ -209,18 +211,18 @@ package final class BatchVerifier {
         var run = 0
         filter(verdicts) { _, position in
             if !isSame(proofs[position].collaboration, names[run]) { run += 1 }
-            assert(run < nameCount, "a name was found that was not looked up")
+            assert(run < nameCount, "a survivor's name was not looked up")
             views[position] = found[run]
             return views[position] == nil ? .unknownCollaboration : nil
         }
     }
 
-    /// Whether two names are the same bytes at the same place.
+    /// Whether two names are the same bytes at the same address.
     private func isSame(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         a.baseAddress == b.baseAddress && a.count == b.count
     }
 
-    /// Judges the signed data as the collaborations' policies demand.
+    /// Checks the signed data against the collaborations' policies.
     private func judgeFreshness(
         of proofs: UnsafeBufferPointer<BorrowedProof>, _ verdicts: UnsafeMutableBufferPointer<Verdict>
     ) {
@@ -231,7 +233,7 @@ package final class BatchVerifier {
             start += BatchAuthenticator.capacity
         }
         filter(verdicts) { freshnessVerdict(of: proofs[$1], at: $1) }
-        // The lock of the memory is taken once for the whole batch.
+        // Takes the lock of the memory once for the whole batch.
         resources.challenges.withMemory { memory in
             filter(verdicts) { _, position in
                 guard case .challenge(let token) = freshness[position] else { return nil }
@@ -240,7 +242,8 @@ package final class BatchVerifier {
         }
     }
 
-    /// Judges those of some survivors that need a challenge and have data of its size.
+    /// Judges the challenges of the survivors in `range`. Skips survivors whose collaboration does not demand a
+    /// challenge or whose data do not have the size of one.
     private func judgeChallenges(of proofs: UnsafeBufferPointer<BorrowedProof>, _ range: Range<Int>, _ now: UInt64) {
         var count = 0
         for index in range {
@@ -253,7 +256,7 @@ package final class BatchVerifier {
             count += 1
         }
         guard count > 0 else { return }
-        precondition(count <= candidates.count, "more challenges are judged at once than there is room for")
+        precondition(count <= candidates.count, "a batch has more challenges than there is room for")
         resources.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
             place, standing in
             standings[candidates[place].position] = standing
@@ -327,8 +330,8 @@ package final class BatchVerifier {
         }
     }
 
-    /// Spends the challenge or nonce of a proof that passed all other stages. A proof that was refused spends nothing,
-    /// so nobody can use up another's challenge.
+    /// Spends the challenge or nonce of a proof that passed all other stages. A refused proof spends nothing, so nobody
+    /// can use up somebody else's challenge.
     private func spend(_ position: Int, _ memory: inout ChallengeBook.Memory) -> Verdict? {
         switch freshness[position] {
         case .none: return .challengeForged
@@ -348,8 +351,8 @@ package final class BatchVerifier {
         }
     }
 
-    /// Offers the keys of granted proofs that had no table to the known keys. (Uses the memory of the names, which are
-    /// not needed any more.)
+    /// Offers the keys of granted proofs without a table to the known keys. (Reuses the memory of the names, which are
+    /// no longer needed.)
     private func offerKeys() {
         var count = 0
         for position in selection where !isKnown[position] {

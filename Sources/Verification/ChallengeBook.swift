@@ -2,25 +2,25 @@ package import Core
 package import Hashing
 import Synchronization
 
-/// Issues challenges, recognizes its own, and remembers which were spent.
+/// Issues challenges, recognizes those that it issued, and remembers which were spent.
 ///
-/// Issuing keeps no record. A challenge is 48 bytes:
+/// Issued challenges are not stored. A challenge has 48 bytes:
 ///
 ///     issued at (8, milliseconds of the service's clock) | number (8) | random (8) | tag (24)
 ///
-/// The tag is HMAC-SHA256 of the 24 bytes before it under a key that lives
-/// as long as this object, cut to 24 bytes. So none survives a restart.
+/// The tag is the first 24 bytes of an HMAC-SHA256 over the 24 bytes before it. Its key lives as long as this object,
+/// so no challenge survives a restart.
 ///
-/// The numbers count up, so that the memory of spent challenges takes one bit for each: 65,536 of them share a segment
-/// of 8 KiB. When a new segment begins, those are dropped whose spent challenges have all expired. When the memory is
-/// full it refuses to spend; it never forgets a challenge that has not expired.
+/// Numbers are assigned in ascending order. So the memory of spent challenges needs one bit for each number: a segment
+/// of 8 KiB holds 65,536 of them. When a new segment begins, those segments are freed whose spent challenges have all
+/// expired. When the memory is full, `spend` refuses. A challenge that has not expired is never forgotten.
 package final class ChallengeBook: Sendable {
-    /// Bytes of a challenge.
+    /// Number of bytes in a challenge.
     package static let challengeBytes = 48
     private static let signedBytes = 24
     fileprivate static let segmentBits: UInt64 = 1 << 16
 
-    /// What a challenge is worth right now.
+    /// Whether a challenge can be spent now, or why it can't.
     package enum Standing: Equatable, BitwiseCopyable, Sendable {
         case usable(Token)
         case forged
@@ -28,17 +28,17 @@ package final class ChallengeBook: Sendable {
         case replayed
     }
 
-    /// A genuine challenge, for spending it.
+    /// Identifies a genuine challenge, so that it can be spent.
     package struct Token: Equatable, BitwiseCopyable, Sendable {
         package let number: UInt64
-        /// When it stops being valid, in milliseconds of the service's clock.
+        /// When it expires, in milliseconds of the service's clock.
         package let expiry: UInt64
     }
 
     package enum Spending: Sendable {
         case spent
         case replayed
-        /// It expired since it was judged: what was spent may be forgotten by now.
+        /// The challenge expired after it was judged. The memory may already have forgotten whether it was spent.
         case expired
         case memoryFull
     }
@@ -48,7 +48,7 @@ package final class ChallengeBook: Sendable {
         var expiry: UInt64 = 0
 
         mutating func mark(word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
-            assert(mask.nonzeroBitCount == 1, "one challenge is spent at a time")
+            assert(mask.nonzeroBitCount == 1, "not exactly one challenge is spent")
             guard bits[word] & mask == 0 else { return .replayed }
             bits[word] |= mask
             self.expiry = max(self.expiry, expiry)
@@ -64,7 +64,7 @@ package final class ChallengeBook: Sendable {
     /// How long a challenge is valid.
     package let validMilliseconds: UInt64
 
-    /// `replayBytesMax`: memory for spent challenges, in steps of 8 KiB and at least one.
+    /// `replayBytesMax`: memory for spent challenges. It is allocated in steps of 8 KiB, and at least one.
     package init(
         validMilliseconds: UInt64 = 120_000, replayBytesMax: Int = 64 << 20, clock: MonotonicClock = .system,
         random: RandomSource = .system
@@ -78,7 +78,7 @@ package final class ChallengeBook: Sendable {
 
     /// Appends `count` new challenges, 48 bytes each.
     package func issue(_ count: Int, into bytes: inout [UInt8]) {
-        precondition(count >= 0, "no negative number of challenges is issued")
+        precondition(count >= 0, "the number of challenges is negative")
         let (first, next) = nextNumber.add(UInt64(count), ordering: .relaxed)
         precondition(next >= first, "the numbers of challenges are used up")
         let end = bytes.count + count * ChallengeBook.challengeBytes
@@ -95,11 +95,11 @@ package final class ChallengeBook: Sendable {
                 bytes.append(contentsOf: $0.prefix(ChallengeBook.challengeBytes - ChallengeBook.signedBytes))
             }
         }
-        precondition(bytes.count == end, "a challenge has not \(ChallengeBook.challengeBytes) bytes")
+        precondition(bytes.count == end, "a challenge does not have \(ChallengeBook.challengeBytes) bytes")
     }
 
-    /// What data of a challenge's size is worth at the time `now`, without looking whether it was spent. `tag`: the
-    /// HMAC of its first part.
+    /// Judges data of a challenge's size at the time `now`, without checking whether it was spent. `tag`: the HMAC of
+    /// the part before the tag.
     private func judge(_ data: UnsafeRawPointer, tag: Digest, now: UInt64) -> Standing {
         let isGenuine = tag.withUnsafeBytes { tag in
             guard let expected = tag.baseAddress else { return false }
@@ -115,13 +115,14 @@ package final class ChallengeBook: Sendable {
         return .usable(Token(number: number, expiry: expiry))
     }
 
-    /// For `judge`ing batches; one for each thread.
+    /// Makes an authenticator for judging batches. Each thread needs its own.
     package func makeAuthenticator() -> BatchAuthenticator {
         BatchAuthenticator(authenticator, length: ChallengeBook.signedBytes)
     }
 
-    /// Reports what each of `count` candidates, at most the authenticator's capacity, is worth at the time `now`,
-    /// without looking whether it was spent. `candidate` returns the address of its bytes, as many as a challenge has.
+    /// Judges `count` candidates, at most the authenticator's capacity, at the time `now`, and calls `report` with each
+    /// result. Does not check whether they were spent. `candidate` returns the address of a candidate's bytes, which
+    /// has the size of a challenge.
     package func judge(
         _ count: Int, with authenticator: BatchAuthenticator, now: UInt64, candidate: (Int) -> UnsafeRawPointer,
         report: (Int, Standing) -> Void
@@ -130,8 +131,8 @@ package final class ChallengeBook: Sendable {
         for place in 0..<count { report(place, judge(candidate(place), tag: tags[place], now: now)) }
     }
 
-    /// What `data` is worth as a challenge of this book. When copies of it are judged at the same time all may be usable;
-    /// `spend` accepts one of them.
+    /// Judges `data` as a challenge of this book. When several threads judge copies of a challenge, all results may be
+    /// usable; then `spend` accepts only one of them.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
         guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
         let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
@@ -140,25 +141,25 @@ package final class ChallengeBook: Sendable {
         return isSpent(token) ? .replayed : standing
     }
 
-    /// The time that challenges are judged by.
+    /// The time for judging challenges.
     package var now: UInt64 { clock.milliseconds }
 
-    /// Whether the challenge was spent by now.
+    /// Whether the challenge is already spent.
     package func isSpent(_ token: Token) -> Bool {
         withMemory { $0.isSpent(token) }
     }
 
-    /// Spends the challenge: of all callers with the same one, exactly one gets `spent`.
+    /// Spends the challenge. Of all callers with the same challenge, exactly one gets `spent`.
     package func spend(_ token: Token) -> Spending {
         withMemory { $0.spend(token) }
     }
 
-    /// The memory of spent challenges, under its lock for a batch.
+    /// The memory of spent challenges, while its lock is held.
     package struct Memory {
         fileprivate var spent: [UInt64: Segment] = [:]
         fileprivate var segmentsMax = 1
-        /// The time of this batch, taken under the lock: a challenge that has not expired at this time has not been
-        /// forgotten.
+        /// The time of this batch, read under the lock. The memory still knows every challenge that has not expired at
+        /// this time.
         fileprivate var now: UInt64 = 0
 
         package func isSpent(_ token: Token) -> Bool {
@@ -171,8 +172,8 @@ package final class ChallengeBook: Sendable {
             guard now <= token.expiry else { return .expired }
             let place = token.number / ChallengeBook.segmentBits
             if spent[place] == nil {
-                // Once for each 65,536 challenges, so that the memory grows with the valid challenges and not to its
-                // limit.
+                // Frees expired segments. This happens once for each 65,536 challenges, so that the memory grows with
+                // the valid challenges and not to its limit.
                 for (place, segment) in spent where segment.expiry < now { spent[place] = nil }
                 guard spent.count < segmentsMax else { return .memoryFull }
             }
@@ -180,7 +181,7 @@ package final class ChallengeBook: Sendable {
             let mask: UInt64 = 1 << UInt64(bit % 64)
             let spending = spent[place, default: Segment()].mark(word: bit / 64, mask: mask, token.expiry)
             precondition(spent.count <= segmentsMax, "the memory of spent challenges is over its limit")
-            assert(isSpent(token), "a challenge was spent and is not remembered")
+            assert(isSpent(token), "a spent challenge was not remembered")
             return spending
         }
     }
@@ -188,13 +189,13 @@ package final class ChallengeBook: Sendable {
     /// Calls `body` with the memory of spent challenges, under its lock.
     package func withMemory<R>(_ body: (inout Memory) -> R) -> R {
         memory.withLock { memory in
-            // Never earlier than before: what was forgotten has expired for all later callers too.
+            // The time never goes back: a segment that was freed has also expired for all later callers.
             memory.now = max(memory.now, clock.milliseconds)
             return body(&memory)
         }
     }
 
-    /// Challenges issued since the start, and bytes of memory for spent ones.
+    /// Number of challenges issued since the start, and bytes of memory for spent ones.
     package var statistics: (issued: UInt64, replayBytes: Int) {
         (
             nextNumber.load(ordering: .relaxed),

@@ -2,13 +2,13 @@ package import Core
 import Hashing
 import Synchronization
 
-/// Remembers which device nonces were granted with which key, each for its collaboration's window. When it is full it
-/// refuses new pairs; it never forgets one before its window ends.
+/// Remembers which device nonces were granted with which key, each for the window of its collaboration. When the memory
+/// is full it refuses new pairs. It never forgets a pair before its window ends.
 ///
-/// It is memory of this process: after a restart an old nonce is accepted again, which is one of the reasons why
+/// The memory is not stored. So an old nonce is accepted again after a restart, which is one of the reasons why
 /// challenges are the default policy.
 package final class NonceMemory: Sendable {
-    /// Names a pair of key and nonce: 128 bits of SHA-256(leaf || SHA-256(nonce)).
+    /// Identifies a pair of key and nonce: 128 bits of SHA-256(leaf || SHA-256(nonce)).
     package struct Fingerprint: Hashable, BitwiseCopyable, Sendable {
         let value: UInt128
 
@@ -29,7 +29,7 @@ package final class NonceMemory: Sendable {
         var expiries: [UInt128: UInt64] = [:]
         /// The pairs by the second in which they may be forgotten.
         var bySecond: [UInt64: [UInt128]] = [:]
-        /// Everything before this second was forgotten.
+        /// Pairs of all seconds before this one were forgotten.
         var forgottenUpTo: UInt64 = 0
     }
 
@@ -37,9 +37,9 @@ package final class NonceMemory: Sendable {
     private let entriesMax: Int
     private let state = Mutex(State())
 
-    /// `entriesMax`: pairs remembered at once, about 100 bytes each.
+    /// `entriesMax`: the most pairs that are remembered at once, about 100 bytes each.
     package init(entriesMax: Int = 1 << 20, clock: MonotonicClock = .system) {
-        precondition(entriesMax >= 0, "a memory has no negative size")
+        precondition(entriesMax >= 0, "the size of a memory is negative")
         self.entriesMax = entriesMax
         self.clock = clock
     }
@@ -50,7 +50,7 @@ package final class NonceMemory: Sendable {
         return state.withLock { ($0.expiries[fingerprint.value] ?? 0) > now }
     }
 
-    /// Remembers the pair for `windowSeconds`: of all callers with the same one, exactly one gets `spent`.
+    /// Remembers the pair for `windowSeconds`. Of all callers with the same pair, exactly one gets `spent`.
     package func spend(_ fingerprint: Fingerprint, windowSeconds: UInt32) -> Spending {
         let now = clock.milliseconds
         return state.withLock { state in
@@ -77,9 +77,9 @@ package final class NonceMemory: Sendable {
         state.forgottenUpTo = second
         assert(
             state.expiries.values.allSatisfy { state.bySecond[$0 / 1000 + 1] != nil },
-            "a pair is remembered that will never be forgotten")
+            "a pair would never be forgotten")
     }
 
-    /// Pairs remembered now.
+    /// Number of pairs remembered now.
     package var count: Int { state.withLock { $0.expiries.count } }
 }

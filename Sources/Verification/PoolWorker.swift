@@ -1,8 +1,8 @@
 import Core
 
-/// One worker of a pool, with the memory that it works in.
+/// One worker of a pool, with its scratch memory.
 ///
-/// Sendable without the compiler's proof: one thread calls it, which is asserted.
+/// Sendable without the compiler's proof: only one thread calls it, which is asserted.
 package final class PoolWorker: @unchecked Sendable {
     let verifier: BatchVerifier
     let proofs = ScratchBuffer<BorrowedProof>(uninitializedCount: BatchVerifier.capacity)
@@ -19,10 +19,10 @@ package final class PoolWorker: @unchecked Sendable {
         self.wake = wake
     }
 
-    /// Does a share of what waits. False when nothing waits: then `wake` will be called when something does.
+    /// Performs a portion of the waiting work. Returns false when no work waits; the pool then calls `wake` when there
+    /// is some.
     ///
-    /// The first call decides which thread the worker belongs to; a call from another thread traps, as it does in
-    /// `awoke`.
+    /// The first call binds the worker to its thread. A later call from another thread traps, and so does `awoke`.
     package func work() -> Bool {
         thread.bind()
         awoke()
@@ -30,7 +30,8 @@ package final class PoolWorker: @unchecked Sendable {
         return !isAsleep
     }
 
-    /// To be called when the thread wakes up without the pool, so that the pool does not wake it once more.
+    /// Tells the pool that the thread woke up without it, so that the pool does not wake it again. Must be called after
+    /// each such wake-up.
     package func awoke() {
         thread.assertIsCurrentOrUnbound()
         guard isAsleep else { return }

@@ -3,13 +3,13 @@ import Hashing
 import Merkle
 import Signatures
 
-/// Verifies single proofs without a service: no challenges, no storage. For
-/// files of recorded proofs and for checking one's own client.
+/// Verifies single proofs without a service: it has no challenges and no storage. It is meant for files of recorded
+/// proofs and for testing a client.
 package final class StandaloneVerifier {
     private let signatures: SignatureVerifier
     private let roots: Set<Digest>?
 
-    /// `roots`: the root hashes that are participants; `nil` when there is no list to look in.
+    /// `roots`: the root hashes of participants; `nil` when membership is not checked.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     package init(roots: Set<Digest>?) throws(ServiceError) {
@@ -17,8 +17,8 @@ package final class StandaloneVerifier {
         self.roots = roots
     }
 
-    /// The verdict and, when the shape is right, the root hash. The signed data may be anything up to the
-    /// limit. Without a list of roots a proof that holds is `unlisted`.
+    /// Verifies a proof. Returns the verdict and, when the shape is valid, the root hash. The signed data may be
+    /// anything up to the limit. Without `roots`, a proof that passes has the verdict `unlisted`.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     package func verify(_ proof: SignedIdentityProof) throws(ServiceError) -> (verdict: Verdict, root: Digest?) {

@@ -1,7 +1,7 @@
 package import RootSets
 package import Signatures
 
-/// What all verifiers of a service share.
+/// The state that all verifiers of a service share.
 package struct VerificationResources: Sendable {
     /// The sets of root hashes.
     package let rootSets: RootSets
@@ -9,7 +9,7 @@ package struct VerificationResources: Sendable {
     package let challenges: ChallengeBook
     /// Remembers the device nonces that were spent.
     package let nonces: NonceMemory
-    /// What verifies signatures.
+    /// Verifies signatures.
     package let signatures: SignatureEngine
     /// Where slow passes are reported; `nil`: nowhere.
     package let slowPasses: SlowPassLog?

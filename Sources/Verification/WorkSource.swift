@@ -1,9 +1,9 @@
 import Core
 
-/// Where work comes from, usually a connection. Sources take turns, so that one with much work does not delay one with
+/// A source of work, usually a connection. Sources take turns, so that one with much work does not delay one with
 /// little.
 ///
-/// Sendable without the compiler's proof: used under the pool's lock only.
+/// Sendable without the compiler's proof: it is used only under the pool's lock.
 package final class WorkSource: @unchecked Sendable {
     enum Work {
         case verification(VerificationRequest)

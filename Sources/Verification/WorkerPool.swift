@@ -3,32 +3,32 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A fixed number of workers that turn proofs into verdicts and do other short reads. A worker takes its share of what
-/// waits, from all sources in turn: so an idle pool starts a single proof at once, and batches grow with the load,
-/// without timers.
+/// A fixed number of workers that verify proofs and perform other short reads. A worker takes its share of the waiting
+/// work from all sources in turn. So an idle pool starts a single proof at once, and batches grow with the load. No
+/// timers are needed.
 ///
-/// A worker runs on a thread of the pool's or on one that does other work too: an event loop that verifies what it has
-/// just read saves two changes of thread for each request.
+/// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
+/// proofs that it has just read saves two thread switches for each request.
 package final class WorkerPool: Sendable {
     private struct State {
-        /// Sources that have something waiting, in the order of their turns.
+        /// Sources with waiting work, in the order of their turns.
         var turns = Queue<WorkSource>()
         var waitingItems = 0
         var workerCount = 0
-        /// Workers that found nothing to do and want to be woken.
+        /// Workers that found no work and must be woken when there is some.
         var sleepers: [PoolWorker] = []
-        /// Workers in the middle of a portion.
+        /// Workers that are performing a portion.
         var busyCount = 0
         var isClosed = false
     }
 
-    /// Some of a request's proofs.
+    /// A range of a request's proofs.
     private struct Slice {
         let request: VerificationRequest
         let range: Range<Int>
     }
 
-    /// What a worker took to do in one go.
+    /// The work that a worker takes at once.
     private enum Portion {
         case pass([Slice], isSigned: Bool)
         case task(@Sendable () -> Void)
@@ -42,9 +42,9 @@ package final class WorkerPool: Sendable {
     private let counts = Mutex([UInt64](repeating: 0, count: 256))
 
     /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
-    /// `waitingItemsMax`: proofs and tasks that may wait; beyond it the pool is busy.
+    /// `waitingItemsMax`: proofs and tasks that may wait. Above it `submit` refuses more.
     ///
-    /// Throws `internalFault` when a worker can't get its memory.
+    /// Throws `internalFault` when a worker's memory can't be allocated.
     package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
         self.resources = resources
         self.waitingItemsMax = waitingItemsMax
@@ -54,7 +54,7 @@ package final class WorkerPool: Sendable {
             let worker = try attachWorker { awake.signal() }
             let thread = Thread { [self] in
                 while !state.withLock({ $0.isClosed && $0.waitingItems == 0 }) {
-                    // A closed pool wakes only those that slept before.
+                    // Closing the pool wakes only the workers that are asleep at that moment.
                     if !worker.work(), !state.withLock({ $0.isClosed }) { awake.wait() }
                 }
                 ended.signal()
@@ -64,10 +64,10 @@ package final class WorkerPool: Sendable {
         }
     }
 
-    /// A worker for a thread that calls its `work` again and again, and waits for `wake` when it returned
-    /// false. `wake` is called from any thread.
+    /// Makes a worker for a thread of the caller's. That thread calls `work` repeatedly. When `work` returns false, the
+    /// thread waits for `wake`, which is called on any thread.
     ///
-    /// Throws `internalFault` when it can't get its memory.
+    /// Throws `internalFault` when its memory can't be allocated.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
         let worker = PoolWorker(self, try BatchVerifier(resources), wake)
         state.withLock { $0.workerCount += 1 }
@@ -76,18 +76,18 @@ package final class WorkerPool: Sendable {
 
     // MARK: Taking work in
 
-    /// Whether the request was taken; if not, the pool is busy or closed and nothing will be called.
+    /// Queues a request. Returns false, and will not call its completion, when the pool is full or closed.
     package func submit(_ request: VerificationRequest, from source: WorkSource) -> Bool {
         add(.verification(request), items: request.count, to: source)
     }
 
-    /// Whether the task was taken. It runs on a worker; it is to be short.
+    /// Queues a task to run on a worker. Returns false when the pool is full or closed. The task must be short.
     package func submit(from source: WorkSource, task: @escaping @Sendable () -> Void) -> Bool {
         add(.task(task), items: 1, to: source)
     }
 
-    /// The same for a task of which there is one at a time, so that nobody can have many wait: it is taken although the
-    /// pool is full. Without effect on a closed pool.
+    /// Queues a task even when the pool is full. Only for tasks of which there is never more than one at a time, so
+    /// that they can't pile up. Does nothing on a closed pool.
     package func submitAlways(from source: WorkSource, task: @escaping @Sendable () -> Void) {
         _ = add(.task(task), items: 1, to: source, evenWhenFull: true)
     }
@@ -96,16 +96,16 @@ package final class WorkerPool: Sendable {
         _ work: WorkSource.Work, items: Int, to source: WorkSource, evenWhenFull: Bool = false
     ) -> Bool {
         let (isTaken, sleeper) = state.withLock { state -> (Bool, PoolWorker?) in
-            precondition(items > 0, "work that is nothing")
-            // A request that is larger than the whole limit is taken when nothing else waits.
+            precondition(items > 0, "work has no items")
+            // A request above the whole limit is accepted when nothing else waits.
             let hasRoom = state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax
             guard !state.isClosed, hasRoom || evenWhenFull else { return (false, nil) }
             state.waitingItems += items
             check(state)
             if source.waiting.isEmpty { state.turns.append(source) }
             source.waiting.append(work)
-            // When no worker will look for work by itself, one has to be woken; one that looks wakes others if
-            // there is enough to share.
+            // If every worker is asleep or busy, none of them will see this work soon, so one that sleeps is woken. A
+            // worker that is looking for work wakes others when it leaves some.
             guard state.sleepers.count + state.busyCount == state.workerCount else { return (true, nil) }
             return (true, state.sleepers.popLast())
         }
@@ -113,15 +113,15 @@ package final class WorkerPool: Sendable {
         return isTaken
     }
 
-    /// Proofs and tasks that wait.
+    /// Number of proofs and tasks that wait.
     package var depth: Int { state.withLock { $0.waitingItems } }
 
-    /// How often each verdict was given, for those that were.
+    /// How often each verdict was given.
     package var verdictCounts: [(verdict: Verdict, count: UInt64)] {
         counts.withLock { counts in Verdict.allCases.map { ($0, counts[Int($0.rawValue)]) } }
     }
 
-    /// Refuses new work, has the pool's threads do what waits, and ends them.
+    /// Refuses new work, lets the pool's threads finish the waiting work, and ends them.
     package func close() {
         let (wasClosed, sleepers) = state.withLock { state in
             let result = (state.isClosed, state.sleepers)
@@ -133,22 +133,22 @@ package final class WorkerPool: Sendable {
         if !wasClosed { for _ in 0..<threadCount { ended.wait() } }
     }
 
-    /// Asserts what holds between two steps. Under the lock.
+    /// Checks the invariants of the state. Called under the lock.
     private func check(_ state: borrowing State) {
-        precondition(state.waitingItems >= 0, "more work was taken than came")
+        precondition(state.waitingItems >= 0, "more work was taken than was queued")
         precondition(
             state.busyCount >= 0 && state.busyCount + state.sleepers.count <= state.workerCount,
-            "a worker is busy twice, or busy and asleep")
+            "a worker is counted twice as busy, or as busy and asleep")
     }
 
     // MARK: Doing it
 
-    /// Does a share of what waits on `worker`. False when nothing waits: then the worker will be woken when something
-    /// does.
+    /// Performs a portion of the waiting work on `worker`. Returns false when no work waits; the pool then wakes the
+    /// worker when there is some.
     func work(_ worker: PoolWorker) -> Bool {
         let (portion, sleeper) = state.withLock { state -> (Portion?, PoolWorker?) in
             guard let portion = take(&state) else {
-                precondition(state.waitingItems == 0, "work waits that no source has")
+                precondition(state.waitingItems == 0, "work is counted, but no source has any")
                 if !state.isClosed { state.sleepers.append(worker) }
                 check(state)
                 return (nil, nil)
@@ -170,13 +170,13 @@ package final class WorkerPool: Sendable {
         return true
     }
 
-    /// The worker's thread woke up without the pool.
+    /// Removes the worker from the sleepers, because its thread woke up without the pool.
     func awoke(_ worker: PoolWorker) {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes work from the sources in turn until the portion is full: this worker's share of what waits, and as many
-    /// proofs more as take no more time.
+    /// Takes work from the sources in turn until the portion is full. A portion is this worker's share of the waiting
+    /// work, rounded up to as many proofs as take no more time.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
         var room = min(Limits.proofsPerPortionMax, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
@@ -193,7 +193,7 @@ package final class WorkerPool: Sendable {
                 if slices.isEmpty { isSigned = request.isSigned }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }
                 let count = min(request.count - request.next, Limits.proofsPerTurn, room)
-                precondition(count > 0, "a request waits whose proofs are all taken")
+                precondition(count > 0, "a request waits although all of its proofs were taken")
                 slices.append(Slice(request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
@@ -205,7 +205,7 @@ package final class WorkerPool: Sendable {
     }
 
     private func endTurn(of source: WorkSource, isWorkDone: Bool, _ state: inout State) {
-        precondition(state.turns.first === source, "a turn ends that is not this source's")
+        precondition(state.turns.first === source, "a source ended another source's turn")
         if isWorkDone { source.waiting.removeFirst() }
         state.turns.removeFirst()
         if !source.waiting.isEmpty { state.turns.append(source) }
