@@ -49,7 +49,7 @@ struct SystemTests {
         #expect(System.reserveSpace(-1, bytes: 4096) == EBADF)
     }
 
-    @Test("A failure speaks of its call and of what the system said")
+    @Test("A failure names its call and the system's reason")
     func failureText() {
         let failure = SystemFailure("open", number: ENOENT)
         #expect(failure.description == "open: \(String(cString: strerror(ENOENT)))")

@@ -28,11 +28,11 @@ struct BucketDirectoryTests {
     private func expectSame(
         _ sets: [CollaborationIdentifier: Set<Digest>], _ random: inout SeededGenerator, _ context: String
     ) throws -> (packed: Bool, large: Bool) {
-        let asked = (names + absent).shuffled(using: &random)
+        let queried = (names + absent).shuffled(using: &random)
         let probes =
             (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
-        let area = asked.map(\.utf8)
-        let scratch = ScratchBuffer<CollaborationView?>(repeating: nil, count: asked.count)
+        let area = queried.map(\.utf8)
+        let scratch = ScratchBuffer<CollaborationView?>(repeating: nil, count: queried.count)
         let views = scratch.elements
         return try storage.sets.read { snapshot throws(ServiceError) in
             let bytes = area.flatMap { $0 }
@@ -52,7 +52,7 @@ struct BucketDirectoryTests {
                     throw ServiceError(.internalFault, "\(error)")
                 }
                 var isLargeAnswered = false
-                for (index, name) in asked.enumerated() {
+                for (index, name) in queried.enumerated() {
                     #expect((views[index] != nil) == (sets[name] != nil), "\(context), \(name)")
                     guard let view = views[index], let roots = sets[name] else { continue }
                     isLargeAnswered = isLargeAnswered || view.directory != nil
@@ -89,7 +89,7 @@ struct BucketDirectoryTests {
                 try #require(attempt < 399, "\(context): no directories")
                 try await Task.sleep(for: .milliseconds(5))
             }
-            // Enough commits for pages that the first ones left to be used again.
+            // Enough commits to reuse the pages that the first ones freed.
             for commit in 0..<20 {
                 var edit = Edit(commit % 2 == 0 ? names[0] : nil)
                 edit.records = (0..<8).map { _ in
@@ -107,7 +107,7 @@ struct BucketDirectoryTests {
             let receipt = try storage.sets.apply(Mutation(.edit(edit)))
             if round < 3 { sets[names[round % 2]]?.insert(added) } else { sets[names[round % 2]]?.remove(removed) }
             guard receipt.changed > 0 else { continue }
-            // Asked without look-ups, so that none is being built meanwhile.
+            // Zero look-ups are counted here, so no directory is being built meanwhile.
             let isOutlived = try storage.sets.read { snapshot throws(ServiceError) in
                 do throws(StorageFailure) {
                     return try snapshot.directory(lookups: 0) != nil

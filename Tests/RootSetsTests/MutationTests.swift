@@ -23,7 +23,7 @@ struct MutationTests {
         #expect(try storage.sets.statistics().roots == 3)
     }
 
-    @Test("A repeat is told of even when the collaboration has gone since")
+    @Test("A repeat is recognized even when the collaboration was dropped since")
     func retryAfterDrop() throws {
         let storage = try Storage()
         let decks = try name("decks")
@@ -201,7 +201,7 @@ struct MutationTests {
         #expect(seenCounts.value.count > 1)
     }
 
-    @Test("Closing commits what waits and refuses what comes after")
+    @Test("Closing commits the queued mutations and refuses later ones")
     func closing() throws {
         let storage = try Storage()
         let decks = try name("decks")
@@ -244,7 +244,7 @@ struct MutationTests {
 
 @Suite("The change log")
 struct ChangeLogTests {
-    @Test("The log is trimmed to its size, and what was trimmed is said to be")
+    @Test("The log is trimmed to its size, and reading a trimmed part is an error that says so")
     func retention() throws {
         let storage = try Storage { $0.logRetentionBytes = 4000 }
         let decks = try name("decks")

@@ -107,7 +107,7 @@ struct SpaceTests {
             }
         }
         sets.close()
-        // The first add comes while there is no room; later ones may find what removals left.
+        // The first add finds no room. Later ones may use what removals have freed.
         let counts = outcomes.value
         let (refused, added) = (counts["add: storage-full", default: 0], counts["add: changed 1", default: 0])
         #expect(counts["remove: changed 1"] == 20, "\(counts)")
@@ -133,7 +133,7 @@ struct SpaceTests {
             #expect(filled.code == .storageFull, "seed \(runSeed)")
             kept = Set(filled.roots)
             #expect(kept.count > 20_000)
-            // Nothing else is left on the disk either, so only the reserve can hold what comes.
+            // The disk is full too, so only the reserve has room for the next commit.
             let hog = open(disk.path + "/hog", O_WRONLY | O_CREAT, 0o600)
             let block = [UInt8](repeating: 1, count: 1 << 16)
             while write(hog, block, block.count) > 0 {}

@@ -162,8 +162,8 @@ struct GrantTests {
         }
     }
 
-    /// Grants are checked and proofs opened all the time while the person is removed and added: whatever was asked
-    /// after the removal was acknowledged is refused.
+    /// Grants are checked and proofs opened all the time while the person is removed and added. Every request after the
+    /// acknowledged removal is refused.
     @Test("When a removal is acknowledged, every grant and every proof is refused")
     func fromRemovalAcknowledgedToRefusedEverywhereThereIsNoGap() async throws {
         let person = SimulatedPerson("ana", devices: 4)
@@ -179,7 +179,7 @@ struct GrantTests {
                 for try await grant in group { grants.append(try #require(grant)) }
                 return grants
             }
-            // Every device got one at the same moment, and all of them hold.
+            // Every device got a grant at the same moment, and all grants are valid.
             let checks = grants.map { GrantCheck($0, in: collaboration) }
             #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
             async let opened: [Bool] = withThrowingTaskGroup(of: AccessGrant?.self) { group in
@@ -188,7 +188,7 @@ struct GrantTests {
                 }
                 var late: [AccessGrant] = []
                 for try await grant in group { if let grant { late.append(grant) } }
-                // All of these were asked for before or while the person was removed; none holds afterwards.
+                // All of these were requested before or while the person was removed; none is valid afterwards.
                 _ = try await client.send(RemoveParticipants([identity], from: collaboration))
                 return try await client.check(late.map { GrantCheck($0, in: collaboration) }).map {
                     $0.status == .revoked
@@ -250,7 +250,7 @@ struct GrantTests {
         }
         #expect(checks.count > 30)
         #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
-        // Shifted by one, each is another device's or another collaboration's.
+        // Shifted by one place, each grant is shown for another device or another collaboration.
         let shifted = zip(checks, checks.dropFirst()).map { check, next in
             GrantCheck(check.grant, in: next.collaboration, deviceKey: next.deviceKey)
         }

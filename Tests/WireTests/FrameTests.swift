@@ -27,7 +27,7 @@ struct FrameScannerTests {
         }
     }
 
-    @Test("Every version but 1 is a violation before the body is there")
+    @Test("Every version but 1 is a violation before the body arrives")
     func wrongVersion() {
         for version in UInt8.min ... .max where version != 1 {
             var header = Array(frame.prefix(16))
@@ -42,7 +42,7 @@ struct FrameScannerTests {
         }
     }
 
-    @Test("A kind that is not expected or not known is a violation before the body is there")
+    @Test("A kind that is not expected or not known is a violation before the body arrives")
     func wrongKind() {
         for kind in UInt8.min ... .max where kind != 1 {
             var header = Array(frame.prefix(16))
@@ -57,7 +57,7 @@ struct FrameScannerTests {
         #expect(scan(frame, [.answer, .error]) != scan(frame))
     }
 
-    @Test("A body over the limit is a violation before it is there, one at the limit is waited for")
+    @Test("A body over the limit is a violation before it arrives, one at the limit is incomplete")
     func tooLong() {
         for length in [Limits.frameBodyBytesMax + 1, Int(UInt32.max)] {
             let header = field(UInt32(length)) + frame[4..<16]
@@ -132,7 +132,7 @@ struct FrameScannerTests {
         }
     }
 
-    @Test("A frame is appended behind what is there")
+    @Test("A frame is appended behind the buffer's bytes")
     func appends() {
         var bytes: [UInt8] = [1, 2, 3]
         FrameWriter.append(.request, 0x22, requestID: 0x0102_0304_0506_0708, to: &bytes) { $0 += [9, 8, 7, 6, 5] }
