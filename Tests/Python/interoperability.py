@@ -1571,7 +1571,7 @@ class CollaborationLayer:
                 return follower.collaborate("readNotices", fields)
 
             pending = [follow(feed, last) for feed in feeds]
-            equal("a follower still gets answers to other requests", follower.ping(b"still here").result(), b"still here")
+            equal("a follower still gets answers", follower.ping(b"still here").result(), b"still here")
             sequence = self.post(self.ann, ann, event("change", "edit"))
             for asked in pending:
                 came = asked.result()

@@ -24,6 +24,12 @@ struct BucketDirectoryTests {
         self.universe = universe
     }
 
+    /// Creates a collaboration of each name, and returns their sets, which are empty.
+    private func createAll() throws -> [CollaborationIdentifier: Set<Digest>] {
+        for name in names { try storage.sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+        return Dictionary(uniqueKeysWithValues: names.map { ($0, []) })
+    }
+
     /// Answers of a batch look-up for all pairs of a name and some roots, and whether directories answered.
     private func expectSame(
         _ sets: [CollaborationIdentifier: Set<Digest>], _ random: inout SeededGenerator, _ context: String
@@ -74,11 +80,7 @@ struct BucketDirectoryTests {
     @Test("Directories outlive commits of records, but not a change of the sets, also one that an edit makes")
     func commitsOfRecords() async throws {
         var random = SeededGenerator(seed: runSeed &+ 2)
-        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
-        for name in names {
-            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
-            sets[name] = []
-        }
+        var sets = try createAll()
         try storage.sets.apply(Mutation(.addRoots(names[0], Array(universe.prefix(700)))))
         sets[names[0]] = Set(universe.prefix(700))
         for round in 0..<6 {
@@ -124,11 +126,7 @@ struct BucketDirectoryTests {
     @Test("Look-ups have the same answers before there is a directory, with one, and after the next commit")
     func sameAnswers() async throws {
         var random = SeededGenerator(seed: runSeed &+ 1)
-        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
-        for name in names {
-            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
-            sets[name] = []
-        }
+        var sets = try createAll()
         var answered = (packed: 0, large: 0)
         for round in 0..<12 {
             // Two names are large, one of them from the third round on.

@@ -40,15 +40,19 @@ private func fill(
 
 @Suite("Space", .serialized)
 struct SpaceTests {
-    @Test("A full storage refuses adds, loses nothing, lets removals through, and takes adds again after them")
-    func fullStorage() throws {
-        var random = SeededGenerator(seed: runSeed)
-        let storage = try Storage {
+    /// A storage of at most 1 MiB, which some thousand root hashes fill.
+    private func smallStorage() throws -> Storage {
+        try Storage {
             $0.sizeLimitBytes = 1 << 20
             $0.logRetentionBytes = 32 << 10
         }
-        let (decks, other) = (try name("decks"), try name("other"))
-        for name in [decks, other] { _ = try storage.sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+    }
+
+    @Test("A full storage refuses adds, loses nothing, lets removals through, and takes adds again after them")
+    func fullStorage() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try smallStorage()
+        let (decks, other) = (try storage.create("decks"), try storage.create("other"))
         let some = (0..<3000).map { _ in random.digest() }
         _ = try storage.sets.apply(Mutation(.addRoots(other, some)))
         let filled = try fill(storage.sets, decks, batch: 200, random: &random)
@@ -82,13 +86,9 @@ struct SpaceTests {
     @Test("Of adds and removals that come together in a full storage only adds are refused")
     func mixedGroup() throws {
         var random = SeededGenerator(seed: runSeed)
-        let storage = try Storage {
-            $0.sizeLimitBytes = 1 << 20
-            $0.logRetentionBytes = 32 << 10
-        }
-        let decks = try name("decks")
+        let storage = try smallStorage()
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let filled = try fill(sets, decks, batch: 200, random: &random)
         #expect(filled.code == .storageFull)
         let outcomes = Shared<[String: Int]>([:])
@@ -180,8 +180,7 @@ struct OpeningTests {
     private func filled() throws -> Storage {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()
-        let decks = try name("decks")
-        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        let decks = try storage.create("decks")
         _ = try storage.sets.apply(Mutation(.addRoots(decks, (0..<10_000).map { _ in random.digest() })))
         try storage.reopen()
         storage.close()

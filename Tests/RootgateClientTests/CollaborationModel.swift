@@ -63,7 +63,7 @@ struct CollaborationModel: Sendable {
         var began: UInt64 = 0
         /// Everybody who was ever a participant.
         var members: [PersonIdentity: Member] = [:]
-        /// Root hashes that were added past the layer.
+        /// Root hashes that were added without the layer.
         var strangers: Set<Digest> = []
         var posts: [Post] = []
         var invites: [InvitationToken: Invite] = [:]

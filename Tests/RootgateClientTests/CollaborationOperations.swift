@@ -828,7 +828,7 @@ struct CheckGrants: ModelOperation {
     }
 }
 
-/// Root hashes are added past the layer.
+/// Adds root hashes to the set without the layer.
 struct AddStrangers: ModelOperation {
     static let name = "addStrangers"
 

@@ -250,7 +250,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         try await Task.sleep(for: .milliseconds(200))
         let began = ContinuousClock.now
         try service.restart()
-        // The query was answered before the restart, or the client sent it again after it and it is suspended once more.
+        // The query was answered by the shutdown, or the client has sent it again and it is suspended once more.
         let other = try service.client()
         let grant = try #require(try await ana.open(collaboration, other).grant)
         _ = try await other.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))

@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 import Transport
 
-/// Every way to check a grant against a model that was written from the documents alone: the fields of grants, the order
-/// of the checks, and what revokes grants.
+/// Every way to check a grant against a model that was written from the documents alone: the fields of grants, the
+/// order of the checks, and what revokes grants.
 @Suite("Every way to check a grant")
 struct GrantAgreementTests {
     /// The status that a check gives a grant.

@@ -219,8 +219,7 @@ import Wire
     func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let small = try await SmallCollaboration(client)
-        let proofs = try await small.proofs(4000)
+        let proofs = try await SmallCollaboration(client).proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: false)
         let answered = try await client.verify(proofs)
         #expect(answered.count { $0.verdict == .granted } == 4000)
@@ -234,8 +233,7 @@ import Wire
     func aForcedShutdownDoesNotWait() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let small = try await SmallCollaboration(client)
-        let proofs = try await small.proofs(4000)
+        let proofs = try await SmallCollaboration(client).proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: true)
         let answered: [AccessDecision]? = try? await client.verify(proofs)
         #expect(answered == nil)
