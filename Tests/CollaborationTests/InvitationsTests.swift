@@ -23,7 +23,7 @@ struct InvitationsTests {
         return answer.refusal
     }
 
-    @Test("An invitation is pending, with what was said of it, and its name is not its token")
+    @Test("A new invitation is pending, keeps the given values, and its identifier is not its token")
     func create() throws {
         let collaboration = try world.start()
         let expiry = world.now + 60
@@ -55,7 +55,7 @@ struct InvitationsTests {
         #expect(try world.send(again).state == .accepted)
     }
 
-    @Test("A token of one collaboration opens no other, and can't be used for another")
+    @Test("A token belongs to one collaboration and can't be used for another")
     func tokenReuse() throws {
         let (first, second) = (try world.start("a"), try world.start("b"))
         try world.send(CreateInvitation(to: first, token: token(1)))
@@ -72,7 +72,7 @@ struct InvitationsTests {
         #expect(world.code(of: CreateInvitation(to: collaboration, role: .owner)) == .notPermitted)
     }
 
-    @Test("Accepting puts the share into the account's scope and lets the identity in as it was invited")
+    @Test("Accepting puts the share into the account's scope and adds the identity as it was invited")
     func accept() throws {
         let collaboration = try world.start("deck", options: .deck)
         try world.send(
@@ -94,7 +94,7 @@ struct InvitationsTests {
         #expect(settled.map(\.acceptedBy) == [bo] && settled.map(\.acceptedAt) == [world.now])
     }
 
-    @Test("Accepting again is harmless for the same account, whatever it brings, and no identity comes in then")
+    @Test("Accepting again with the same account changes nothing and adds no identity")
     func acceptAgain() throws {
         let collaboration = try world.start()
         try world.send(CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now + 60))
@@ -159,7 +159,7 @@ struct InvitationsTests {
         #expect(try refusal(1, for: "cy") == .used)
     }
 
-    @Test("Conflict: an identity that was removed comes back by nobody's hand but the owner's")
+    @Test("Conflict: an identity that was removed can't return by an invitation")
     func conflictOfRemoved() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -190,7 +190,7 @@ struct InvitationsTests {
         #expect(world.code(of: request) == .limitExceeded)
     }
 
-    @Test("Revoking twice is harmless, what was accepted can't be revoked, and what never was is unknown")
+    @Test("Revoking twice is harmless, an accepted invitation can't be revoked, and a missing one is unknown")
     func revoke() throws {
         let collaboration = try world.start()
         let other = try world.start("other")
@@ -264,7 +264,7 @@ struct InvitationsTests {
         }
     }
 
-    @Test("A page of no size, of too many or after nothing that is an invitation is refused")
+    @Test("A page of no items, of too many, or after a malformed identifier is refused")
     func listingLimits() throws {
         let collaboration = try world.start()
         #expect(world.code(of: ListInvitations(of: collaboration, limit: 0)) == .malformedRequest)

@@ -38,7 +38,7 @@ struct PostNoticesTests {
         #expect(others.contains("Ana added Bo to “Deck”") && !others.contains { $0.contains("mentioned") })
     }
 
-    @Test("Sentences name whom and what they can")
+    @Test("Sentences name people and content as far as they are known")
     func sentences() {
         let event = HighlightEvent.mention(person: person(1))
         let bare = event.sentence(author: nil, person: nil, title: nil)
@@ -78,7 +78,7 @@ struct PostNoticesTests {
         #expect(world.code(of: PostNotices(Array(events.prefix(10)), on: collaboration, by: grant)) == nil)
     }
 
-    @Test("Who may only read posts comments, memberships and mentions, but no edits and nothing with them")
+    @Test("A reader may post comments, memberships and mentions, but no edits and nothing together with them")
     func readOnly() throws {
         let collaboration = try world.start("deck", options: try ShareOptions.deck.selecting(["view"]))
         try world.admit([person(2)], to: collaboration)
@@ -100,7 +100,7 @@ struct PostNoticesTests {
         #expect(try world.post(refused, by: person(1), on: collaboration).changed == refused.count)
     }
 
-    @Test("Only who takes part can be mentioned")
+    @Test("Only participants can be mentioned")
     func mentionOfStrangers() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -112,7 +112,7 @@ struct PostNoticesTests {
         }
     }
 
-    @Test("A grant that is worth nothing posts and clears nothing, and the error says why")
+    @Test("A grant that is not valid posts and clears nothing, and the error says why")
     func refusedGrants() throws {
         let collaboration = try world.start("deck", options: .deck)
         let other = try world.start("other")
@@ -145,7 +145,7 @@ struct PostNoticesTests {
         #expect(late?.code == .grantRefused && late?.detail == UInt32(GrantStatus.expired.rawValue))
     }
 
-    @Test("As many events as a post may have are taken, one more is over the limit, and none change nothing")
+    @Test("A post of the most events is accepted, one more is over the limit, and an empty post changes nothing")
     func limits() throws {
         let collaboration = try world.start()
         let grant = try world.grant(person(1), in: collaboration)
@@ -157,7 +157,7 @@ struct PostNoticesTests {
             try world.send(PostNotices([], on: collaboration, by: grant)) == ChangeReceipt(sequence: nil, changed: 0))
     }
 
-    @Test("Posting is news of the collaboration")
+    @Test("A post changes the topic of its collaboration")
     func topics() throws {
         let collaboration = try world.start()
         let request = PostNotices(
@@ -165,7 +165,7 @@ struct PostNoticesTests {
         #expect(try world.topics(request) == [.collaboration(collaboration)])
     }
 
-    @Test("Posts beyond the count go by and by, and never those that are to be kept")
+    @Test("Posts beyond the limit are deleted over time, and no other posts are")
     func trimming() throws {
         world.settings.noticeCount = 5
         let collaboration = try world.start()
@@ -238,7 +238,7 @@ struct ReadNoticesTests {
         #expect(try sentences(.account(bo)) == ["Ana mentioned you in “Deck”"])
     }
 
-    @Test("Who takes no part has no feed")
+    @Test("A person who is no participant has no feed")
     func strangers() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -250,7 +250,7 @@ struct ReadNoticesTests {
         #expect(try sentences(.account(try account("nobody"))) == [])
     }
 
-    @Test("An account that takes part as several people reads each notice once, and is meant as each of them")
+    @Test("An account that takes part as several people reads each notice once, and the mentions of each of them")
     func severalIdentities() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -283,7 +283,7 @@ struct ReadNoticesTests {
         #expect(try sentences(.account(bo)) == [])
     }
 
-    @Test("Notices are there to the end of their time, and gone then")
+    @Test("Notices expire at the end of their time and not before")
     func retention() throws {
         world.settings.noticeSeconds = 3600
         let collaboration = try world.start()
@@ -304,7 +304,7 @@ struct ReadNoticesTests {
         #expect(page.next == world.storage.sequence && !page.hasMore)
     }
 
-    @Test("Clearing empties the feed of the one who clears, until something new comes")
+    @Test("Clearing empties the feed of the participant who clears, until the next post")
     func clearing() throws {
         let collaboration = try world.start()
         let other = try world.start("other", title: "Other")
@@ -329,7 +329,7 @@ struct ReadNoticesTests {
         #expect(try sentences(.account(bo)) == ["Ana edited “Other”", "Ana commented in “Deck”"])
     }
 
-    @Test("Only an empty page waits, for news of exactly what is read")
+    @Test("Only an empty page waits, for changes of exactly the topics that it reads")
     func waiting() throws {
         let collaboration = try world.start()
         let other = try world.start("other")
@@ -359,7 +359,7 @@ struct ReadNoticesTests {
         #expect(try topics(participant, after: world.storage.sequence) != nil)
     }
 
-    @Test("A page that is empty only because of what is left out doesn't wait while there is more")
+    @Test("An empty page that left notices out doesn't wait while there are more")
     func emptyPage() throws {
         let collaboration = try world.start()
         for _ in 0..<3 { try world.post([.mention(person: person(1))], by: person(1), on: collaboration) }
@@ -382,7 +382,7 @@ struct ReadNoticesTests {
         #expect(world.code(of: ReadNotices(feed, limit: Limits.noticesPerPageMax)) == nil)
     }
 
-    @Test("What has not been applied here yet is behind, by how much is said")
+    @Test("A sequence that is not applied yet is behind-sequence, and the error says by how much")
     func behind() throws {
         let feed = Feed.collaboration(try world.start())
         let last = world.storage.sequence
@@ -394,7 +394,7 @@ struct ReadNoticesTests {
         #expect(world.error(of: ReadNotices(feed, after: .max))?.detail == .max)
     }
 
-    @Test("Whoever asks again with the page's next loses nothing and reads nothing twice")
+    @Test("Pages that begin at the last one's next have every notice once")
     func paging() throws {
         try withSeeds(25) { generator, context in try follow(generator, context) }
     }

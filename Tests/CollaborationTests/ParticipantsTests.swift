@@ -16,7 +16,7 @@ struct ParticipantsTests {
         try world.storage.access(of: person(number), in: collaboration)?.since
     }
 
-    @Test("Those who are let in are in the set, invited, with what was said of them")
+    @Test("Added participants are in the set, invited, and have the given name, role and permission")
     func add() throws {
         let collaboration = try world.start("deck", options: .deck)
         let receipt = try world.send(
@@ -36,7 +36,7 @@ struct ParticipantsTests {
         #expect(member.followsShareOptions && member.joinedAt == nil && member.removedAt == nil)
     }
 
-    @Test("When one can't be let in, none is")
+    @Test("When one participant can't be added, none is")
     func addAtomically() throws {
         let collaboration = try world.start()
         for wrong in [
@@ -50,7 +50,7 @@ struct ParticipantsTests {
         }
     }
 
-    @Test("Those who are there already stay as they are")
+    @Test("Adding existing participants again leaves them as they are")
     func alreadyThere() throws {
         let collaboration = try world.start()
         try world.send(AddParticipants([NewParticipant(person(2), displayName: "Bo")], to: collaboration))
@@ -64,7 +64,7 @@ struct ParticipantsTests {
         #expect(try world.send(AddParticipants([], to: collaboration)).changed == 0)
     }
 
-    @Test("Those who are removed are out of the set, out of the list, without access and without their link")
+    @Test("Removed participants are in neither the set nor the list, and have no access and no link")
     func remove() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -85,7 +85,7 @@ struct ParticipantsTests {
         #expect(try world.send(ReadNotices(.account(bo))).notices.isEmpty)
     }
 
-    @Test("Whoever was removed and is let in again is invited anew, and old grants stay revoked")
+    @Test("A removed participant who is added again is invited anew, and old grants stay revoked")
     func readd() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -106,7 +106,7 @@ struct ParticipantsTests {
         #expect(try world.send(ReadNotices(feed)).notices.count == 1, "what was cleared before is forgotten")
     }
 
-    @Test("The owner can't be removed, nor with others")
+    @Test("The owner can't be removed, neither alone nor with others")
     func ownerStays() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -116,7 +116,7 @@ struct ParticipantsTests {
         #expect(roots(collaboration).count == 2)
     }
 
-    @Test("Nobody becomes the owner and the owner nothing else, but the owner's name can change")
+    @Test("Nobody becomes the owner, and the owner keeps the role, but the owner's name can change")
     func ownerRole() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -132,7 +132,7 @@ struct ParticipantsTests {
         #expect(owner.displayName == "Ana L." && owner.role == .owner)
     }
 
-    @Test("A new name leaves a participant's access, another role or permission moves it")
+    @Test("Another name leaves a participant's grants valid, another role or permission revokes them")
     func update() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -152,7 +152,7 @@ struct ParticipantsTests {
         #expect(access.permission == .readWrite && access.role == .administrator, "a role stays unless it is said")
     }
 
-    @Test("Who takes no part can't be changed, nor who was removed")
+    @Test("Neither a stranger nor a removed participant can be changed")
     func updateStrangers() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -210,7 +210,7 @@ struct ParticipantsTests {
         #expect(try state() == .removed)
     }
 
-    @Test("Other options change what their followers may do, and revoke their grants and nobody else's")
+    @Test("Other options revoke the grants of the participants who inherit them, and nobody else's")
     func followers() throws {
         let collaboration = try world.start("deck", options: .deck)
         try world.admit([person(2)], to: collaboration)
@@ -251,7 +251,7 @@ struct ParticipantsTests {
         }
     }
 
-    @Test("Access is nothing when one of its records is missing or damaged")
+    @Test("There is no access when one of its records is missing or damaged")
     func damagedAccess() throws {
         let permissions = StoredRecord(key: [1], version: 5, value: [1])
         func access(_ permissions: StoredRecord?, _ value: [UInt8]) -> Access? {
@@ -365,12 +365,12 @@ struct LinkAccountTests {
     }
 }
 
-/// Decisions that were made at once on the same records: the second is stale, or finds what the first has done.
-@Suite("Decisions that meet")
+/// Two decisions on the same records: the second is stale, or finds what the first has done.
+@Suite("Concurrent decisions")
 struct RaceTests {
     private let world = World()
 
-    @Test("Two requests that let the same person in don't both do it")
+    @Test("Of two requests that add the same person only one does")
     func twoAdds() throws {
         let collaboration = try world.start()
         let both = [NewParticipant(person(2)), NewParticipant(person(3))]
@@ -379,7 +379,7 @@ struct RaceTests {
         #expect(try world.isStale(second))
     }
 
-    @Test("Nobody is let into a collaboration that has ended meanwhile")
+    @Test("Nobody is added to a collaboration that has ended meanwhile")
     func addAfterStop() throws {
         let collaboration = try world.start()
         let late = try #require(try world.edit(AddParticipants([NewParticipant(person(2))], to: collaboration)))
@@ -391,7 +391,7 @@ struct RaceTests {
         #expect(world.storage.records.isEmpty && world.storage.sets.isEmpty)
     }
 
-    @Test("A start that is abandoned while somebody is let in stays", arguments: [false, true])
+    @Test("A start that is abandoned while somebody is added stays", arguments: [false, true])
     func addDuringAbandonment(byInvitation: Bool) throws {
         let collaboration = try world.start("deck")
         let token = InvitationToken.random()
@@ -418,7 +418,7 @@ struct RaceTests {
         #expect(owner?.displayName == "Ana B.")
     }
 
-    @Test("An account is linked to so many participants and no more")
+    @Test("An account can be linked to a limited number of participants")
     func linksOfAnAccount() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -432,7 +432,7 @@ struct RaceTests {
         #expect(world.code(of: LinkAccount(bo, to: person(3), in: collaboration)) == .limitExceeded)
     }
 
-    @Test("Whoever came in by an invitation and is removed loses the share, linked or not")
+    @Test("A removed participant who accepted an invitation loses the share, linked or not")
     func removedAccepter() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -445,7 +445,7 @@ struct RaceTests {
         #expect(try world.send(AcceptInvitation(token, for: bo, identity: person(2))).refusal == .conflict)
     }
 
-    @Test("An account has so many identities in one collaboration and no more")
+    @Test("An account has a limited number of identities in one collaboration")
     func identitiesOfAnAccount() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -458,7 +458,7 @@ struct RaceTests {
         try world.send(LinkAccount(bo, to: try #require(people.last), in: collaboration))
     }
 
-    @Test("Who takes part by two identities keeps the share until the last one is removed")
+    @Test("An account with two identities keeps the share until the last one is removed")
     func twoIdentitiesOfOneAccount() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -478,7 +478,7 @@ struct RaceTests {
         #expect(try shares() == 0)
     }
 
-    @Test("An account that is linked while the participant is removed is not left behind")
+    @Test("A link that is made while its participant is removed does not stay")
     func linkDuringRemoval() throws {
         let collaboration = try world.start()
         let bo = try account("bo")
@@ -493,7 +493,7 @@ struct RaceTests {
         #expect(try world.send(ReadNotices(.account(bo))).notices.isEmpty)
     }
 
-    @Test("An account that is linked anew while the participant is removed is not left behind")
+    @Test("A link that moves to another account while its participant is removed does not stay")
     func relinkDuringRemoval() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -503,7 +503,7 @@ struct RaceTests {
         #expect(try world.isStale(removal))
     }
 
-    @Test("What was decided on an access is stale when the access has changed")
+    @Test("A decision about an access is stale when the access has changed")
     func accessChanges() throws {
         let collaboration = try world.start("deck", options: .deck)
         try world.admit([person(2), person(3)], to: collaboration)
@@ -524,7 +524,7 @@ struct RaceTests {
         for edit in beforeOptions { #expect(try world.isStale(edit)) }
     }
 
-    @Test("A joining is noted once, and not of somebody who was removed meanwhile")
+    @Test("A joining is recorded once, and not for a participant who was removed meanwhile")
     func joinings() throws {
         let collaboration = try world.start()
         try world.send(AddParticipants([NewParticipant(person(2)), NewParticipant(person(3))], to: collaboration))
@@ -540,7 +540,7 @@ struct RaceTests {
         #expect(try world.isStale(late))
     }
 
-    @Test("An invitation opens once, and not after it was revoked or its identity was removed")
+    @Test("An invitation is accepted once, and not after it was revoked or its identity was removed")
     func acceptances() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
@@ -561,7 +561,7 @@ struct RaceTests {
         #expect(try world.isStale(lateRevocation))
     }
 
-    @Test("Changes of one shelf that meet don't undo each other")
+    @Test("Concurrent changes of one shelf don't undo each other")
     func shelves() throws {
         let bo = try account("bo")
         let link = try url("https://decks.example/1")

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One person's shelf as PROTOCOL.md describes it, without any thought of speed.
+/// One person's shelf as PROTOCOL.md describes it, written for clarity and not for speed.
 struct ShelfModel {
     struct Share {
         var sharer: String

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A shelf of the account "bo" to put things on.
+/// A world with a shelf of the account "bo".
 private struct Bench {
     let world = World()
     let bo: Account
@@ -149,7 +149,7 @@ struct ShelfTests {
         #expect(item.attributions.map(\.conversation.identifier) == ["d"])
     }
 
-    @Test("An item that was removed stays away, whoever shares or pins it again")
+    @Test("An item that was removed stays removed, whoever shares or pins it again")
     func hidden() throws {
         try bench.share(1, in: "a")
         try bench.share(2)
@@ -162,7 +162,7 @@ struct ShelfTests {
         #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo)) == .unknownHighlight)
     }
 
-    @Test("Removing an item again is harmless, and removing what never was there is not known")
+    @Test("Removing an item again is harmless, and removing one that was never shared is unknown-highlight")
     func removeAgain() throws {
         try bench.share(1)
         #expect(try world.send(RemoveHighlight(try bench.link(1), of: bench.bo)).changed == 1)
@@ -189,7 +189,7 @@ struct ShelfTests {
         #expect(try bench.shelf.version == world.storage.sequence)
     }
 
-    @Test("Pages begin where they are asked to, and tell how much there is")
+    @Test("Pages begin at their offset and have the number of all items")
     func paging() throws {
         for number in 1...7 { try bench.share(number, at: Double(number)) }
         func page(_ limit: Int, _ offset: Int?) throws -> [Int] {
@@ -207,7 +207,7 @@ struct ShelfTests {
         #expect(world.code(of: ReadShelf(of: bench.bo, limit: Limits.highlightsPerPageMax + 1)) == .limitExceeded)
     }
 
-    @Test("A shelf that is no newer than the caller's waits for that account's shelf")
+    @Test("Reading a shelf that is no newer than the caller's waits for a change of that shelf")
     func waiting() throws {
         try bench.share(1)
         let version = try bench.shelf.version
@@ -226,7 +226,7 @@ struct ShelfTests {
         #expect(try !waits(version, 100))
     }
 
-    @Test("Links, texts and recipients over their limits are refused, and what names nothing is malformed")
+    @Test("Links, texts and recipients over their limits are refused, and invalid names are malformed")
     func limits() throws {
         func request(_ change: (inout RecordShare) -> Void) throws -> RecordShare {
             var share = RecordShare(
@@ -296,7 +296,7 @@ struct ShelfTests {
         }
     }
 
-    @Test("An item in more conversations than are looked at once is on the shelf if only one of them counts")
+    @Test("An item in more conversations than one read covers is on the shelf if only one of them counts")
     func manyConversations() throws {
         for number in 0..<300 { try bench.share(1, in: "g\(number)", isGroup: true, knows: false) }
         #expect(try bench.shelf.count == 0)
@@ -325,7 +325,7 @@ struct ConsentTests {
         try world.send(SetConsent(of: bench.bo, level, isAllowed: isAllowed))
     }
 
-    @Test("Refusing everything, an app or a conversation keeps out what it says, until it is allowed again")
+    @Test("A refusal of everything, an app or a conversation hides its items until it is allowed again")
     func levels() throws {
         try bench.share(1, in: "c1", app: "a1", at: 4)
         try bench.share(2, in: "c1", app: "a2", at: 3)
@@ -383,7 +383,7 @@ struct ConsentTests {
         #expect(try bench.numbers == [2])
     }
 
-    @Test("What was said can be read, and saying it again changes nothing")
+    @Test("Consent can be read, and setting it again changes nothing")
     func reading() throws {
         #expect(try world.send(ReadConsent(of: bench.bo)) == Consent())
         try set(.app("a"), false)
@@ -401,7 +401,7 @@ struct ConsentTests {
         }
     }
 
-    @Test("Automatic sharing is offered when something is pinned that would not show by itself, or nothing was said")
+    @Test("Automatic sharing is offered when a pinned item would not show by itself, or consent was never set")
     func offers() throws {
         try bench.share(1, in: "c", app: "a")
         func offers(isPinned: Bool = true) throws -> Bool {

@@ -28,7 +28,7 @@ struct StableNamesTests {
         #expect(documented == GrantStatus.allCases.map { "\($0.rawValue) \($0.name)" })
     }
 
-    @Test("Only a valid grant lets pass, and zero is no status")
+    @Test("Only the status valid allows access, and zero is no status")
     func refusals() {
         #expect(GrantStatus(rawValue: 0) == nil)
         for status in GrantStatus.allCases { #expect(status.isRefusal == (status != .valid)) }

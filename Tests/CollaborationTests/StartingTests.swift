@@ -20,7 +20,7 @@ struct StartingTests {
         PrepareCollaboration(owner: try account(owner), metadata: metadata)
     }
 
-    @Test("A start gives an identifier, a link and a highlight, and lets the owner in")
+    @Test("A start gives an identifier, a link and a highlight, and makes the owner a participant")
     func start() throws {
         var request = try prepare(deckMetadata())
         request.ownerIdentity = person(1)
@@ -76,7 +76,7 @@ struct StartingTests {
         #expect(try requests.map { try world.send($0).collaborationIdentifier } == identifiers)
     }
 
-    @Test("Of two starts that were decided at once the second is stale, and decided again finds the first")
+    @Test("Of two starts on the same records the second is stale; evaluated again, it finds the first")
     func race() throws {
         let request = try prepare(deckMetadata())
         let second = try world.edit(request)
@@ -230,7 +230,7 @@ struct EndingTests {
         #expect(try world.start() != first)
     }
 
-    /// Everything that can be of a collaboration: people in all states, links, notices, cleared ones, invitations.
+    /// A collaboration with records of every kind: people in all states, links, notices, cleared ones, invitations.
     private func fill(_ collaboration: CollaborationIdentifier) throws {
         try world.admit([person(2), person(3), person(4)], to: collaboration)
         try world.send(AddParticipants([NewParticipant(person(5))], to: collaboration))
@@ -269,7 +269,7 @@ struct EndingTests {
         #expect(world.storage.sets == sets)
     }
 
-    @Test("Stopping to share is news for the collaboration and for the accounts that are linked to it")
+    @Test("Stopping to share changes the topics of the collaboration and of the accounts that are linked to it")
     func stopTopics() throws {
         let collaboration = try world.start("deck", options: .deck)
         try fill(collaboration)
@@ -295,7 +295,7 @@ struct EndingTests {
         #expect(try world.storage.access(of: person(1), in: collaboration) == nil)
     }
 
-    @Test("More invitations and links than one edit reaches lead nowhere afterwards")
+    @Test("Invitations and links beyond the limit of one edit lead nowhere after the end")
     func stopWithMany() throws {
         let collaboration = try world.start()
         let tokens = (0..<1003).map { InvitationToken(bytes: Array(standIn(Array("\($0)".utf8)).bytes.prefix(16))) }
@@ -386,7 +386,7 @@ struct FindHighlightTests {
         #expect(try found(link.absoluteString) == nil)
     }
 
-    @Test("A request that names nothing finds nothing")
+    @Test("A request for a highlight that names nothing is unknown-collaboration")
     func nothing() throws {
         let empty = try JSON.decode(FindHighlight.self, from: Array("{}".utf8))
         #expect(world.code(of: empty) == .unknownCollaboration)

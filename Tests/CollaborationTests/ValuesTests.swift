@@ -94,7 +94,7 @@ struct ValuesTests {
         (first..<first + 16).map { $0 }.withRawBytes { $0.baseAddress.map { Fingerprint(at: $0) } }
     }
 
-    @Test("What a grant says stands where it is documented, and is read as it was written")
+    @Test("The fields of a grant are at their documented offsets and are read as they were written")
     func claims() throws {
         let claim = GrantClaim(
             permission: .readOnly, role: .administrator, expiry: 0x0102_0304_0506_0708, sequence: 0x1112_1314_1516_1718,
@@ -159,7 +159,7 @@ struct DateTests {
         #expect(try JSON.encode(read) == Array("[\(milliseconds)]".utf8))
     }
 
-    @Test("Dates that no number of milliseconds reaches are the farthest that one does")
+    @Test("Dates beyond the range of milliseconds become the farthest date in it")
     func farDates() throws {
         let dates = [Date(timeIntervalSince1970: 1e300), Date(timeIntervalSince1970: -1e300)]
         #expect(String(decoding: try JSON.encode(dates), as: UTF8.self) == "[9000000000000000,-9000000000000000]")

@@ -31,7 +31,7 @@ final class World {
         return decision
     }
 
-    /// Queries are never decided with an edit, and only queries may wait.
+    /// The decision on a query is never an edit, and only queries may wait.
     private func check<Answer>(_ decision: Decision<Answer>, about request: (some RuledRequest).Type) {
         switch decision {
         case .answer: return
@@ -75,7 +75,7 @@ final class World {
         return edit
     }
 
-    /// What is news after the request.
+    /// The topics that the request changes.
     func topics(_ request: some RuledRequest) throws -> Set<Topic> {
         guard case .edit(_, let topics, _) = try decide(request) else { return [] }
         return Set(topics)
@@ -101,7 +101,7 @@ final class World {
         return try send(request).collaborationIdentifier
     }
 
-    /// Lets people in, and has them join.
+    /// Adds participants, who join.
     func admit(
         _ people: [PersonIdentity], to collaboration: CollaborationIdentifier, permission: Permission? = nil
     ) throws {

@@ -14,7 +14,7 @@ import Testing
         #expect(buffer.bytes.count == 20)
     }
 
-    @Test("A buffer stands at the alignment that was asked for", arguments: [1, 8, 64, 4096])
+    @Test("A buffer has the requested alignment", arguments: [1, 8, 64, 4096])
     func alignment(_ alignment: Int) {
         for count in [0, 1, 3, 1000] {
             let buffer = ScratchBuffer<UInt8>(uninitializedCount: count, alignment: alignment)

@@ -198,7 +198,7 @@ struct QueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test("A queue lets go of what it dropped")
+    @Test("A queue releases the elements that it dropped")
     func release() {
         final class Token {}
         var queue = Queue<Token>()
@@ -217,7 +217,7 @@ struct QueueTests {
 }
 
 struct RandomSourceTests {
-    @Test("A seeded source repeats itself, however the bytes are asked for")
+    @Test("A seeded source gives the same bytes, in whatever portions they are read")
     func repeatable() {
         let whole = RandomSource.seeded(runSeed).bytes(100)
         let source = RandomSource.seeded(runSeed)

@@ -143,7 +143,7 @@ struct MessageAuthenticatorTests {
             var b = a
             b[bit / 8] ^= 1 << UInt8(bit % 8)
             #expect(areEqual(a, b, 48) == false, "bit \(bit)")
-            // Bytes behind the count are not looked at.
+            // Bytes behind the count are not compared.
             #expect(areEqual(a, b, bit / 8) == true, "bit \(bit)")
         }
     }
@@ -183,7 +183,7 @@ struct KeyDerivationTests {
         #expect(throws: ServiceError(.internalFault, "")) {
             try KeyDerivation.hkdf(secret: [1], info: [2], count: 8161)
         }
-        // A failed derivation leaves nothing behind that disturbs the next one.
+        // A failed derivation does not affect the next one.
         #expect(try KeyDerivation.hkdf(secret: [1], info: [2], count: 32).count == 32)
     }
 }

@@ -163,7 +163,7 @@ struct ForgeryTests {
         #expect(Set(Forgery.allCases.map(\.rawValue)).count == Forgery.allCases.count)
     }
 
-    @Test("What a forgery spoils fits the verdict that it must get", arguments: Forgery.allCases)
+    @Test("A forgery spoils the part that its verdict names", arguments: Forgery.allCases)
     func fitsVerdict(forgery: Forgery) throws {
         let proof = try forgery.spoil(genuine, stranger: stranger)
         let keepsShape = proof.inclusionHashes.count <= 32 && proof.data.count <= 4096

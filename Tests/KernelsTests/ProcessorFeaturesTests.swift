@@ -3,7 +3,7 @@ import Kernels
 import Testing
 
 struct ProcessorFeaturesTests {
-    @Test("A list names features; words that name none are told")
+    @Test("A list of features is read, and words that name none are reported")
     func lists() {
         #expect(ProcessorFeatures.listed(in: "none").features == [])
         #expect(ProcessorFeatures.listed(in: "sha, AVX512").features == [.sha, .avx512])

@@ -40,7 +40,7 @@ import Transport
         #expect(report.verdicts[.granted] == 300)
         #expect(Set(report.verdicts.keys) == Set(Forgery.allCases.map(\.verdict) + [.granted]))
 
-        // The same again: what was granted is a replay now, and the run has to notice.
+        // The same proofs again: granted ones are replays now, and the run must count them as wrong.
         let again = run.drive(requests)
         #expect(again.wrong == 300)
         #expect(again.verdicts[.challengeReplayed] == 300)

@@ -23,7 +23,7 @@ import Testing
             #expect(report.isComplete)
             #expect(report.latency.quantile(0.5) > 0)
         }
-        // At a pace it takes its time, and without posts none.
+        // A run at a pace takes its time, and a run without posts takes none.
         let paced = try await load.run(count: 40, perSecond: 80)
         #expect(paced.isComplete && paced.posted == 40 && paced.seconds > 0.4)
         let nothing = try await load.run(count: 0)
@@ -32,7 +32,7 @@ import Testing
     }
 
     private func page(_ posts: [(sequence: Int, places: [Int])], next: Int) -> NoticeNumbers {
-        // As a service writes it; the sentence looks like what is sought.
+        // A page as a service writes it. The sentence looks like the field that is sought.
         let written = posts.map { post in
             let notices = post.places.map { place in
                 #"{"event":{"change":{"trigger":"edit"}},"place":\#(place),"sentence":"\"place\":7,\"next\": 8"}"#

@@ -4,7 +4,7 @@ import Testing
 @testable import LoadHarness
 
 @Suite struct ProgressMeterTests {
-    /// A clock that goes only when it is told to, and what was written.
+    /// A clock that only the test advances, and what was written.
     private final class Replay: Sendable {
         private let time = Mutex(Duration.zero)
         private let texts = Mutex<[String]>([])
@@ -75,7 +75,7 @@ import Testing
         #expect(replay.written().map(\.count) == [erase.count + 4])
     }
 
-    @Test("What else is printed on a terminal finds the line erased")
+    @Test("The line on a terminal is erased before other output")
     func aside() {
         let replay = Replay()
         let meter = replay.meter(.terminal(columns: { 80 }))
@@ -110,7 +110,7 @@ import Testing
         #expect(replay.written().isEmpty)
     }
 
-    @Test("Work that ends soon is silent; what takes longer shows the part that runs by then")
+    @Test("Work that ends soon prints nothing, and longer work prints its present part")
     func patience() {
         for style in [ProgressMeter.Style.terminal(columns: { 80 }), .lines(every: .seconds(10))] {
             let replay = Replay()

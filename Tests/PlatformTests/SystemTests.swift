@@ -14,11 +14,17 @@ struct SystemTests {
         #expect(resident > count)
     }
 
+    /// The descriptor of a new file, which the caller closes. The file has no name any more.
+    private func scratchFile() throws -> CInt {
+        let scratch = ScratchDirectory()
+        let descriptor = withExtendedLifetime(scratch) { open($0.path + "/file", O_RDWR | O_CREAT, 0o600) }
+        try #require(descriptor >= 0)
+        return descriptor
+    }
+
     @Test("Reserving space grows a file and keeps what is in it")
     func reserveSpace() throws {
-        let scratch = ScratchDirectory()
-        let descriptor = open(scratch.path + "/file", O_RDWR | O_CREAT, 0o600)
-        try #require(descriptor >= 0)
+        let descriptor = try scratchFile()
         defer { close(descriptor) }
         #expect(write(descriptor, [1, 2, 3] as [UInt8], 3) == 3)
         #expect(System.reserveSpace(descriptor, bytes: 1 << 20) == 0)
@@ -32,9 +38,7 @@ struct SystemTests {
 
     @Test("Reserving less space than a file has changes nothing")
     func reserveLess() throws {
-        let scratch = ScratchDirectory()
-        let descriptor = open(scratch.path + "/file", O_RDWR | O_CREAT, 0o600)
-        try #require(descriptor >= 0)
+        let descriptor = try scratchFile()
         defer { close(descriptor) }
         let count = 100_000
         #expect(write(descriptor, [UInt8](repeating: 5, count: count), count) == count)
@@ -49,7 +53,7 @@ struct SystemTests {
         #expect(System.reserveSpace(-1, bytes: 4096) == EBADF)
     }
 
-    @Test("A failure speaks of its call and of what the system said")
+    @Test("A failure names its call and the system's reason")
     func failureText() {
         let failure = SystemFailure("open", number: ENOENT)
         #expect(failure.description == "open: \(String(cString: strerror(ENOENT)))")

@@ -1571,7 +1571,7 @@ class CollaborationLayer:
                 return follower.collaborate("readNotices", fields)
 
             pending = [follow(feed, last) for feed in feeds]
-            equal("who follows still gets answers", follower.ping(b"still here").result(), b"still here")
+            equal("a follower still gets answers", follower.ping(b"still here").result(), b"still here")
             sequence = self.post(self.ann, ann, event("change", "edit"))
             for asked in pending:
                 came = asked.result()
@@ -1708,9 +1708,9 @@ class CollaborationLayer:
             "conversation": {"identifier": "talk", "isGroup": True},
             "recipients": [],
         }
-        crowd = [{"account": f"{number}", "knowsSomebody": True} for number in range(129)]
+        too_many = [{"account": f"{number}", "knowsSomebody": True} for number in range(129)]
         long_link = self.link("x").ljust(2_049, "x")
-        self.error("129 recipients", limit, "recordShare", error_detail=128, **{**share, "recipients": crowd})
+        self.error("129 recipients", limit, "recordShare", error_detail=128, **{**share, "recipients": too_many})
         self.error("a link that is too long", limit, "recordShare", error_detail=2_048, **{**share, "url": long_link})
         self.error("a title that is too long", limit, "recordShare", error_detail=512, **{**share, "title": "x" * 513})
 

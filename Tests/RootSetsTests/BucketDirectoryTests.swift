@@ -24,15 +24,21 @@ struct BucketDirectoryTests {
         self.universe = universe
     }
 
+    /// Creates a collaboration of each name, and returns their sets, which are empty.
+    private func createAll() throws -> [CollaborationIdentifier: Set<Digest>] {
+        for name in names { try storage.sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+        return Dictionary(uniqueKeysWithValues: names.map { ($0, []) })
+    }
+
     /// Answers of a batch look-up for all pairs of a name and some roots, and whether directories answered.
     private func expectSame(
         _ sets: [CollaborationIdentifier: Set<Digest>], _ random: inout SeededGenerator, _ context: String
     ) throws -> (packed: Bool, large: Bool) {
-        let asked = (names + absent).shuffled(using: &random)
+        let queried = (names + absent).shuffled(using: &random)
         let probes =
             (0..<60).map { _ in universe[Int.random(in: universe.indices, using: &random)] } + universe.prefix(4)
-        let area = asked.map(\.utf8)
-        let scratch = ScratchBuffer<CollaborationView?>(repeating: nil, count: asked.count)
+        let area = queried.map(\.utf8)
+        let scratch = ScratchBuffer<CollaborationView?>(repeating: nil, count: queried.count)
         let views = scratch.elements
         return try storage.sets.read { snapshot throws(ServiceError) in
             let bytes = area.flatMap { $0 }
@@ -52,7 +58,7 @@ struct BucketDirectoryTests {
                     throw ServiceError(.internalFault, "\(error)")
                 }
                 var isLargeAnswered = false
-                for (index, name) in asked.enumerated() {
+                for (index, name) in queried.enumerated() {
                     #expect((views[index] != nil) == (sets[name] != nil), "\(context), \(name)")
                     guard let view = views[index], let roots = sets[name] else { continue }
                     isLargeAnswered = isLargeAnswered || view.directory != nil
@@ -74,11 +80,7 @@ struct BucketDirectoryTests {
     @Test("Directories outlive commits of records, but not a change of the sets, also one that an edit makes")
     func commitsOfRecords() async throws {
         var random = SeededGenerator(seed: runSeed &+ 2)
-        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
-        for name in names {
-            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
-            sets[name] = []
-        }
+        var sets = try createAll()
         try storage.sets.apply(Mutation(.addRoots(names[0], Array(universe.prefix(700)))))
         sets[names[0]] = Set(universe.prefix(700))
         for round in 0..<6 {
@@ -89,7 +91,7 @@ struct BucketDirectoryTests {
                 try #require(attempt < 399, "\(context): no directories")
                 try await Task.sleep(for: .milliseconds(5))
             }
-            // Enough commits for pages that the first ones left to be used again.
+            // Enough commits to reuse the pages that the first ones freed.
             for commit in 0..<20 {
                 var edit = Edit(commit % 2 == 0 ? names[0] : nil)
                 edit.records = (0..<8).map { _ in
@@ -107,7 +109,7 @@ struct BucketDirectoryTests {
             let receipt = try storage.sets.apply(Mutation(.edit(edit)))
             if round < 3 { sets[names[round % 2]]?.insert(added) } else { sets[names[round % 2]]?.remove(removed) }
             guard receipt.changed > 0 else { continue }
-            // Asked without look-ups, so that none is being built meanwhile.
+            // Zero look-ups are counted here, so no directory is being built meanwhile.
             let isOutlived = try storage.sets.read { snapshot throws(ServiceError) in
                 do throws(StorageFailure) {
                     return try snapshot.directory(lookups: 0) != nil
@@ -124,11 +126,7 @@ struct BucketDirectoryTests {
     @Test("Look-ups have the same answers before there is a directory, with one, and after the next commit")
     func sameAnswers() async throws {
         var random = SeededGenerator(seed: runSeed &+ 1)
-        var sets: [CollaborationIdentifier: Set<Digest>] = [:]
-        for name in names {
-            try storage.sets.apply(Mutation(.createCollaboration(name, .challenge)))
-            sets[name] = []
-        }
+        var sets = try createAll()
         var answered = (packed: 0, large: 0)
         for round in 0..<12 {
             // Two names are large, one of them from the third round on.

@@ -16,11 +16,11 @@ private struct Steps {
         names = try ["a", "a!", "aa", "\u{fc}", String(repeating: "x", count: 127), String(repeating: "x", count: 128)]
             .map { try name($0) }
         var universe: [Digest] = [.zero, Digest([UInt8](repeating: 0xff, count: 32)) ?? .zero]
-        // Crowds that share their first eight bytes, at the ends and in the middle: more than a bucket holds.
+        // Groups of more roots than a bucket holds that share their first eight bytes: at both ends and in the middle.
         for prefix in [[UInt8](repeating: 0, count: 8), [UInt8](repeating: 0xff, count: 8), random.bytes(8)] {
             for _ in 0..<100 { universe.append(Digest(prefix + random.bytes(24)) ?? .zero) }
         }
-        // Neighbours that differ in the last byte of the prefix, and roots from all over.
+        // Neighbours that differ from the prefix's last byte on, and roots of any value.
         for _ in 0..<200 { universe.append(Digest([9, 9, 9, 9, 9, 9, 9] + random.bytes(25)) ?? .zero) }
         for _ in 0..<1600 { universe.append(random.digest()) }
         self.universe = universe
@@ -91,7 +91,7 @@ private struct Steps {
         return edit
     }
 
-    /// A few roots from anywhere, or a run of neighbours, or a large part; repeats are likely.
+    /// A few random roots, or a run of neighbours, or a large part of the universe; repeats are likely.
     private mutating func someRoots() -> [Digest] {
         let count = [0, 1, 1, 3, 30, 200, 900][Int.random(in: 0..<7, using: &random)]
         if Bool.random(using: &random) {
@@ -140,7 +140,7 @@ struct ModelTests {
         try expectSame(replica.sets, model, probes: steps.universe, context)
     }
 
-    @Test("50,000 root hashes in two adds are all there and nothing else, and go again")
+    @Test("A set of 50,000 root hashes from two adds has exactly these, and is empty when they are removed")
     func bigSet() throws {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()
@@ -165,7 +165,7 @@ struct ModelTests {
         #expect(try storage.sets.allRoots(of: big) == [])
     }
 
-    @Test("Names of which one begins another keep their sets apart")
+    @Test("A name that is a prefix of another has a set of its own")
     func prefixNames() throws {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()

@@ -9,9 +9,8 @@ struct MutationTests {
     @Test("A mutation sent again changes nothing and gets the first receipt")
     func retry() throws {
         let storage = try Storage()
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         var random = SeededGenerator(seed: runSeed)
-        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let add = Mutation(.addRoots(decks, [random.digest(), random.digest()]))
         let first = try storage.sets.apply(add)
         #expect(first == MutationReceipt(sequence: 2, changed: 2, isRepeat: false))
@@ -23,7 +22,7 @@ struct MutationTests {
         #expect(try storage.sets.statistics().roots == 3)
     }
 
-    @Test("A repeat is told of even when the collaboration has gone since")
+    @Test("A repeat is recognized even when the collaboration was dropped since")
     func retryAfterDrop() throws {
         let storage = try Storage()
         let decks = try name("decks")
@@ -123,10 +122,9 @@ struct MutationTests {
     @Test("A root hash that is named twice in one add counts once")
     func repeatsInOneAdd() throws {
         let storage = try Storage()
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         var random = SeededGenerator(seed: runSeed)
         let root = random.digest()
-        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         #expect(try storage.sets.apply(Mutation(.addRoots(decks, [root, root, root]))).changed == 1)
         #expect(try storage.sets.apply(Mutation(.removeRoots(decks, [root, root]))).changed == 1)
         #expect(try storage.sets.apply(Mutation(.removeRoots(decks, [root]))).changed == 0)
@@ -135,9 +133,8 @@ struct MutationTests {
     @Test("Mutations of 64 threads get gapless sequences in fewer commits")
     func groupCommit() throws {
         let storage = try Storage()
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let sequences = Shared<[UInt64]>([])
         let seed = runSeed
         onThreads(64) { thread in
@@ -159,9 +156,8 @@ struct MutationTests {
     @Test("A reader sees an add of 500 whole or not at all")
     func wholeMutations() throws {
         let storage = try Storage()
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         var random = SeededGenerator(seed: runSeed)
         let blocks = (0..<4).map { _ in (0..<500).map { _ in random.digest() } }
         let isOver = Shared(false)
@@ -201,12 +197,11 @@ struct MutationTests {
         #expect(seenCounts.value.count > 1)
     }
 
-    @Test("Closing commits what waits and refuses what comes after")
+    @Test("Closing commits the queued mutations and refuses later ones")
     func closing() throws {
         let storage = try Storage()
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         var random = SeededGenerator(seed: runSeed)
         let answers = Shared<[MutationReceipt?]>([])
         for _ in 0..<300 {
@@ -244,7 +239,7 @@ struct MutationTests {
 
 @Suite("The change log")
 struct ChangeLogTests {
-    @Test("The log is trimmed to its size, and what was trimmed is said to be")
+    @Test("The log is trimmed to its size, and reading a trimmed part is an error that says so")
     func retention() throws {
         let storage = try Storage { $0.logRetentionBytes = 4000 }
         let decks = try name("decks")
@@ -280,9 +275,8 @@ struct ChangeLogTests {
     @Test("The last record stays, however small the log may be")
     func lastRecord() throws {
         let storage = try Storage { $0.logRetentionBytes = 0 }
-        let decks = try name("decks")
+        let decks = try storage.create("decks")
         var random = SeededGenerator(seed: runSeed)
-        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let add = Mutation(.addRoots(decks, (0..<2000).map { _ in random.digest() }))
         _ = try storage.sets.apply(add)
         let statistics = try storage.sets.statistics()
@@ -295,8 +289,8 @@ struct ChangeLogTests {
     @Test("Behind the last record there is nothing, and that is no error", arguments: [0, 1, 5, UInt64.max])
     func behindTheEnd(distance: UInt64) throws {
         let storage = try Storage()
+        _ = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(try name("decks"), .challenge)))
         let start = distance == .max ? .max : 1 + distance
         let page = try sets.read { snapshot throws(ServiceError) in try snapshot.changes(after: start, limit: 10) }
         #expect(page.items.isEmpty)
@@ -306,9 +300,8 @@ struct ChangeLogTests {
     @Test("A page of large records ends early and says that there is more")
     func pageBytes() throws {
         let storage = try Storage()
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        let decks = try name("decks")
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let roots = [Digest](repeating: .zero, count: 8192)
         for _ in 0..<6 { try sets.apply(Mutation(.addRoots(decks, roots))) }
         let page = try sets.read { snapshot throws(ServiceError) in try snapshot.changes(after: 0, limit: 1000) }

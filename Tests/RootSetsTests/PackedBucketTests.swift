@@ -13,7 +13,7 @@ struct PackedBucketTests {
         var roots: [Digest]
     }
 
-    /// Every packed collaboration, after a look at the order and the size of all buckets.
+    /// Every packed collaboration. Checks the order and the size of all buckets first.
     private func walk(_ storage: Storage, _ context: String) throws -> (kept: [[UInt8]: Kept], fill: [Int]) {
         try storage.sets.read { snapshot throws(ServiceError) in
             do {

@@ -113,7 +113,7 @@ struct RecordsTests {
             kept == [StoredRecord(key: [1], version: 1, value: [5]), StoredRecord(key: [2], version: 3, value: [6])])
     }
 
-    @Test("An edit that comes again is known by its identifier, whatever it was decided to be")
+    @Test("A repeated edit is recognized by its identifier, whatever its content")
     func repeats() throws {
         let storage = try Storage()
         let identifier = MutationIdentifier(5)
@@ -130,7 +130,7 @@ struct RecordsTests {
         #expect(value == [5])
     }
 
-    @Test("What is lent of records is what is copied of them")
+    @Test("Borrowed records equal copied ones")
     func lending() throws {
         let storage = try Storage()
         let records = (0..<20).map {
@@ -188,7 +188,7 @@ struct RecordsTests {
         #expect(try kept(RecordRange([], [255, 0])) == [[9], [255]])
     }
 
-    @Test("What the log keeps of an edit is understood whole or not at all")
+    @Test("An edit in the log is decoded whole or not at all")
     func truncations() throws {
         var edit = writing([RecordEdit([1, 2], value: [3, 4], expecting: .version(5)), RecordEdit([6], value: nil)])
         edit.addedRoots = [.zero]

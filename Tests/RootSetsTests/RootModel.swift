@@ -242,6 +242,13 @@ final class Storage {
         get throws { try #require(opened) }
     }
 
+    /// Creates an empty collaboration that requires challenges.
+    func create(_ text: String) throws -> CollaborationIdentifier {
+        let identifier = try name(text)
+        try sets.apply(Mutation(.createCollaboration(identifier, .challenge)))
+        return identifier
+    }
+
     func open() throws(ServiceError) -> RootSets {
         var configuration = RootSets.Configuration(directory: directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20)
         configure(&configuration)

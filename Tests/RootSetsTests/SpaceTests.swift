@@ -40,15 +40,19 @@ private func fill(
 
 @Suite("Space", .serialized)
 struct SpaceTests {
-    @Test("A full storage refuses adds, loses nothing, lets removals through, and takes adds again after them")
-    func fullStorage() throws {
-        var random = SeededGenerator(seed: runSeed)
-        let storage = try Storage {
+    /// A storage of at most 1 MiB, which some thousand root hashes fill.
+    private func smallStorage() throws -> Storage {
+        try Storage {
             $0.sizeLimitBytes = 1 << 20
             $0.logRetentionBytes = 32 << 10
         }
-        let (decks, other) = (try name("decks"), try name("other"))
-        for name in [decks, other] { _ = try storage.sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+    }
+
+    @Test("A full storage refuses adds, loses nothing, lets removals through, and takes adds again after them")
+    func fullStorage() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try smallStorage()
+        let (decks, other) = (try storage.create("decks"), try storage.create("other"))
         let some = (0..<3000).map { _ in random.digest() }
         _ = try storage.sets.apply(Mutation(.addRoots(other, some)))
         let filled = try fill(storage.sets, decks, batch: 200, random: &random)
@@ -82,13 +86,9 @@ struct SpaceTests {
     @Test("Of adds and removals that come together in a full storage only adds are refused")
     func mixedGroup() throws {
         var random = SeededGenerator(seed: runSeed)
-        let storage = try Storage {
-            $0.sizeLimitBytes = 1 << 20
-            $0.logRetentionBytes = 32 << 10
-        }
-        let decks = try name("decks")
+        let storage = try smallStorage()
+        let decks = try storage.create("decks")
         let sets = try storage.sets
-        try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         let filled = try fill(sets, decks, batch: 200, random: &random)
         #expect(filled.code == .storageFull)
         let outcomes = Shared<[String: Int]>([:])
@@ -107,7 +107,7 @@ struct SpaceTests {
             }
         }
         sets.close()
-        // The first add comes while there is no room; later ones may find what removals left.
+        // The first add finds no room. Later ones may use what removals have freed.
         let counts = outcomes.value
         let (refused, added) = (counts["add: storage-full", default: 0], counts["add: changed 1", default: 0])
         #expect(counts["remove: changed 1"] == 20, "\(counts)")
@@ -133,7 +133,7 @@ struct SpaceTests {
             #expect(filled.code == .storageFull, "seed \(runSeed)")
             kept = Set(filled.roots)
             #expect(kept.count > 20_000)
-            // Nothing else is left on the disk either, so only the reserve can hold what comes.
+            // The disk is full too, so only the reserve has room for the next commit.
             let hog = open(disk.path + "/hog", O_WRONLY | O_CREAT, 0o600)
             let block = [UInt8](repeating: 1, count: 1 << 16)
             while write(hog, block, block.count) > 0 {}
@@ -180,8 +180,7 @@ struct OpeningTests {
     private func filled() throws -> Storage {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()
-        let decks = try name("decks")
-        _ = try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        let decks = try storage.create("decks")
         _ = try storage.sets.apply(Mutation(.addRoots(decks, (0..<10_000).map { _ in random.digest() })))
         try storage.reopen()
         storage.close()

@@ -41,7 +41,7 @@ import Transport
 
     @Test("A service that does not answer misses the deadline")
     func aServiceThatDoesNotAnswerMissesTheDeadline() async throws {
-        // Listens, takes the connection in its backlog and never answers.
+        // A socket that accepts connections into its backlog and never answers.
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
         defer { close(listener.descriptor) }
         let client = try RootgateClient(listener.endpoint, configuration: .init(requestTimeout: .milliseconds(150)))

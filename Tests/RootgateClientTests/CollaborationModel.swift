@@ -23,11 +23,11 @@ struct CollaborationModel: Sendable {
         var joinedAt: Date?
         var removedAt: Date?
         var account: Account?
-        /// Who brought the person in by accepting an invitation.
+        /// The account that accepted the invitation by which the person was added.
         var accepter: Account?
-        /// Of the last change of what the person may do.
+        /// The sequence of the last change of the person's role or permission.
         var since: UInt64
-        /// Up to where the person has cleared notices.
+        /// The sequence up to which the person has cleared notices.
         var cleared: UInt64 = 0
     }
 
@@ -35,7 +35,7 @@ struct CollaborationModel: Sendable {
         let sequence: UInt64
         let author: PersonIdentity
         let date: Date
-        /// With what is said of each, to the person whom it names and to everybody else.
+        /// Each event with its two sentences: for the person whom it names, and for everybody else.
         let events: [(event: HighlightEvent, toNamed: String, toOthers: String)]
     }
 
@@ -57,13 +57,13 @@ struct CollaborationModel: Sendable {
         let createdAt: Date
         var customItems: [CustomItem] = []
         var manageButtonTitle: String?
-        /// Of the last change of what the options permit.
+        /// The sequence of the last change of the default permission.
         var since: UInt64
-        /// Of its start.
+        /// The sequence of its start.
         var began: UInt64 = 0
-        /// Everybody who was ever let in.
+        /// Everybody who was ever a participant.
         var members: [PersonIdentity: Member] = [:]
-        /// Root hashes that were added past the layer.
+        /// Root hashes that were added without the layer.
         var strangers: Set<Digest> = []
         var posts: [Post] = []
         var invites: [InvitationToken: Invite] = [:]
@@ -123,15 +123,15 @@ struct CollaborationModel: Sendable {
     var life = 0
 
     var sequence: UInt64 = 0
-    /// Changes that were made, and the sequence that the next ones bear when it isn't the one that follows.
+    /// The number of changes, and the sequence of the next ones when it isn't the following number.
     var commits = 0
     var told: UInt64?
-    /// Whether what is asked now was carried out before, with the sequence `told`.
+    /// Whether the present request was carried out before, with the sequence `told`.
     var isRepeating = false
 
     var collaborations: [CollaborationIdentifier: Shared] = [:]
     var starts: [Start: CollaborationIdentifier] = [:]
-    /// All that there ever were, in their order.
+    /// All collaborations that ever existed, in their order.
     var history: [(identifier: CollaborationIdentifier, start: Start)] = []
     var places: [InvitationToken: CollaborationIdentifier] = [:]
     var tokens: [InvitationToken] = []
@@ -217,7 +217,7 @@ struct CollaborationModel: Sendable {
 
     // MARK: Grants
 
-    /// What a check says of a grant where it is shown for `collaboration`.
+    /// The status of a grant that is shown for `collaboration`.
     func status(
         of held: HeldGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil,
         isForged: Bool = false

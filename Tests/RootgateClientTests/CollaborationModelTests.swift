@@ -77,7 +77,7 @@ private struct World: Sendable {
     func place(of start: CollaborationModel.Start) -> Int { starts.firstIndex { $0.start == start } ?? 0 }
 }
 
-/// Draws operations, mostly such that something comes of them.
+/// Draws operations, most of which change or find something.
 private struct RandomSteps {
     var random: SeededGenerator
     let world: World
@@ -97,7 +97,7 @@ private struct RandomSteps {
 
     mutating func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
 
-    /// Whether something comes true that does once in `count` times.
+    /// True once in `count` times.
     mutating func once(in count: Int) -> Bool { number(0..<count) == 0 }
 
     mutating func one<T>(of items: [T]) -> T { items[number(0..<items.count)] }
@@ -132,7 +132,7 @@ private struct RandomSteps {
         return one(of: world.identities[place])
     }
 
-    /// Somebody who takes part, mostly; when it is asked for, somebody who has joined.
+    /// A participant mostly; with `hasJoined` one who has joined.
     mutating func member(
         of collaboration: CollaborationIdentifier, hasJoined: Bool = false, _ model: CollaborationModel
     ) -> PersonIdentity {
@@ -151,11 +151,11 @@ private struct RandomSteps {
             permission: one(of: [nil, nil, .readOnly, .readWrite]))
     }
 
-    /// A grant that somebody holds; mostly one that is good for the collaboration, or was once, if there is one.
+    /// A grant that somebody holds: mostly one that is or was valid for the collaboration, if there is one.
     mutating func grant(
         for collaboration: CollaborationIdentifier, _ model: CollaborationModel
     ) -> CollaborationModel.HeldGrant? {
-        // Those who were removed, or may do something else since, try it with their old ones.
+        // Participants who were removed or changed use their revoked grants.
         let wanted: GrantStatus = once(in: 6) ? .revoked : .valid
         let good = model.grants.suffix(300).filter { model.status(of: $0, in: collaboration) == wanted }
         if !once(in: 8), let some = oneOrNone(of: good) { return some }
@@ -257,10 +257,10 @@ private struct RandomSteps {
 
     // MARK: Drawing operations
 
-    /// `isAlone`: whether nobody else knocks at the same time, maybe with the same challenge.
-    mutating func knock(
-        at collaboration: CollaborationIdentifier, isAlone: Bool = true, _ model: CollaborationModel
-    ) -> Knock {
+    /// `isAlone`: whether nobody else requests access at the same time, maybe with the same challenge.
+    mutating func accessRequest(
+        to collaboration: CollaborationIdentifier, isAlone: Bool = true, _ model: CollaborationModel
+    ) -> RequestAccess {
         let place = once(in: 25) ? number(0..<world.starts.count) : place(of: collaboration, model)
         let person = number(0..<world.people.count)
         let device = number(0..<2)
@@ -270,7 +270,7 @@ private struct RandomSteps {
         } else {
             signed.append(challenge)
         }
-        return Knock(
+        return RequestAccess(
             person: world.people[person], device: device, place: world.starts[place].place,
             identity: world.identities[place][person], deviceKey: world.deviceKeys[place][person][device],
             collaboration: collaboration, challenge: challenge, isSpoiled: once(in: 15), wantsGrant: !once(in: 5),
@@ -332,45 +332,104 @@ private struct RandomSteps {
         oneOrNone(of: Array(model.tokens.suffix(15))) ?? InvitationToken(bytes: random.bytes(16))
     }
 
+    private mutating func abandonment() -> AbandonCollaboration {
+        once(in: 3)
+            ? AbandonCollaboration(
+                owner: account(), localIdentifier: once(in: 4) ? .init(rawValue: "\u{1}") : .init(rawValue: "deck"))
+            : AbandonCollaboration(
+                owner: one(of: world.starts).start.owner, localIdentifier: one(of: world.starts).start.local)
+    }
+
+    private mutating func findByLink(_ collaboration: CollaborationIdentifier) -> FindHighlight {
+        let link = CollaborationModel.link(collaboration).absoluteString
+        let url = URL(string: link + one(of: ["", "?q=1", "#part", "x", "/more"]))
+        return url.map { FindHighlight(url: $0) } ?? FindHighlight(collaboration)
+    }
+
+    private mutating func checkGrants(_ model: CollaborationModel) -> CheckGrants {
+        let showings = (0..<number(1..<6)).compactMap { _ in showing(model) }
+        return CheckGrants(showings: showings, atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<3)) : 0)
+    }
+
+    /// An operation that takes a grant; an access request when nobody holds one.
+    private mutating func operationByGrant(_ model: CollaborationModel) -> any ModelOperation {
+        let collaboration = opened(model)
+        guard let held = grant(for: collaboration, model) else { return accessRequest(to: collaboration, model) }
+        if once(in: 6) { return ClearNotices(of: collaboration, by: held.grant) }
+        let count = once(in: 40) ? 65 : number(0..<4)
+        return PostNotices((0..<count).map { _ in event(in: collaboration, model) }, on: collaboration, by: held.grant)
+    }
+
+    private mutating func readNotices(_ model: CollaborationModel) -> ReadNotices {
+        let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
+        return ReadNotices(
+            feed(model), after: once(in: 3) ? 0 : after, limit: limit(256),
+            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
+    }
+
+    private mutating func customizeDetails(of collaboration: CollaborationIdentifier) -> CustomizeDetails {
+        let item = CustomItem(
+            identifier: once(in: 20) ? "" : "item", title: text(["Open"]), url: maybe(one(of: world.links)))
+        return CustomizeDetails(
+            of: collaboration, title: maybe(text(["A new title", ""])),
+            customItems: maybe(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
+            manageButtonTitle: maybe(text(["Manage", ""])))
+    }
+
+    private mutating func createInvitation(
+        to collaboration: CollaborationIdentifier, _ model: inout CollaborationModel
+    ) -> CreateInvitation {
+        let token = once(in: 12) ? token(model) : InvitationToken(bytes: random.bytes(16))
+        if !model.tokens.contains(token) { model.tokens.append(token) }
+        let expiry = model.now.addingTimeInterval(TimeInterval(one(of: [-5, 40, 400, 3600, 864_000])))
+        return CreateInvitation(
+            to: collaboration, token: token, role: once(in: 20) ? .owner : one(of: [nil, .member, .administrator]),
+            permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry))
+    }
+
+    private mutating func acceptInvitation(_ model: CollaborationModel) -> AcceptInvitation {
+        let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
+        return AcceptInvitation(
+            token, for: account(), identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
+            displayName: maybe(text(["Guest"])))
+    }
+
+    private mutating func revokeInvitation(
+        of collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> RevokeInvitation {
+        let token = token(model)
+        return RevokeInvitation(
+            once(in: 15) ? "zz" : CollaborationModel.identifier(of: token), of: model.places[token] ?? collaboration)
+    }
+
+    private mutating func listInvitations(
+        of collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> ListInvitations {
+        let after = oneOrNone(of: model.tokens.filter { model.places[$0] == collaboration })
+            .map { CollaborationModel.identifier(of: $0) }
+        return ListInvitations(
+            of: collaboration, includesSettled: once(in: 2), after: once(in: 15) ? "no" : maybe(after ?? ""),
+            limit: limit(256))
+    }
+
     /// An operation of any kind.
     mutating func next(_ model: inout CollaborationModel) -> any ModelOperation {
         let collaboration = collaboration(model)
         switch number(0..<100) {
         case 0..<4: return prepare(model)
-        case 4:
-            return once(in: 3)
-                ? AbandonCollaboration(
-                    owner: account(), localIdentifier: once(in: 4) ? .init(rawValue: "\u{1}") : .init(rawValue: "deck"))
-                : AbandonCollaboration(
-                    owner: one(of: world.starts).start.owner, localIdentifier: one(of: world.starts).start.local)
+        case 4: return abandonment()
         case 5: return once(in: 2) ? StopSharing(collaboration) : FindHighlight(collaboration)
-        case 6:
-            let link = CollaborationModel.link(collaboration).absoluteString
-            let url = URL(string: link + one(of: ["", "?q=1", "#part", "x", "/more"]))
-            return url.map { FindHighlight(url: $0) } ?? FindHighlight(collaboration)
+        case 6: return findByLink(collaboration)
         case 7..<11: return UpdateShareOptions(collaboration, selectedOptions: choice())
         case 11..<18: return operation(onPeopleOf: collaboration, model)
         case 18..<20:
             return ListParticipants(
                 of: collaboration, after: maybe(identity(in: collaboration, model)), limit: limit(256),
                 includesRemoved: once(in: 2))
-        case 20..<33: return knock(at: collaboration, model)
-        case 33..<39:
-            let showings = (0..<number(1..<6)).compactMap { _ in showing(model) }
-            return CheckGrants(
-                showings: showings, atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<3)) : 0)
-        case 39..<49:
-            let collaboration = opened(model)
-            guard let held = grant(for: collaboration, model) else { return knock(at: collaboration, model) }
-            if once(in: 6) { return ClearNotices(of: collaboration, by: held.grant) }
-            let count = once(in: 40) ? 65 : number(0..<4)
-            return PostNotices(
-                (0..<count).map { _ in event(in: collaboration, model) }, on: collaboration, by: held.grant)
-        case 49..<57:
-            let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
-            return ReadNotices(
-                feed(model), after: once(in: 3) ? 0 : after, limit: limit(256),
-                atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
+        case 20..<33: return accessRequest(to: collaboration, model)
+        case 33..<39: return checkGrants(model)
+        case 39..<49: return operationByGrant(model)
+        case 49..<57: return readNotices(model)
         case 57..<66:
             let recipients = (0..<number(0..<4)).map { _ in account() }
             return share(with: recipients, model, isDated: once(in: 2))
@@ -391,37 +450,11 @@ private struct RandomSteps {
                 one(of: world.links), of: account(),
                 removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE"])))
         case 85..<87: return ReadDetails(of: collaboration, viewer: maybe(member(of: collaboration, model)))
-        case 87:
-            let item = CustomItem(
-                identifier: once(in: 20) ? "" : "item", title: text(["Open"]), url: maybe(one(of: world.links)))
-            return CustomizeDetails(
-                of: collaboration, title: maybe(text(["A new title", ""])),
-                customItems: maybe(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
-                manageButtonTitle: maybe(text(["Manage", ""])))
-        case 88..<91:
-            let token = once(in: 12) ? token(model) : InvitationToken(bytes: random.bytes(16))
-            if !model.tokens.contains(token) { model.tokens.append(token) }
-            let expiry = model.now.addingTimeInterval(TimeInterval(one(of: [-5, 40, 400, 3600, 864_000])))
-            return CreateInvitation(
-                to: collaboration, token: token, role: once(in: 20) ? .owner : one(of: [nil, .member, .administrator]),
-                permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry))
-        case 91..<95:
-            let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
-            return AcceptInvitation(
-                token, for: account(),
-                identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
-                displayName: maybe(text(["Guest"])))
-        case 95:
-            let token = token(model)
-            return RevokeInvitation(
-                once(in: 15) ? "zz" : CollaborationModel.identifier(of: token),
-                of: model.places[token] ?? collaboration)
-        case 96:
-            let after = oneOrNone(of: model.tokens.filter { model.places[$0] == collaboration })
-                .map { CollaborationModel.identifier(of: $0) }
-            return ListInvitations(
-                of: collaboration, includesSettled: once(in: 2), after: once(in: 15) ? "no" : maybe(after ?? ""),
-                limit: limit(256))
+        case 87: return customizeDetails(of: collaboration)
+        case 88..<91: return createInvitation(to: collaboration, &model)
+        case 91..<95: return acceptInvitation(model)
+        case 95: return revokeInvitation(of: collaboration, model)
+        case 96: return listInvitations(of: collaboration, model)
         case 97, 98:
             return ListShares(
                 of: account(), scope: one(of: [.private, .shared]),
@@ -432,7 +465,7 @@ private struct RandomSteps {
         }
     }
 
-    /// A change of who takes part, or as what.
+    /// A change of the participants, or of their roles, permissions and links.
     private mutating func operation(
         onPeopleOf collaboration: CollaborationIdentifier, _ model: CollaborationModel
     ) -> any ModelOperation {
@@ -458,9 +491,9 @@ private struct RandomSteps {
         case 0: return UpdateShareOptions(collaboration, selectedOptions: choice())
         case 1, 2: return operation(onPeopleOf: collaboration, model)
         case 3, 4:
-            var knock = knock(at: collaboration, isAlone: false, model)
-            knock.atLeast = 0
-            return knock
+            var request = accessRequest(to: collaboration, isAlone: false, model)
+            request.atLeast = 0
+            return request
         case 5...7:
             let held = model.grants.last { model.status(of: $0, in: collaboration) == .valid }
             guard let held else { return operation(onPeopleOf: collaboration, model) }
@@ -582,7 +615,7 @@ private struct ModelRun {
         }
     }
 
-    /// Sends a request once more: it changes nothing, and where it would, its first sequence is told.
+    /// Sends a request once more. It changes nothing; where it would, the answer has its first sequence.
     private mutating func repeatOne(_ client: RootgateClient, _ place: String) async throws {
         let isLast = steps.once(in: 2)
         let (operation, identifier, sequence) = past[isLast ? past.count - 1 : steps.number(0..<past.count)]
@@ -607,7 +640,7 @@ private struct ModelRun {
         steps.fresh = []
     }
 
-    /// Every client sees to a collaboration and an account of its own, all at the same time.
+    /// Every client works on a collaboration and an account of its own, all at the same time.
     mutating func concurrentRound(_ place: String) async throws {
         try await fetchChallenges()
         let living = model.history.map(\.identifier).filter { model.collaborations[$0] != nil }
@@ -629,7 +662,7 @@ private struct ModelRun {
             }
             return await group.reduce(into: [Int: [Attempt]]()) { $0[$1.0] = $1.1 }
         }
-        // One lane after the other in the model, each with the sequences that it was told.
+        // The model takes one client after the other, each with the sequences that it was told.
         let (start, commits) = (model.sequence, model.commits)
         var told: [UInt64] = []
         for index in lanes.indices {
@@ -647,7 +680,7 @@ private struct ModelRun {
         if !isPlausible { throw Difference(text: "seed \(seed), \(place): sequences \(told) behind \(start)") }
     }
 
-    /// Somebody posts as much at once as may be, again and again, and all of it is read.
+    /// A participant posts the most notices at once, many times, and all of them are read.
     mutating func postMuch() async throws {
         let (start, place) = world.starts[0]
         let owner = world.identities[0][0]
@@ -660,7 +693,7 @@ private struct ModelRun {
         let collaboration = try #require(model.starts[start])
         try await fetchChallenges()
         operations = [
-            Knock(
+            RequestAccess(
                 person: world.people[0], device: 0, place: place, identity: owner,
                 deviceKey: world.deviceKeys[0][0][0], collaboration: collaboration,
                 challenge: steps.fresh.popLast() ?? [], isSpoiled: false, wantsGrant: true)
@@ -693,7 +726,7 @@ private struct ModelRun {
 
 @Suite("The collaboration layer against a model")
 struct CollaborationModelTests {
-    /// What the steps of each run must have come to, or else they tested little: each does so ten times or more.
+    /// The outcomes that all runs together must have had, or else they tested little. Each comes ten times or more.
     private static let outcomes = [
         "prepare: new", "prepare: known", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
         "highlight: unknown-collaboration",
@@ -714,8 +747,9 @@ struct CollaborationModelTests {
         "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: expired",
         "acceptInvitation: unknown", "acceptInvitation: used", "revokeInvitation: changed",
         "listInvitations: answered", "listShares: answered", "readDetails: answered",
-        "knock: granted with a grant", "knock: granted", "knock: not-participant", "knock: unknown-collaboration",
-        "knock: bad-signature", "knock: challenge-expired", "knock: challenge-forged",
+        "requestAccess: granted with a grant", "requestAccess: granted", "requestAccess: not-participant",
+        "requestAccess: unknown-collaboration",
+        "requestAccess: bad-signature", "requestAccess: challenge-expired", "requestAccess: challenge-forged",
         "checkGrants: valid", "checkGrants: forged", "checkGrants: expired", "checkGrants: other-collaboration",
         "checkGrants: other-device", "checkGrants: revoked",
     ]

@@ -3,7 +3,7 @@ import Core
 import Foundation
 @testable import RootgateClient
 
-/// Something that a client asks of the service and the model alike.
+/// A request that a client sends to the service and to the model alike.
 protocol ModelOperation: Sendable {
     associatedtype Answer: Equatable & Sendable
     static var name: String { get }
@@ -15,7 +15,7 @@ protocol ModelOperation: Sendable {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer
     /// The sequence of the change that was made, as far as the answer tells it.
     static func sequence(_ answer: Answer) -> UInt64?
-    /// What is answered to a repetition; `nil`: what a new request would be answered, unless it changed something.
+    /// The answer to a repetition; `nil` when it is the answer to a new request, unless that changed something.
     static func repetition(of sequence: UInt64) -> Answer?
     /// What kind of answer it is, or what kinds are in it: for the tally.
     static func kinds(_ answer: Answer) -> [String]
@@ -26,7 +26,7 @@ extension ModelOperation {
     static func repetition(of sequence: UInt64) -> Answer? { nil }
     static func kinds(_ answer: Answer) -> [String] { ["answered"] }
 
-    /// Asks the service.
+    /// Sends the request to the service.
     func attempt(_ client: RootgateClient, _ identifier: MutationIdentifier) async -> Attempt {
         let actual: Result<Answer, ServiceError>
         do throws(ServiceError) {
@@ -44,7 +44,7 @@ extension ModelOperation {
                 } else {
                     let commits = model.commits
                     let fresh = try self.expected(&model, answer)
-                    // What it did is gone, so that it would have to do it again.
+                    // Its effect is gone, so the service would have to repeat it.
                     let isGone = model.isRepeating && model.commits > commits
                     expected = isGone ? .failure(ServiceError(.mutationConflict, "")) : .success(fresh)
                 }
@@ -67,7 +67,7 @@ extension ModelOperation {
     }
 }
 
-/// Two answers from where they differ, with something of what stands before that.
+/// Two answers from where they differ, with some text before that.
 private func difference(_ actual: String, _ expected: String) -> String {
     let same = zip(actual, expected).prefix { $0 == $1 }.count
     func shortened(_ text: String) -> String {
@@ -80,7 +80,7 @@ private func difference(_ actual: String, _ expected: String) -> String {
 struct Attempt: Sendable {
     let name: String
     let sequence: UInt64?
-    /// Does the same to the model. Says what came of it there, and how the answers differ.
+    /// Sends the same request to the model. Returns the model's outcome, and how the answers differ.
     let check: @Sendable (inout CollaborationModel) -> (kinds: [String], difference: String?)
 }
 
@@ -248,7 +248,7 @@ extension RemoveParticipants: ModelledRequest {
         let sequence = model.commit()
         for person in present {
             guard var member = shared.members[person] else { continue }
-            // The share leaves the scope of an account that takes part as nobody else.
+            // An account loses the share when it takes part as nobody else.
             for account in Set([member.account, member.accepter].compactMap { $0 }) {
                 let others = shared.members.filter { $0.value.account == account && !participants.contains($0.key) }
                 let isPerson = account == member.account || model.acceptedAs[account]?[collaboration] == person
@@ -352,7 +352,7 @@ extension ClearNotices: ModelledRequest {
     }
 }
 
-/// What a walk throws that would never end.
+/// The error of a walk over pages that would never end.
 private let standstill = ServiceError(.malformedAnswer, "the next page begins where this one does")
 
 /// A whole feed, page by page.
@@ -530,7 +530,7 @@ extension ReadAttribution: ModelledRequest {
         try model.checkText(removeTitle)
         if let removeTitle, !removeTitle.lowercased().contains("remove") { throw model.refusal(.malformedRequest) }
         let item = try model.highlight(url, of: account)
-        // All who shared it, even if some of them are not told.
+        // All people who shared it count, even those whose attribution is not in the answer.
         var names: [String] = []
         for share in model.shelves[account]?.visible(url.absoluteString) ?? []
         where !names.contains(share.sharer.name) {
@@ -658,7 +658,7 @@ extension ListInvitations: ModelledRequest {
         let shared = try model.shared(collaboration)
         var start: [UInt8] = []
         if let after {
-            // Identifiers that are none are too long or too short in the test.
+            // Invalid identifiers are too long or too short in this test.
             guard after.utf8.count == 32 else { throw model.refusal(.malformedRequest) }
             let known = shared.invites.keys.first { CollaborationModel.identifier(of: $0) == after }
             start = known.map { CollaborationModel.name(of: $0) } ?? []
@@ -713,11 +713,11 @@ extension String.UTF8View {
     }
 }
 
-// MARK: - The gate
+// MARK: - Proofs, grants and sets
 
-/// A device knocks: with `open`, which gives a grant, or with a plain `verify`.
-struct Knock: ModelOperation {
-    static let name = "knock"
+/// A device requests access: with `open`, which gives a grant, or with a plain `verify`.
+struct RequestAccess: ModelOperation {
+    static let name = "requestAccess"
     static func kinds(_ answer: OpenDecision) -> [String] {
         [answer.verdict.name + (answer.grant == nil ? "" : " with a grant")]
     }
@@ -776,7 +776,7 @@ struct Knock: ModelOperation {
     }
 }
 
-/// Grants are shown, genuine ones and forged ones.
+/// A client has grants checked, genuine ones and forged ones.
 struct CheckGrants: ModelOperation {
     static let name = "checkGrants"
     static func kinds(_ answer: [GrantDecision]) -> [String] { answer.map(\.status.name) }
@@ -828,7 +828,7 @@ struct CheckGrants: ModelOperation {
     }
 }
 
-/// Root hashes are added past the layer.
+/// Adds root hashes to the set without the layer.
 struct AddStrangers: ModelOperation {
     static let name = "addStrangers"
 
@@ -875,7 +875,7 @@ struct WalkRoots: ModelOperation {
     }
 }
 
-/// The collaborations that the gate knows.
+/// The collaborations that the service knows.
 struct WalkCollaborations: ModelOperation {
     static let name = "walkCollaborations"
 

@@ -41,7 +41,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         return (collaboration, try #require(try await ana.open(collaboration, client).grant))
     }
 
-    /// Takes pages until so many notices have come.
+    /// The first `count` notices of a stream, and whatever else is on their last page.
     private func collect(_ feed: Feed, _ count: Int, from after: UInt64 = 0, _ client: RootgateClient) async throws
         -> [Notice]
     {
@@ -112,7 +112,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(ContinuousClock.now - began >= .milliseconds(140))
     }
 
-    @Test("An account hears of collaborations that it is linked to while it waits")
+    @Test("A stream of an account gets notices of collaborations that it is linked to later")
     func anAccountHearsOfCollaborationsThatItIsLinkedToWhileItWaits() async throws {
         async let followed = collect(.account(ana.account), 1, client)
         let (collaboration, grant) = try await start()
@@ -122,9 +122,9 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await followed.map(\.sentence) == ["Ana commented in the shared content"])
     }
 
-    /// Posts and questions meet in every order here; no question may wait for its own time to be over.
-    @Test("News that comes while somebody begins to wait is not missed")
-    func newsThatComesWhileSomebodyBeginsToWaitIsNotMissed() async throws {
+    /// Posts and queries meet in every order here. No query may stay suspended until its own time is over.
+    @Test("A change that is made while a query becomes suspended is not missed")
+    func changesWhileQueriesAreSuspended() async throws {
         let (collaboration, grant) = try await start()
         let readers = try (0..<8).map { _ in try service.client() }
         var random = SeededGenerator(seed: runSeed)
@@ -151,14 +151,14 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
             next = pages.map(\.next).max() ?? 0
             let took = ContinuousClock.now - began
             guard took < .seconds(30) else {
-                Issue.record("seed \(runSeed), round \(round): news came after \(took)")
+                Issue.record("seed \(runSeed), round \(round): the change was answered after \(took)")
                 return
             }
         }
     }
 
     @Test("A suspended query delays no other request")
-    func whoWaitsHoldsUpNobody() async throws {
+    func suspendedQueriesDelayNobody() async throws {
         let (collaboration, grant) = try await start()
         // More than may be in flight on one connection.
         let waiting = try service.client()
@@ -177,18 +177,19 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     @Test("A connection has a limited number of followers")
-    func aConnectionHasSoManyFollowersAndNoMore() async throws {
+    func followersPerConnection() async throws {
         let (collaboration, grant) = try await start()
-        let crowd = try service.client()
+        let followers = try service.client()
         let codes = try await withThrowingTaskGroup(of: Optional<ServiceError.Code>.self) { group in
             for _ in 0..<Limits.followsPerConnectionMax + 5 {
                 group.addTask {
                     await code(of: { () async throws(ServiceError) in
-                        _ = try await crowd.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 60_000))
+                        _ = try await followers.send(
+                            ReadNotices(.collaboration(collaboration), waitMilliseconds: 60_000))
                     })
                 }
             }
-            // Those who are too many are told at once; the others when there is something.
+            // Queries over the limit are refused at once. The others are answered after the post.
             var codes: [ServiceError.Code?] = []
             while codes.count < 5, let next = try await group.next() { codes.append(next) }
             #expect(codes == Array(repeating: .limitExceeded, count: 5))
@@ -202,29 +203,29 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     @Test("One more follower than the service takes is answered busy")
-    func oneMoreFollowerThanTheServiceTakesIsToldThatItIsBusy() async throws {
+    func followersPerService() async throws {
         let small = try TestService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
         let client = try small.client()
-        // An account that takes part nowhere waits for one topic.
-        func question(_ name: String) throws -> ReadNotices {
+        // A query of an account that takes part nowhere has one topic.
+        func query(_ name: String) throws -> ReadNotices {
             ReadNotices(.account(try #require(Account(name))), waitMilliseconds: 60_000)
         }
-        let questions = try ["a", "b", "c"].map(question)
-        let waiting = questions.prefix(2).map { question in Task { try await client.send(question) } }
+        let queries = try ["a", "b", "c"].map(query)
+        let waiting = queries.prefix(2).map { query in Task { try await client.send(query) } }
         func following() async throws -> UInt64? {
             try await client.statistics().first { $0.name == "requests-following" }?.value
         }
         while try await following() != 2 { try await Task.sleep(for: .milliseconds(5)) }
-        await #expect(throws: ServiceError(.busy, "")) { try await client.send(questions[2]) }
+        await #expect(throws: ServiceError(.busy, "")) { try await client.send(queries[2]) }
         #expect(try await following() == 2)
         let few = try TestService { ($0.followsMax, $0.followedTopicsMax) = (1, 100) }
         let other = try few.client()
-        let first = Task { try await other.send(questions[0]) }
+        let first = Task { try await other.send(queries[0]) }
         while try await other.statistics().first(where: { $0.name == "requests-following" })?.value != 1 {
             try await Task.sleep(for: .milliseconds(5))
         }
-        await #expect(throws: ServiceError(.busy, "")) { try await other.send(questions[1]) }
-        // Who is told to come again does not hold up a shutdown, and who waits is answered by it.
+        await #expect(throws: ServiceError(.busy, "")) { try await other.send(queries[1]) }
+        // The shutdowns at the end of the test wait for no query: refused ones are gone, suspended ones are answered.
         for task in waiting + [first] { task.cancel() }
     }
 
@@ -243,13 +244,13 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     @Test("A shutdown answers suspended queries")
-    func aShutdownAnswersThoseWhoWait() async throws {
+    func aShutdownAnswersSuspendedQueries() async throws {
         let (collaboration, _) = try await start()
         async let page = client.send(ReadNotices(.collaboration(collaboration), waitMilliseconds: 30_000))
         try await Task.sleep(for: .milliseconds(200))
         let began = ContinuousClock.now
         try service.restart()
-        // It may have been answered, or asked again after the restart; then it waits on.
+        // The query was answered by the shutdown, or the client has sent it again and it is suspended once more.
         let other = try service.client()
         let grant = try #require(try await ana.open(collaboration, other).grant)
         _ = try await other.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
@@ -259,7 +260,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
 
     // MARK: Actions
 
-    /// Does with each action what the test says.
+    /// Handles each action with the closures of the test.
     private final class Handler: CollaborationActionHandler {
         let starting: @Sendable (StartCollaborationAction) -> Void
         let updating: @Sendable (UpdateCollaborationParticipantsAction) -> Void
@@ -314,7 +315,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 
     @Test("An action without an answer fails, and a late preparation is undone")
-    func silenceIsFailureAndALatePreparationIsUndone() async throws {
+    func latePreparation() async throws {
         let owner = try #require(Account("owner"))
         let somewhere = try #require(CollaborationIdentifier("somewhere"))
         let coordinator = CollaborationCoordinator()
@@ -348,7 +349,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test("A failed start of what is shared already keeps it")
+    @Test("A failed start keeps a collaboration that existed before")
     func aFailedStartOfWhatIsSharedAlreadyKeepsIt() async throws {
         let owner = try #require(Account("owner"))
         _ = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
@@ -378,7 +379,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(counted.withLock { $0 } == [true, false, false])
     }
 
-    @Test("Without a handler an action fails")
+    @Test("An action without a handler fails")
     func withoutAHandlerAnActionFails() async throws {
         let coordinator = CollaborationCoordinator()
         await #expect(throws: CollaborationActionFailure.noHandler) {
@@ -403,7 +404,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 1)
     }
 
-    @Test("A start is not told again when it was ended")
+    @Test("A repeated start is a conflict when the collaboration has ended")
     func aStartIsNotToldAgainWhenItWasEnded() async throws {
         let owner = try #require(Account("owner"))
         let identifier = MutationIdentifier.random()
@@ -419,8 +420,8 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test("The identifier of a change of the gate is a conflict")
-    func theIdentifierOfAChangeOfTheGateIsAConflict() async throws {
+    @Test("The identifier of a mutation of the sets can't be used for a request of the layer")
+    func identifierOfAMutation() async throws {
         let (collaboration, _) = try await start()
         let identifier = MutationIdentifier.random()
         let bare = try #require(CollaborationIdentifier("bare"))

@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 import Transport
 
-/// Every way to look at a grant against a model that was written from the documents alone: what grants are made of, in
-/// which order they are checked, and what revokes them.
-@Suite("Grants, looked at in every way")
+/// Every way to check a grant against a model that was written from the documents alone: the fields of grants, the
+/// order of the checks, and what revokes grants.
+@Suite("Every way to check a grant")
 struct GrantAgreementTests {
-    /// What a check says of a grant.
+    /// The status that a check gives a grant.
     private struct Answer: Equatable {
         var status: GrantStatus
         var permission: Permission?
@@ -40,7 +40,7 @@ struct GrantAgreementTests {
         }
     }
 
-    @Test("Batch, bearer, book and rules say of every grant what the documents say")
+    @Test("Every way to check a grant gives the status that the documents give it")
     func agreement() async throws {
         let scene = try GrantScene(seed: runSeed)
         var counts: [GrantStatus: Int] = [:]
@@ -64,7 +64,7 @@ struct GrantAgreementTests {
                 #expect(try await scene.bearerStatus(grant) == expected, "bearer: \(grant), seed \(runSeed)")
             }
         }
-        // Each answer came often enough to mean something.
+        // Each status came so often that the comparison means something.
         for status in GrantStatus.allCases {
             #expect(counts[status, default: 0] > 30, "\(status): \(counts[status, default: 0]), seed \(runSeed)")
         }
@@ -94,7 +94,7 @@ struct GrantAgreementTests {
         }
     }
 
-    /// What the documents say of a grant that a device with this key shows.
+    /// The status that the documents give a grant when a device with this key shows it.
     private func answer(to shown: GrantScene.Shown, _ deviceKey: [UInt8]?, in scene: GrantScene) -> Answer {
         let bytes = shown.grant.bytes
         func number(_ range: Range<Int>) -> UInt64 { bytes[range].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
@@ -180,7 +180,7 @@ private final class GrantScene {
         collaborations = try ["a", "b", "c"].map { try #require(CollaborationIdentifier($0)) }
         roots = (0..<4).map { _ in generator.bytes(32) }
         deviceKeys = (0..<3).map { _ in generator.bytes(16) }
-        // Every key of 32 bytes that the service asks for is this one.
+        // Every key of 32 bytes that the service derives is this one.
         let random = RandomSource { buffer in
             if buffer.count == 32 { buffer.copyBytes(from: GrantScene.key) } else { RandomSource.system.fill(buffer) }
         }
@@ -318,9 +318,9 @@ private final class GrantScene {
         return (try #require(AccessGrant(bytes: bytes)), collaborations[0])
     }
 
-    // MARK: Looking
+    // MARK: Checks
 
-    /// What the rules find, on the service's own records.
+    /// The status by the rules, on the service's own records.
     func finding(_ shown: Shown) throws -> GrantFinding {
         let context = RuleContext(
             now: .distantPast, random: .system, sha256: { SHA256.hash($0) }, settings: CollaborationSettings(),
@@ -330,7 +330,7 @@ private final class GrantScene {
         }
     }
 
-    /// What a request says that is made with the grant: one that would post nothing.
+    /// The status in the answer to a request that is made with the grant and posts nothing.
     func bearerStatus(_ shown: Shown) async throws -> GrantStatus? {
         do {
             _ = try await client.send(PostNotices([], on: shown.collaboration, by: shown.grant))

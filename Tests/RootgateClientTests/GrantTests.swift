@@ -34,6 +34,13 @@ struct GrantTests {
         try await client.check([GrantCheck(grant, in: collaboration)]).first?.status
     }
 
+    /// A collaboration with one participant, who has a grant.
+    private func startWithGrant() async throws -> (SimulatedPerson, CollaborationIdentifier, AccessGrant) {
+        let person = SimulatedPerson("ana")
+        let collaboration = try await start(with: [person])
+        return (person, collaboration, try #require(try await person.open(collaboration, client).grant))
+    }
+
     @Test("The wire and the model agree on the sizes of a grant")
     func theWireAndTheModelMeanTheSameBytes() {
         #expect(AccessGrant.byteCount == 112 && GrantLayout.tagBytes == 24)
@@ -42,9 +49,7 @@ struct GrantTests {
 
     @Test("A grant with any bit changed is forged")
     func aGrantWithAnyBitChangedIsForged() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
-        let grant = try #require(try await person.open(collaboration, client).grant)
+        let (_, collaboration, grant) = try await startWithGrant()
         var checks: [GrantCheck] = []
         for bit in 0..<AccessGrant.byteCount * 8 {
             var bytes = grant.bytes
@@ -80,11 +85,9 @@ struct GrantTests {
     }
 
     @Test("A participant who is added again needs a new grant")
-    func whoeverComesBackNeedsANewGrant() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
+    func grantsAfterReturn() async throws {
+        let (person, collaboration, old) = try await startWithGrant()
         let identity = try person.identity(in: collaboration)
-        let old = try #require(try await person.open(collaboration, client).grant)
         _ = try await client.send(RemoveParticipants([identity], from: collaboration))
         #expect(try await status(old, in: collaboration) == .revoked)
         _ = try await client.send(AddParticipants([NewParticipant(identity)], to: collaboration))
@@ -94,11 +97,9 @@ struct GrantTests {
     }
 
     @Test("A root hash that is removed without the layer is refused")
-    func aRootHashThatIsTakenOutPastTheLayerIsOut() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
+    func rootRemovedWithoutTheLayer() async throws {
+        let (person, collaboration, grant) = try await startWithGrant()
         let root = try person.identity(in: collaboration).rootHash
-        let grant = try #require(try await person.open(collaboration, client).grant)
         try await client.removeRoots([root], from: collaboration)
         #expect(try await status(grant, in: collaboration) == .revoked)
         #expect(try await person.open(collaboration, client).verdict == .notParticipant)
@@ -108,10 +109,8 @@ struct GrantTests {
     }
 
     @Test("A collaboration that is dropped without the layer can be stopped and started again")
-    func whatWasDroppedPastTheLayerCanBeStoppedAndStartedAnew() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
-        let grant = try #require(try await person.open(collaboration, client).grant)
+    func droppedWithoutTheLayer() async throws {
+        let (person, collaboration, grant) = try await startWithGrant()
         try await client.dropCollaboration(collaboration)
         #expect(try await status(grant, in: collaboration) == .revoked)
         #expect(try await client.send(StopSharing(collaboration)).changed == 1)
@@ -122,7 +121,7 @@ struct GrantTests {
     }
 
     @Test("A root hash that is added without the layer is granted, but gets no grant")
-    func aRootHashThatIsAddedPastTheLayerIsGrantedWithoutAGrant() async throws {
+    func rootAddedWithoutTheLayer() async throws {
         let person = SimulatedPerson("ana")
         let collaboration = try await start(with: [])
         try await client.addRoots([try person.identity(in: collaboration).rootHash], to: collaboration)
@@ -136,20 +135,16 @@ struct GrantTests {
 
     @Test("No grant survives a restart")
     func noGrantSurvivesARestart() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
-        let grant = try #require(try await person.open(collaboration, client).grant)
+        let (person, collaboration, grant) = try await startWithGrant()
         try service.restart()
         #expect(try await status(grant, in: collaboration) == .forged)
         #expect(try await person.open(collaboration, client).grant != nil)
     }
 
     @Test("A check that demands a sequence sees the change of that sequence")
-    func nobodyReadsBeforeItsOwnWrite() async throws {
-        let person = SimulatedPerson("ana")
-        let collaboration = try await start(with: [person])
+    func readsSeeEarlierWrites() async throws {
+        let (person, collaboration, grant) = try await startWithGrant()
         let identity = try person.identity(in: collaboration)
-        let grant = try #require(try await person.open(collaboration, client).grant)
         let removal = try await client.send(RemoveParticipants([identity], from: collaboration))
         let sequence = try #require(removal.sequence)
         #expect(try await client.check([GrantCheck(grant, in: collaboration)], atLeast: sequence)[0].status == .revoked)
@@ -162,10 +157,10 @@ struct GrantTests {
         }
     }
 
-    /// Grants are checked and proofs opened all the time while the person is removed and added: whatever was asked
-    /// after the removal was acknowledged is refused.
+    /// Grants are checked and proofs opened all the time while the person is removed and added. Every request after the
+    /// acknowledged removal is refused.
     @Test("When a removal is acknowledged, every grant and every proof is refused")
-    func fromRemovalAcknowledgedToRefusedEverywhereThereIsNoGap() async throws {
+    func acknowledgedRemovals() async throws {
         let person = SimulatedPerson("ana", devices: 4)
         let collaboration = try await start(with: [person])
         let identity = try person.identity(in: collaboration)
@@ -179,7 +174,7 @@ struct GrantTests {
                 for try await grant in group { grants.append(try #require(grant)) }
                 return grants
             }
-            // Every device got one at the same moment, and all of them hold.
+            // Every device got a grant at the same moment, and all grants are valid.
             let checks = grants.map { GrantCheck($0, in: collaboration) }
             #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
             async let opened: [Bool] = withThrowingTaskGroup(of: AccessGrant?.self) { group in
@@ -188,7 +183,7 @@ struct GrantTests {
                 }
                 var late: [AccessGrant] = []
                 for try await grant in group { if let grant { late.append(grant) } }
-                // All of these were asked for before or while the person was removed; none holds afterwards.
+                // All of these were requested before or while the person was removed; none is valid afterwards.
                 _ = try await client.send(RemoveParticipants([identity], from: collaboration))
                 return try await client.check(late.map { GrantCheck($0, in: collaboration) }).map {
                     $0.status == .revoked
@@ -250,7 +245,7 @@ struct GrantTests {
         }
         #expect(checks.count > 30)
         #expect(try await client.check(checks).allSatisfy { $0.status == .valid })
-        // Shifted by one, each is another device's or another collaboration's.
+        // Shifted by one place, each grant is shown for another device or another collaboration.
         let shifted = zip(checks, checks.dropFirst()).map { check, next in
             GrantCheck(check.grant, in: next.collaboration, deviceKey: next.deviceKey)
         }

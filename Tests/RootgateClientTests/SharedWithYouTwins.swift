@@ -162,11 +162,11 @@ import Testing
         let proof = try await highlightCenter.signedIdentityProof(for: highlight, using: data)
         let verdict = try await client.verify(proof, in: highlight.collaborationIdentifier)
         #expect(verdict == .granted)
-        // Nobody comes in twice by the same challenge.
+        // The same challenge grants access once.
         #expect(try await client.verify(proof, in: highlight.collaborationIdentifier) == .challengeReplayed)
     }
 
-    /// The article's way up the tree, with nothing of ours but the hash.
+    /// The article's computation of a root hash. Only the hash function is this package's.
     private func generateRootHashFromArray(
         localHash: [UInt8], inclusionHashes: [[UInt8]], publicKeyIndex: Int
     ) -> [UInt8] {
@@ -288,7 +288,7 @@ import Testing
                 recipients: [ShareRecipient(devin.account)]))
     }
 
-    @Test("The shelf lists its highlights and tells of changes")
+    @Test("The shelf lists its highlights and reports changes")
     func shelfEnumeration() async throws {
         let highlightCenter = HighlightCenter(client, account: devin.account)
         let viewController = ContentViewController()
@@ -298,7 +298,7 @@ import Testing
         var urls: [URL] = []
         for highlight in try await highlightCenter.highlights() { urls.append(highlight.url) }
         #expect(urls.map(\.absoluteString) == ["https://example.com/2", "https://example.com/1"])
-        // The delegate hears of what comes after it has seen the shelf.
+        // The delegate is told of changes once it has seen the shelf.
         var shared = 3
         while viewController.changes.withLock({ $0.isEmpty }) {
             try await share("https://example.com/\(shared)")

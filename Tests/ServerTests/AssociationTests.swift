@@ -16,7 +16,7 @@ import Transport
         }
     }
 
-    /// What comes back for some bytes, up to the end of the connection.
+    /// What the service sends for some bytes before it closes the connection.
     private func answer(_ service: TestService, _ pieces: String...) throws -> String {
         let endpoint = try #require(service.service.associationEndpoints.first)
         let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
@@ -61,13 +61,13 @@ import Transport
                 + #""components":[{"/":"\#(links)"}]}]}}"#)
     }
 
-    @Test("A request in pieces is one")
+    @Test("A request that arrives in pieces is answered as a whole one")
     func aRequestInPiecesIsOne() throws {
         let text = try answer(try site(), "GET \(Self.path)?x=1 HT", "TP/1.1\r\nHost: a", "\r\n\r", "\n")
         #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test("Head gets no body")
+    @Test("An answer to HEAD has no body")
     func headGetsNoBody() throws {
         let text = try answer(try site(), "HEAD \(Self.path) HTTP/1.0\r\n\r\n")
         #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -86,7 +86,7 @@ import Transport
         #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
     }
 
-    @Test("Visitors take no place from clients and are not too many")
+    @Test("Visitors of the page are limited and take no connections from clients")
     func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
         let service = try TestService { configuration in
             configuration.linkBase = "https://example.com/c"
@@ -98,11 +98,11 @@ import Transport
         let silent = try (0..<Limits.associationVisitorsMax).map { _ in
             try Socket.connect(to: endpoint, milliseconds: 5000)
         }
-        // One more is turned away without a word; clients have their places left.
+        // One visitor more is disconnected without an answer. Clients can still connect.
         #expect(try answer(service, "") == "")
         try await service.client().ping()
         for descriptor in silent { close(descriptor) }
-        // Places are free again as the service notices that their visitors have gone.
+        // Other visitors are served again once the service notices that these have gone.
         let deadline = ContinuousClock.now + patience
         var isUnanswered = false
         while !isUnanswered, ContinuousClock.now < deadline {

@@ -55,9 +55,9 @@ private func topic(_ name: String) throws -> Topic { .account(try #require(Accou
             history.append(changed)
             all.append(Set(changed))
             let since = all.count - Int.random(in: 0...min(all.count, 500), using: &random)
-            let asked = Set(topics.filter { _ in Int.random(in: 0..<6, using: &random) == 0 })
-            let hasChange = all[since...].contains { !$0.isDisjoint(with: asked) }
-            #expect(history.hasChange(of: asked, since: UInt64(since)) == hasChange)
+            let watched = Set(topics.filter { _ in Int.random(in: 0..<6, using: &random) == 0 })
+            let hasChange = all[since...].contains { !$0.isDisjoint(with: watched) }
+            #expect(history.hasChange(of: watched, since: UInt64(since)) == hasChange)
         }
     }
 }

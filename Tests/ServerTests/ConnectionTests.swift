@@ -91,7 +91,7 @@ import Wire
     func manyPipelinedRequestsAreAllAnswered() async throws {
         let service = try TestService()
         let peer = try RawPeer(service.endpoint)
-        // Far more than may be in flight, in one go: the service stops reading and goes on by itself.
+        // Far more requests than may be in flight are sent at once: the service stops reading and resumes by itself.
         var bytes: [UInt8] = []
         for id in 0..<3000 {
             FrameWriter.append(.request, Operation.statistics.rawValue, requestID: UInt64(id), to: &bytes)
@@ -166,7 +166,7 @@ import Wire
         #expect(closed)
     }
 
-    @Test("Connections over the limit are told so")
+    @Test("A connection over the limit gets an error that says so")
     func connectionsOverTheLimitAreToldSo() async throws {
         let service = try TestService { $0.connectionsMax = 2 }
         let first = try RawPeer(service.endpoint)
@@ -209,7 +209,7 @@ import Wire
         #expect(try await client.verify(Array(try await small.proofs(10))).allSatisfy { $0.verdict == .granted })
     }
 
-    /// One worker without kernels: thousands of proofs keep it busy long enough to be caught at it.
+    /// A service of one worker without kernels: thousands of proofs keep it busy until the test shuts it down.
     private static func slow(_ configuration: inout Configuration) {
         configuration.workers = 1
         configuration.usesSignatureKernels = false
@@ -219,8 +219,7 @@ import Wire
     func shuttingDownAnswersWhatWasAcceptedAndThenCloses() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let small = try await SmallCollaboration(client)
-        let proofs = try await small.proofs(4000)
+        let proofs = try await SmallCollaboration(client).proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: false)
         let answered = try await client.verify(proofs)
         #expect(answered.count { $0.verdict == .granted } == 4000)
@@ -234,8 +233,7 @@ import Wire
     func aForcedShutdownDoesNotWait() async throws {
         let service = try TestService(Self.slow)
         let client = try service.client()
-        let small = try await SmallCollaboration(client)
-        let proofs = try await small.proofs(4000)
+        let proofs = try await SmallCollaboration(client).proofs(4000)
         let shutdown = ShutdownUnderWork(service, isForced: true)
         let answered: [AccessDecision]? = try? await client.verify(proofs)
         #expect(answered == nil)

@@ -8,12 +8,12 @@ import Testing
 import Wire
 
 @Suite struct FollowerTests {
-    @Test("Who has many follow and does not read gets busy, and the service keeps little for it")
-    func aCrowdThatDoesNotRead() async throws {
+    @Test("A peer that reads no answers gets busy, and costs bounded memory")
+    func followersThatDoNotRead() async throws {
         let service = try TestService { $0.linkBase = "https://decks.example/c" }
         let client = try service.client()
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
-        // In each sentence.
+        // Every sentence has the title in it.
         metadata.title = String(repeating: "T", count: 400)
         let collaboration = try await client.send(
             PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
@@ -26,8 +26,8 @@ import Wire
             try await client.open(try identity.proof(ofDevice: 0, signing: challenge), in: collaboration).grant)
 
         let count = 1000
-        let question = try JSON.encode(ReadNotices(.collaboration(collaboration), after: 0, waitMilliseconds: 60_000))
-        let call = CollaborationCall(identifier: .random(), name: ReadNotices.name, json: question)
+        let query = try JSON.encode(ReadNotices(.collaboration(collaboration), after: 0, waitMilliseconds: 60_000))
+        let call = CollaborationCall(identifier: .random(), name: ReadNotices.name, json: query)
         let peer = try RawPeer(service.endpoint)
         for number in 0..<count { peer.send(.collaborate(call), id: UInt64(number)) }
         func wait(until figure: String, is value: Int) async throws {
@@ -66,7 +66,7 @@ import Wire
         #expect(answers > 0 && answerBytes / max(1, answers) > 30_000)
         #expect(answerBytes < 20 << 20)
         #expect(refusals > count / 3)
-        // Nothing is lost by it: who asks again gets the page.
+        // A refused query loses nothing: sent again, it gets the page.
         peer.send(.collaborate(call), id: 7)
         let again = try #require(peer.readFrame())
         #expect(again.header.kind == .answer && again.body.count > 30_000)

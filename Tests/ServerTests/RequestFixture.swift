@@ -32,7 +32,7 @@ final class RequestFixture: Sendable {
         }
     }
 
-    /// A request that somebody has to answer.
+    /// An admitted request, which must be answered.
     func request() -> PendingRequest {
         PendingRequest(FrameHeader(kind: .request, operation: 1, requestID: 7), responder, admission)
     }

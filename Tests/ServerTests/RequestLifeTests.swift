@@ -11,7 +11,7 @@ private let expected: [RequestLife.State: [RequestLife.Event: RequestLife.State]
     .gone: [:],
 ]
 
-/// A life in each state, and the events that led there.
+/// A request's life in each state, and the events that led to it.
 private func life(in state: RequestLife.State) -> RequestLife {
     var life = RequestLife()
     let events: [RequestLife.Event] =
@@ -26,7 +26,7 @@ private func life(in state: RequestLife.State) -> RequestLife {
 }
 
 @Suite struct RequestLifeTests {
-    @Test("Every event in every state leads where the table says, or nowhere")
+    @Test("Every event in every state leads to the state in the table, or is refused")
     func everyTransition() {
         for state in RequestLife.State.allCases {
             for event in RequestLife.Event.allCases {
@@ -85,7 +85,7 @@ private func life(in state: RequestLife.State) -> RequestLife {
         }
     }
 
-    @Test("A request that is answered once, and one whose connection is closed, stop nothing")
+    @Test("Neither a request that is answered once nor one whose connection is closed stops a debug build")
     func answeredOrDropped() async throws {
         let fixture = try await RequestFixture()
         fixture.request().answer { _ in }

@@ -7,7 +7,7 @@ import Wire
 
 @testable import Server
 
-/// Nanoseconds that go on by as many as the test says at each look.
+/// A clock that advances by the test's number of nanoseconds each time it is read.
 private final class SteppingTime: Sendable {
     private let steps: Mutex<[UInt64]>
     private let time = Mutex<UInt64>(0)

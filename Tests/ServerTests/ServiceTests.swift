@@ -72,7 +72,7 @@ import Transport
     }
 
     @Test("A removal is in force before its receipt is seen")
-    func removingAPersonClosesTheDoorBeforeTheReceiptIsSeen() async throws {
+    func removalsAreInForceBeforeTheirReceipts() async throws {
         let service = try TestService()
         let small = try await SmallCollaboration(try service.client())
         let proof = try await small.proof()
@@ -121,25 +121,27 @@ import Transport
     func aBatchMixesCollaborationsAndReturnsRootHashes() async throws {
         let service = try TestService()
         let client = try service.client()
-        let doors = [
+        let collaborations = [
             try await SmallCollaboration(client, named: "a"), try await SmallCollaboration(client, named: "b"),
         ]
         var requests: [AccessRequest] = []
         for number in 0..<100 {
             requests.append(
                 AccessRequest(
-                    collaboration: doors[number % 2].collaboration, proof: try await doors[number % 2].proof()))
+                    collaboration: collaborations[number % 2].collaboration,
+                    proof: try await collaborations[number % 2].proof()))
         }
-        let stranger = AccessRequest(collaboration: doors[0].collaboration, proof: try await doors[1].proof())
+        let stranger = AccessRequest(
+            collaboration: collaborations[0].collaboration, proof: try await collaborations[1].proof())
         let nowhere = AccessRequest(
-            collaboration: try #require(CollaborationIdentifier("nowhere")), proof: try await doors[0].proof())
+            collaboration: try #require(CollaborationIdentifier("nowhere")), proof: try await collaborations[0].proof())
         let decisions = try await client.verify(requests + [stranger, nowhere], wantsRoots: true)
         for (number, decision) in decisions.prefix(100).enumerated() {
             #expect(decision.verdict == .granted)
-            #expect(decision.rootHash == doors[number % 2].person.rootHash)
+            #expect(decision.rootHash == collaborations[number % 2].person.rootHash)
         }
         #expect(decisions[100].verdict == .notParticipant)
-        #expect(decisions[100].rootHash == doors[1].person.rootHash)
+        #expect(decisions[100].rootHash == collaborations[1].person.rootHash)
         #expect(decisions[101].verdict == .unknownCollaboration)
         #expect(decisions[101].rootHash == nil)
     }

@@ -13,23 +13,23 @@ private final class StandingClock: Sendable {
     func set(_ milliseconds: UInt64) { time.withLock { $0 = milliseconds } }
 }
 
-/// Queries of one connection, and how often they asked for a worker.
+/// Queries of one connection, and how often they requested a worker.
 private final class QueryFixture: Sendable {
     let requests: RequestFixture
     let queries: SuspendedQueries
     let clock = StandingClock()
-    private let asked = Mutex(0)
+    private let workerRequests = Mutex(0)
 
     init(suspensionsMax: Int = 8, topicsMax: Int = 16) async throws {
         requests = try await RequestFixture()
         queries = SuspendedQueries(
             clock: MonotonicClock { [clock] in clock.milliseconds }, suspensionsMax: suspensionsMax,
             topicsMax: topicsMax)
-        queries.start { [weak self] in self?.asked.withLock { $0 += 1 } }
+        queries.start { [weak self] in self?.workerRequests.withLock { $0 += 1 } }
     }
 
-    /// How often a worker was asked for.
-    var workers: Int { asked.withLock { $0 } }
+    /// How often a worker was requested.
+    var workers: Int { workerRequests.withLock { $0 } }
 
     func suspension(on topics: Set<Topic>, deadline: UInt64 = 100) -> SuspendedQueries.Suspension {
         let task = CollaborationTask(
@@ -37,7 +37,7 @@ private final class QueryFixture: Sendable {
         return SuspendedQueries.Suspension(task: task, topics: topics, deadline: deadline, answer: [])
     }
 
-    /// Answers a query that left, so that nothing is owed at the end.
+    /// Answers a query that is no longer suspended: a request that nobody answers stops a debug build.
     func settle(_ task: CollaborationTask) {
         if task.pending.resume() { task.pending.answer { _ in } }
     }
@@ -47,7 +47,7 @@ private let ana = Topic.account(Account("ana")!)
 private let ben = Topic.account(Account("ben")!)
 
 @Suite struct SuspendedQueriesTests {
-    @Test("A change after the decision is not missed, one before it and one of another topic are passed over")
+    @Test("A change after the decision resumes a query; a change before it or of another topic does not")
     func noChangeIsMissed() async throws {
         let fixture = try await QueryFixture()
         let queries = fixture.queries
@@ -68,7 +68,7 @@ private let ben = Topic.account(Account("ben")!)
         fixture.requests.end()
     }
 
-    @Test("A worker is asked for once until it has taken everything that is due")
+    @Test("A worker is requested once until it has taken all queries that are due")
     func oneWorker() async throws {
         let fixture = try await QueryFixture(suspensionsMax: 1000, topicsMax: 1000)
         let queries = fixture.queries
@@ -92,7 +92,7 @@ private let ben = Topic.account(Account("ben")!)
         fixture.requests.end()
     }
 
-    @Test("A query leaves at its deadline, and not a millisecond before")
+    @Test("A query is due at its deadline, and not a millisecond before")
     func deadline() async throws {
         let fixture = try await QueryFixture()
         let queries = fixture.queries
@@ -111,7 +111,7 @@ private let ben = Topic.account(Account("ben")!)
         fixture.requests.end()
     }
 
-    @Test("A query that has a change at its deadline is decided again, not answered as it is")
+    @Test("A query with a change at its deadline is evaluated again, not answered as it is")
     func changeAtTheDeadline() async throws {
         let fixture = try await QueryFixture()
         let suspension = fixture.suspension(on: [ana, ben])
@@ -144,7 +144,7 @@ private let ben = Topic.account(Account("ben")!)
         fixture.requests.end()
     }
 
-    @Test("A closed connection takes its queries along, and a shutdown makes all due")
+    @Test("Closing a connection discards its queries, and a shutdown makes all due")
     func ends() async throws {
         let (first, second) = (try await QueryFixture(), try await QueryFixture())
         #expect(try first.queries.suspend(first.suspension(on: [ana]), decidedAt: 0) == .suspended)

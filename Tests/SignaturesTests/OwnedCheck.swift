@@ -38,7 +38,7 @@ func scalars(in signature: [UInt8], _ format: SignatureFormat) -> ScalarPair? {
     signature.withUnsafeBytes { SignatureEncoding.scalars(in: $0, format: format) }
 }
 
-/// The way of a proof's signature through this layer; `nil` when the key's or the signature's encoding is refused.
+/// A proof's signature as this layer decodes it; `nil` when the key's or the signature's encoding is refused.
 func verify(
     key: [UInt8], signature: [UInt8], format: SignatureFormat = .der, message: [UInt8],
     by verifier: SignatureVerifier

@@ -115,7 +115,7 @@ struct PublicKeyEncodingTests {
         let zero = [UInt8](repeating: 0, count: 32)
         let y = try #require(
             [UInt8](hexadecimal: "66485c780e2f83d72433bd5d84a06bb6541c2af31dae871728bf856a174f93f4"))
-        // x = 0 is a point's: the signature is somebody else's, the key is good.
+        // x = 0 is on the curve: the key is good, and only the signature is by another key.
         #expect(try outcome([4] + zero + y) == .invalid)
         #expect(try outcome([2] + zero) == .invalid)
         #expect(try outcome([4] + P256.prime + y) == .badKey)

@@ -133,7 +133,7 @@ struct SignatureEngineTests {
         #expect(engine.statistics.knownKeyHits > 0)
     }
 
-    @Test("Memory for less than a set of keys is none")
+    @Test("A limit too small for one set of keys keeps no key")
     func noMemory() throws {
         let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin - 1))
         let verifier = try SignatureVerifier(engine)
@@ -162,7 +162,7 @@ struct CrossCheckTests {
         return SignatureKernel(wide: functions, narrow: functions, names: ["credulous"])
     }()
 
-    @Test("A kernel that disagrees with libcrypto is found, told of, and switched off")
+    @Test("A kernel that disagrees with libcrypto is found, reported and switched off")
     func disagreement() throws {
         let lines = Mutex<[String]>([])
         let engine = SignatureEngine(configuration(sampleInterval: 4), kernel: CrossCheckTests.credulous) { line in

@@ -146,7 +146,7 @@ final class EchoServer: Sendable {
         }
     }
 
-    /// Lets time go by and the loop look at it.
+    /// Advances the time and waits until the loop has read it.
     func advance(_ milliseconds: UInt64) {
         settle()
         time.with { $0 += milliseconds }

@@ -86,7 +86,7 @@ struct EventLoopTests {
     func closing(kind: PollerKind, count: Int) throws {
         let server = try EchoServer(kind, EchoBehaviour(closesAfterSending: count))
         let peer = try RawPeer(server)
-        // What comes after the first frame is ignored, and takes nothing with it.
+        // Bytes behind the first frame are ignored, and the answer to it still arrives.
         let isSent = Shared(false)
         Thread {
             let isTaken = peer.send(frame([1, 2, 3]) + pattern(3_000_000))
@@ -232,7 +232,7 @@ struct EventLoopTests {
 
 @Suite("Memory for receiving", .serialized)
 struct ReceiveMemoryTests {
-    @Test("Without memory for receiving a connection waits and is served when there is some")
+    @Test("A connection without memory for receiving is served when memory is free")
     func waits() throws {
         let server = try EchoServer(bufferBytes: Limits.receiveBufferBytes)
         let (first, second) = (try RawPeer(server), try RawPeer(server))
@@ -250,7 +250,7 @@ struct ReceiveMemoryTests {
         #expect(server.counts.closed.value == 0)
     }
 
-    @Test("Buffers that nobody uses don't stand in the way of a larger one")
+    @Test("Unused buffers don't keep a larger one from being allocated")
     func freeBuffers() throws {
         let server = try EchoServer(bufferBytes: 4 * Limits.receiveBufferBytes)
         let peers = try (0..<4).map { _ in try RawPeer(server) }
@@ -267,7 +267,7 @@ struct ReceiveMemoryTests {
         #expect(isSame)
     }
 
-    @Test("Frames that are kept stay what they were while more arrives")
+    @Test("Frames that a handler keeps are unchanged while more arrive")
     func keptFrames() throws {
         var random = SeededGenerator(seed: runSeed)
         let server = try EchoServer(.systems, EchoBehaviour(keepsFrames: true))

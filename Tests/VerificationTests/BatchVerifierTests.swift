@@ -62,7 +62,7 @@ struct BatchVerifierTests {
         #expect(try fixture.verdict(genuine) == .granted)
     }
 
-    @Test("An expired challenge is refused before membership is looked at")
+    @Test("An expired challenge is refused before membership is checked")
     func expired() throws {
         let fixture = try Fixture(validMilliseconds: 1000)
         let genuine = try fixture.proof()
@@ -143,7 +143,7 @@ struct BatchVerifierTests {
         #expect(granted.value == [Int](repeating: 1, count: proofs.count))
     }
 
-    @Test("A nonce of 16 bytes will do, one of 15 won't")
+    @Test("A nonce of 16 bytes is accepted, one of 15 is not")
     func nonceLength() throws {
         let fixture = try Fixture()
         for (count, verdict) in [
@@ -173,7 +173,7 @@ struct BatchVerifierTests {
         #expect(try fixture.verdict(proof, in: Fixture.nonced) == .granted)
     }
 
-    @Test("With a full memory of nonces a good proof is refused, not granted unremembered")
+    @Test("A genuine proof is refused when the memory of nonces is full")
     func memoryFull() throws {
         let fixture = try Fixture(noncesMax: 2)
         for (index, verdict) in [Verdict.granted, .granted, .replayMemoryFull].enumerated() {
@@ -222,7 +222,7 @@ struct BatchVerifierTests {
         }
     }
 
-    @Test("Inclusion-only looks at the path and the set, not at signatures or freshness")
+    @Test("Inclusion-only checks the path and the set, neither signatures nor freshness")
     func inclusionOnly() throws {
         let fixture = try Fixture()
         let genuine = try fixture.proof(person: 1)
@@ -246,7 +246,7 @@ struct BatchVerifierTests {
         #expect(try fixture.verdict(genuine) == .granted)
     }
 
-    @Test("The root hash of a proof that did not get so far is zero")
+    @Test("The root hash of a proof that was refused before it was computed is zero")
     func zeroRoots() throws {
         let fixture = try Fixture()
         for forgery in Forgery.allCases {
@@ -382,7 +382,7 @@ struct StandaloneVerifierTests {
         #expect(try empty.verify(genuine) == (.notParticipant, root))
         for forgery in Forgery.allCases {
             let spoiled = try forgery.spoil(genuine, stranger: fixture.stranger)
-            // A changed challenge is data that was not signed; without a list nobody is a stranger.
+            // A changed challenge is data that was not signed. Without a list of roots nobody is a stranger.
             let expected: Verdict = forgery.verdict == .challengeForged ? .badSignature : forgery.verdict
             #expect(try listed.verify(spoiled).verdict == expected, "\(forgery.rawValue)")
             let withoutList: Verdict =

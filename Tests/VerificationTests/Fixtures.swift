@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import Verification
 
-/// A clock that stands still until it is told to go on.
+/// A clock that stands still until the test advances it.
 struct ManualClock: Sendable {
     let now = Shared<UInt64>(1_000_000)
     var clock: MonotonicClock { MonotonicClock { [now] in now.value } }
@@ -169,7 +169,7 @@ extension ChallengeBook {
 }
 
 extension VerificationRequest {
-    /// A request whose proofs are asked for one by one.
+    /// A request whose proofs are read one by one.
     convenience init(
         count: Int, isSigned: Bool, wantsRoots: Bool, proof: @escaping @Sendable (Int) -> BorrowedProof,
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void

@@ -6,7 +6,7 @@ import Verification
 
 @Suite("Challenges")
 struct ChallengeBookTests {
-    @Test("Challenges are genuine, different, and of the length that the book says")
+    @Test("Issued challenges are genuine, different, and of the stated length")
     func genuine() throws {
         let book = ChallengeBook(clock: ManualClock().clock)
         var bytes: [UInt8] = [1, 2, 3]
@@ -42,7 +42,7 @@ struct ChallengeBookTests {
         }
     }
 
-    @Test("A challenge of another book is forged")
+    @Test("A challenge that another service has issued is forged")
     func otherBook() {
         let clock = ManualClock().clock
         #expect(ChallengeBook(clock: clock).standing(ofBytes: ChallengeBook(clock: clock).challenge()) == .forged)
@@ -102,7 +102,7 @@ struct ChallengeBookTests {
         #expect(spent.value.allSatisfy { $0 == 1 })
     }
 
-    @Test("A full memory refuses, remembers what it has, and has room again when that has expired")
+    @Test("A full memory refuses challenges, forgets none, and has room again when they have expired")
     func memoryFull() throws {
         let time = ManualClock()
         let book = ChallengeBook(validMilliseconds: 1000, replayBytesMax: 2 * 8192, clock: time.clock)
@@ -127,7 +127,7 @@ struct ChallengeBookTests {
         #expect(book.statistics.replayBytes == 8192)
     }
 
-    @Test("A challenge that was spent before it expired is never spent again, though its memory went")
+    @Test("A challenge that was spent before it expired is never spent again, even after it is forgotten")
     func spentThenForgotten() throws {
         let time = ManualClock()
         let book = ChallengeBook(validMilliseconds: 1000, replayBytesMax: 8192, clock: time.clock)
@@ -166,7 +166,7 @@ struct NonceMemoryTests {
         }
     }
 
-    @Test("Another key or another nonce is another matter")
+    @Test("A spent nonce can be spent by another key, and another nonce by the same key")
     func pairs() {
         let memory = NonceMemory(clock: ManualClock().clock)
         #expect(memory.spend(fingerprint(1, 2), windowSeconds: 5) == .spent)
@@ -178,7 +178,7 @@ struct NonceMemoryTests {
         #expect(memory.spend(fingerprint(1, 2), windowSeconds: 5) == .replayed)
     }
 
-    @Test("A full memory refuses, forgets nothing early, and has room when windows have passed")
+    @Test("A full memory refuses nonces, forgets none early, and has room again when windows have passed")
     func memoryFull() {
         let time = ManualClock()
         let memory = NonceMemory(entriesMax: 10, clock: time.clock)

@@ -114,7 +114,7 @@ struct WorkerPoolTests {
     }
 
     @Test(
-        "A source with 100,000 proofs does not hold up another's single one by more than a pass per worker",
+        "A source with 100,000 proofs delays a single proof of another by at most one pass per worker",
         arguments: [1, 4])
     func fairness(workers: Int) throws {
         let fixture = try Fixture()
@@ -123,19 +123,19 @@ struct WorkerPoolTests {
         let barrier = Barrier()
         try #require(barrier.hold(workers, of: pool))
         let begun = Shared(0)
-        let crowd = VerificationRequest(count: 100_000, isSigned: false, wantsRoots: false) { _ in
+        let large = VerificationRequest(count: 100_000, isSigned: false, wantsRoots: false) { _ in
             begun.increment()
             return packed.proofs[1]
         } completion: { _, _ in
         }
         let begunBefore = Shared<Int?>(nil)
         let single = VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
-            // Only what went before it in the order of the workers' passes counts.
+            // What counts is how many proofs of the other source were begun before this one.
             begunBefore.with { $0 = begun.value }
             return packed.proofs[1]
         } completion: { _, _ in
         }
-        #expect(pool.submit(crowd, from: WorkSource()))
+        #expect(pool.submit(large, from: WorkSource()))
         #expect(pool.submit(single, from: WorkSource()))
         #expect(pool.depth == 100_001)
         barrier.open(workers)
@@ -145,7 +145,7 @@ struct WorkerPoolTests {
         #expect(before <= workers * Limits.proofsPerPassMax * 2)
     }
 
-    @Test("A pool with as much waiting as it may have refuses, and takes again when that is done")
+    @Test("A pool refuses requests that its queue has no room for, and accepts them once it is empty")
     func busy() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
@@ -171,7 +171,7 @@ struct WorkerPoolTests {
         barrier.open(1)
         #expect(becomesTrue { done.value == 2 })
         #expect(pool.depth == 0)
-        // More than the whole bound is taken when nothing waits.
+        // A request above the whole bound is accepted when the queue is empty.
         #expect(pool.submit(request(500), from: source))
         #expect(becomesTrue { done.value == 3 })
         #expect(pool.submit(from: source) { done.increment() })
@@ -179,7 +179,7 @@ struct WorkerPoolTests {
         #expect(done.value == 4)
     }
 
-    @Test("Closing does what waits and refuses what comes after")
+    @Test("Closing finishes the requests in the queue and refuses later ones")
     func closing() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)

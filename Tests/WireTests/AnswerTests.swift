@@ -3,24 +3,82 @@ import TestSupport
 import Testing
 import Wire
 
+/// An answer as bytes, with its reader and its writer.
+private struct AnswerCase {
+    let name: String
+    let body: [UInt8]
+    /// Reads bytes as an answer of this kind, and writes what was read.
+    let reread: (UnsafeRawBufferPointer) throws -> [UInt8]
+
+    init<Value>(
+        _ name: String, _ value: Value, read: @escaping (UnsafeRawBufferPointer) throws -> Value,
+        write: @escaping (Value, inout [UInt8]) -> Void
+    ) {
+        self.name = name
+        body = bytes { write(value, &$0) }
+        reread = { body in
+            let value = try read(body)
+            return bytes { write(value, &$0) }
+        }
+    }
+}
+
 struct AnswerTests {
-    /// Every reader with one answer that it reads, and what reading and writing it again gives.
-    private static func answers() throws -> [(
-        name: String, body: [UInt8], reread: (UnsafeRawBufferPointer) throws -> [UInt8]
-    )] {
+    /// One answer for every reader.
+    private static func answers() throws -> [AnswerCase] {
         var generator = SeededGenerator(seed: runSeed)
-        let name = try #require(CollaborationIdentifier("decks"))
-        let other = try #require(CollaborationIdentifier("é"))
+        let names = try ["decks", "é"].map { try #require(CollaborationIdentifier($0)) }
         let roots = (0..<3).map { _ in generator.digest() }
+        return serviceAnswers + setAnswers(names, roots) + verdictAnswers(roots)
+    }
+
+    private static var serviceAnswers: [AnswerCase] {
         let hello = HelloAnswer(
             version: 1, features: [.challenges, .changeLog], limits: [1: 2, 3: .max, 900: 4], software: "gate é")
-        func list(_ verdicts: [Verdict], _ roots: [Digest]?, _ bytes: inout [UInt8]) {
-            verdicts.withUnsafeBufferPointer { verdicts in
-                guard let roots else { return VerdictList.append(verdicts, roots: nil, to: &bytes) }
-                roots.withUnsafeBufferPointer { VerdictList.append(verdicts, roots: $0, to: &bytes) }
-            }
-        }
-        var edit = Edit(name)
+        let challenges = [UInt8(1), 2].map { [UInt8](repeating: $0, count: 48) }
+        return [
+            AnswerCase("hello", hello, read: { try HelloAnswer($0) }) { $0.append(to: &$1) },
+            AnswerCase("challenges", (challenges, 60_000), read: { try Answer.challenges($0) }) { answer, bytes in
+                Answer.appendChallengesHeader(
+                    count: answer.challenges.count, challengeBytes: 48, validMilliseconds: answer.validMilliseconds,
+                    to: &bytes)
+                bytes += answer.challenges.joined()
+            },
+            AnswerCase("statistics", [("a", 1), ("long-name", .max)], read: { try Answer.statistics($0) }) {
+                Answer.append(statistics: $0, to: &$1)
+            },
+        ]
+    }
+
+    private static func setAnswers(_ names: [CollaborationIdentifier], _ roots: [Digest]) -> [AnswerCase] {
+        [
+            AnswerCase(
+                "receipt", MutationReceipt(sequence: .max, changed: 3, isRepeat: true), read: { try Answer.receipt($0) }
+            ) {
+                Answer.append($0, to: &$1)
+            },
+            AnswerCase("tests", [true, false, true], read: { try Answer.tests($0) }) {
+                Answer.append(tests: $0, to: &$1)
+            },
+            AnswerCase("roots", (roots, true), read: { try Answer.roots($0) }) {
+                Answer.append(roots: $0.roots, hasMore: $0.hasMore, to: &$1)
+            },
+            AnswerCase(
+                "collaborations",
+                ([(names[0], .challenge, 5), (names[1], .deviceNonce(windowSeconds: 9), .max)], false),
+                read: { try Answer.collaborations($0) }
+            ) {
+                Answer.append(collaborations: $0.collaborations, hasMore: $0.hasMore, to: &$1)
+            },
+            AnswerCase("changes", (changes(names, roots), true), read: { try Answer.changes($0) }) {
+                Answer.append(changes: $0.changes, hasMore: $0.hasMore, to: &$1)
+            },
+        ]
+    }
+
+    /// A mutation of every kind, with values that are extreme.
+    private static func changes(_ names: [CollaborationIdentifier], _ roots: [Digest]) -> [LoggedMutation] {
+        var edit = Edit(names[0])
         edit.creation = .deviceNonce(windowSeconds: 9)
         edit.dropsCollaboration = true
         (edit.addedRoots, edit.removedRoots) = (roots, roots.reversed())
@@ -29,122 +87,49 @@ struct AnswerTests {
             RecordEdit([5], isSequenced: true, value: [], expecting: .absent), RecordEdit([6, 7], value: nil),
             RecordEdit([8], value: [9], expecting: .version(.max)), RecordEdit([8], value: [9], expecting: .present),
         ]
-        let changes = [
-            LoggedMutation(
-                sequence: 1, changed: 1,
-                mutation: Mutation(identifier: MutationIdentifier(7), .createCollaboration(name, .challenge))),
-            LoggedMutation(
-                sequence: 2, changed: 1,
-                mutation: Mutation(
-                    identifier: MutationIdentifier(.max), .createCollaboration(other, .deviceNonce(windowSeconds: 60)))),
-            LoggedMutation(
-                sequence: 3, changed: 2, mutation: Mutation(identifier: MutationIdentifier(8), .addRoots(name, roots))),
-            LoggedMutation(
-                sequence: 4, changed: 0, mutation: Mutation(identifier: MutationIdentifier(9), .removeRoots(name, []))),
-            LoggedMutation(
-                sequence: .max, changed: .max,
-                mutation: Mutation(identifier: MutationIdentifier(10), .dropCollaboration(other))),
-            LoggedMutation(
-                sequence: 5, changed: 2, mutation: Mutation(identifier: MutationIdentifier(11), .edit(edit))),
-            LoggedMutation(
-                sequence: 6, changed: 0, mutation: Mutation(identifier: MutationIdentifier(12), .edit(Edit()))),
+        let changes: [(sequence: UInt64, changed: UInt64, identifier: UInt128, change: Change)] = [
+            (1, 1, 7, .createCollaboration(names[0], .challenge)),
+            (2, 1, .max, .createCollaboration(names[1], .deviceNonce(windowSeconds: 60))),
+            (3, 2, 8, .addRoots(names[0], roots)), (4, 0, 9, .removeRoots(names[0], [])),
+            (.max, .max, 10, .dropCollaboration(names[1])), (5, 2, 11, .edit(edit)), (6, 0, 12, .edit(Edit())),
         ]
+        return changes.map { sequence, changed, identifier, change in
+            LoggedMutation(
+                sequence: sequence, changed: changed,
+                mutation: Mutation(identifier: MutationIdentifier(identifier), change))
+        }
+    }
+
+    private static func verdictAnswers(_ roots: [Digest]) -> [AnswerCase] {
+        func write(_ verdicts: [Verdict], _ roots: [Digest]?, _ bytes: inout [UInt8]) {
+            verdicts.withUnsafeBufferPointer { verdicts in
+                guard let roots else { return VerdictList.append(verdicts, roots: nil, to: &bytes) }
+                roots.withUnsafeBufferPointer { VerdictList.append(verdicts, roots: $0, to: &bytes) }
+            }
+        }
         return [
-            (
-                "hello", bytes { hello.append(to: &$0) },
-                { body in
-                    let read = try HelloAnswer(body); return bytes { read.append(to: &$0) }
-                }
-            ),
-            (
-                "challenges",
-                bytes { bytes in
-                    Answer.appendChallengesHeader(count: 2, challengeBytes: 48, validMilliseconds: 60_000, to: &bytes)
-                    bytes += [UInt8](repeating: 1, count: 48) + [UInt8](repeating: 2, count: 48)
-                },
-                { body in
-                    let read = try Answer.challenges(body)
-                    return bytes { bytes in
-                        Answer.appendChallengesHeader(
-                            count: read.challenges.count, challengeBytes: 48, validMilliseconds: read.validMilliseconds,
-                            to: &bytes)
-                        bytes += read.challenges.joined()
-                    }
-                }
-            ),
-            (
-                "receipt",
-                bytes { Answer.append(MutationReceipt(sequence: .max, changed: 3, isRepeat: true), to: &$0) },
-                { body in
-                    let read = try Answer.receipt(body); return bytes { Answer.append(read, to: &$0) }
-                }
-            ),
-            (
-                "tests", bytes { Answer.append(tests: [true, false, true], to: &$0) },
-                { body in
-                    let read = try Answer.tests(body); return bytes { Answer.append(tests: read, to: &$0) }
-                }
-            ),
-            (
-                "roots", bytes { Answer.append(roots: roots, hasMore: true, to: &$0) },
-                { body in
-                    let read = try Answer.roots(body)
-                    return bytes { Answer.append(roots: read.roots, hasMore: read.hasMore, to: &$0) }
-                }
-            ),
-            (
-                "collaborations",
-                bytes {
-                    Answer.append(
-                        collaborations: [(name, .challenge, 5), (other, .deviceNonce(windowSeconds: 9), .max)],
-                        hasMore: false, to: &$0)
-                },
-                { body in
-                    let read = try Answer.collaborations(body)
-                    return bytes { Answer.append(collaborations: read.collaborations, hasMore: read.hasMore, to: &$0) }
-                }
-            ),
-            (
-                "statistics", bytes { Answer.append(statistics: [("a", 1), ("long-name", .max)], to: &$0) },
-                { body in
-                    let read = try Answer.statistics(body)
-                    return bytes { Answer.append(statistics: read, to: &$0) }
-                }
-            ),
-            (
-                "changes", bytes { Answer.append(changes: changes, hasMore: true, to: &$0) },
-                { body in
-                    let read = try Answer.changes(body)
-                    return bytes { Answer.append(changes: read.changes, hasMore: read.hasMore, to: &$0) }
-                }
-            ),
-            (
-                "verdicts", bytes { list([.granted, .badSignature], nil, &$0) },
-                { body in
-                    let read = try VerdictList.decode(body)
-                    return bytes { list(read.verdicts, read.roots.isEmpty ? nil : read.roots, &$0) }
-                }
-            ),
-            (
-                "verdicts with roots", bytes { list(Array(Verdict.allCases.prefix(3)), roots, &$0) },
-                { body in
-                    let read = try VerdictList.decode(body)
-                    return bytes { list(read.verdicts, read.roots, &$0) }
-                }
-            ),
+            AnswerCase("verdicts", ([.granted, .badSignature], []), read: { try VerdictList.decode($0) }) {
+                write($0.verdicts, $0.roots.isEmpty ? nil : $0.roots, &$1)
+            },
+            AnswerCase(
+                "verdicts with roots", (Array(Verdict.allCases.prefix(3)), roots), read: { try VerdictList.decode($0) }
+            ) {
+                write($0.verdicts, $0.roots, &$1)
+            },
         ]
     }
 
     @Test("Every answer comes back as it was")
     func roundTrip() throws {
-        for (name, body, reread) in try Self.answers() {
-            #expect(try body.withUnsafeBytes { try reread($0) } == body, "\(name)")
+        for answer in try Self.answers() {
+            #expect(try answer.body.withUnsafeBytes { try answer.reread($0) } == answer.body, "\(answer.name)")
         }
     }
 
     @Test("Every truncation of an answer is malformed, and so is a byte behind its end")
     func truncations() throws {
-        for (name, body, reread) in try Self.answers() {
+        for answer in try Self.answers() {
+            let (name, body, reread) = (answer.name, answer.body, answer.reread)
             for length in 0..<body.count {
                 let error = thrownServiceError { _ = try Array(body.prefix(length)).withUnsafeBytes { try reread($0) } }
                 #expect(error?.code == .malformedAnswer, "\(name), \(length) of \(body.count) bytes")
@@ -159,17 +144,17 @@ struct AnswerTests {
         var generator = SeededGenerator(seed: runSeed &+ 1)
         let answers = try Self.answers()
         for iteration in 0..<5000 {
-            let (name, genuine, reread) = answers[iteration % answers.count]
-            var body = genuine
+            let answer = answers[iteration % answers.count]
+            var body = answer.body
             if Bool.random(using: &generator) {
                 for _ in 0..<3 { body[Int.random(in: 0..<body.count, using: &generator)] = generator.bytes(1)[0] }
             } else {
                 body = generator.bytes(Int.random(in: 0...60, using: &generator))
             }
             do {
-                _ = try body.withUnsafeBytes { try reread($0) }
+                _ = try body.withUnsafeBytes { try answer.reread($0) }
             } catch let error as ServiceError {
-                #expect(error.code == .malformedAnswer, "\(name), seed \(runSeed), iteration \(iteration)")
+                #expect(error.code == .malformedAnswer, "\(answer.name), seed \(runSeed), iteration \(iteration)")
             }
         }
     }

@@ -12,6 +12,16 @@ struct FrameScannerTests {
         bytes.withUnsafeBytes { FrameScanner.scan($0, expecting: kinds) }
     }
 
+    /// The error of the frame's header with another byte at `offset`; `nil` when it is no violation. Expects that a
+    /// violation names the request.
+    private func violation(at offset: Int, _ byte: UInt8) -> ServiceError? {
+        var header = Array(frame.prefix(16))
+        header[offset] = byte
+        guard case .violation(let error, let id) = scan(header) else { return nil }
+        #expect(id == 0x0102_0304_0506_0708)
+        return error
+    }
+
     @Test("A whole frame is found, with or without bytes behind it")
     func whole() {
         let header = FrameHeader(bodyLength: 5, kind: .request, operation: 0x22, requestID: 0x0102_0304_0506_0708)
@@ -27,37 +37,24 @@ struct FrameScannerTests {
         }
     }
 
-    @Test("Every version but 1 is a violation before the body is there")
+    @Test("Every version but 1 is a violation before the body arrives")
     func wrongVersion() {
         for version in UInt8.min ... .max where version != 1 {
-            var header = Array(frame.prefix(16))
-            header[4] = version
-            guard case .violation(let error, let id) = scan(header) else {
-                Issue.record("version \(version) passed")
-                continue
-            }
-            #expect(error.code == .unsupportedVersion)
-            #expect(error.detail == 1)
-            #expect(id == 0x0102_0304_0506_0708)
+            let error = violation(at: 4, version)
+            #expect(error?.code == .unsupportedVersion, "version \(version)")
+            #expect(error?.detail == 1)
         }
     }
 
-    @Test("A kind that is not expected or not known is a violation before the body is there")
+    @Test("A kind that is not expected or not known is a violation before the body arrives")
     func wrongKind() {
         for kind in UInt8.min ... .max where kind != 1 {
-            var header = Array(frame.prefix(16))
-            header[5] = kind
-            guard case .violation(let error, let id) = scan(header) else {
-                Issue.record("kind \(kind) passed")
-                continue
-            }
-            #expect(error.code == .malformedFrame)
-            #expect(id == 0x0102_0304_0506_0708)
+            #expect(violation(at: 5, kind)?.code == .malformedFrame, "kind \(kind)")
         }
         #expect(scan(frame, [.answer, .error]) != scan(frame))
     }
 
-    @Test("A body over the limit is a violation before it is there, one at the limit is waited for")
+    @Test("A body over the limit is a violation before it arrives, one at the limit is incomplete")
     func tooLong() {
         for length in [Limits.frameBodyBytesMax + 1, Int(UInt32.max)] {
             let header = field(UInt32(length)) + frame[4..<16]
@@ -132,7 +129,7 @@ struct FrameScannerTests {
         }
     }
 
-    @Test("A frame is appended behind what is there")
+    @Test("A frame is appended behind the buffer's bytes")
     func appends() {
         var bytes: [UInt8] = [1, 2, 3]
         FrameWriter.append(.request, 0x22, requestID: 0x0102_0304_0506_0708, to: &bytes) { $0 += [9, 8, 7, 6, 5] }
