@@ -5,36 +5,36 @@ import Synchronization
 
 /// The queries that wait until one of their topics changes.
 ///
-/// Each leaves by one of four ways: a topic changes, its time is over, the service shuts down, or its connection is
-/// closed. The first three make it *due*; a worker that was asked for takes the due ones with `takeDue`. So neither the
-/// writer's thread nor the timer's answers anybody.
+/// A query's suspension ends in one of four ways: a topic changes, its time is over, the service shuts down, or its
+/// connection is closed. The first three make the query *due*. Then a worker is requested, which takes the due queries
+/// with `takeDue` and answers them. The writer's thread and the timer's thread answer no query.
 final class SuspendedQueries: Sendable {
-    /// A query that waits.
+    /// A suspended query.
     struct Suspension: Sendable {
         let task: CollaborationTask
         let topics: Set<Topic>
         /// In milliseconds of the service's clock.
         let deadline: UInt64
-        /// What is answered when no topic changes before the deadline.
+        /// The answer if no topic changes before the deadline.
         let answer: [UInt8]
     }
 
-    /// What became of a query that was to be suspended.
+    /// The result of `suspend`.
     enum Outcome: Sendable {
         case suspended
-        /// A topic changed after the query was decided: it has to be decided again.
+        /// A topic changed after the query's snapshot was taken: the caller decides the query again.
         case changed
-        /// Its time is over, or the service is shutting down: it has to be answered as it is.
+        /// The query's time is over, or the service is shutting down: the caller answers the query without a change.
         case over
     }
 
-    /// Queries for a worker to see to.
+    /// Due queries, for a worker.
     struct Due: Sendable {
-        /// Those to decide again.
+        /// Queries to decide again, because a topic changed.
         var changed: [CollaborationTask] = []
-        /// Those to answer as they are.
+        /// Queries to answer without a change.
         var over: [Suspension] = []
-        /// Whether there are more: `takeDue` has to be called once more.
+        /// Whether more queries are due: then `takeDue` has to be called once more.
         var hasMore = false
     }
 
@@ -44,12 +44,12 @@ final class SuspendedQueries: Sendable {
         /// Topics of all suspensions together.
         var topicCount = 0
         var history = ChangeHistory()
-        /// Queries that had a change of topic; some of them may have left since.
+        /// Queries of which a topic changed. Some of them may no longer be suspended.
         var changed = Queue<ObjectIdentifier>()
-        /// No deadline is before this one.
+        /// A lower bound of all deadlines.
         var earliest = UInt64.max
         var isClosed = false
-        /// Whether a worker was asked for and has not taken everything that is due.
+        /// Whether a worker was requested and has not taken all due queries yet.
         var isWorkerAwaited = false
         var askForWorker: (@Sendable () -> Void)?
 
@@ -74,7 +74,7 @@ final class SuspendedQueries: Sendable {
             return suspension
         }
 
-        /// Takes out those whose deadline has come, or all when the service shuts down.
+        /// Removes and returns the suspensions whose deadline has passed, or all when the service shuts down.
         mutating func removeOver(now: UInt64) -> [Suspension] {
             guard isClosed || earliest <= now else { return [] }
             let keys = suspensions.filter { isClosed || $0.value.deadline <= now }.keys
@@ -83,7 +83,8 @@ final class SuspendedQueries: Sendable {
             return over
         }
 
-        /// What asks for a worker, unless one was asked for; the caller calls it without the lock.
+        /// The function that requests a worker; `nil` when one is requested already. The caller calls it after it has
+        /// released the lock.
         mutating func workerRequest() -> (@Sendable () -> Void)? {
             defer { isWorkerAwaited = true }
             return isWorkerAwaited ? nil : askForWorker
@@ -94,7 +95,8 @@ final class SuspendedQueries: Sendable {
     private let suspensionsMax: Int
     private let topicsMax: Int
     private let state = Mutex(State())
-    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    /// Set in `init` and cancelled in `deinit`, never changed in between. Dispatch's sources may be used from any
+    /// thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     /// `topicsMax`: of all suspensions together.
@@ -112,8 +114,8 @@ final class SuspendedQueries: Sendable {
         timer.cancel()
     }
 
-    /// To be called once, before the first query is suspended. `askForWorker` has `takeDue` called on a worker, until
-    /// that has nothing more; it is called on any thread, and not again before.
+    /// To be called once, before the first query is suspended. `askForWorker` makes a worker call `takeDue` until no
+    /// more queries are due. It is called on any thread, and not again before that worker has finished.
     func start(askForWorker: @escaping @Sendable () -> Void) {
         state.withLock { state in
             precondition(state.askForWorker == nil)
@@ -124,13 +126,13 @@ final class SuspendedQueries: Sendable {
     /// Suspended queries.
     var count: Int { state.withLock { $0.suspensions.count } }
 
-    /// Changes of topics so far. To be read before the snapshot on which a query is decided.
+    /// The number of changes of topics so far. A caller reads it before it takes the snapshot of a decision.
     var changeCount: UInt64 { state.withLock { $0.history.count } }
 
-    /// Suspends a query that was decided on a snapshot taken when there had been `changeCount` changes. No change is
-    /// missed: one after that snapshot gives `changed`.
+    /// Suspends a query. `changeCount` was read before the snapshot on which the query was decided. No change is
+    /// missed: a change of one of its topics since then gives `changed`.
     ///
-    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of the connection are.
+    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of this connection are.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
         let key = ObjectIdentifier(suspension.task)
         return try state.withLock { state throws(ServiceError) -> Outcome in
@@ -151,7 +153,7 @@ final class SuspendedQueries: Sendable {
         }
     }
 
-    /// The topics have changed: the queries that wait for one of them become due.
+    /// Makes the queries due that wait for a change of one of the topics.
     func notify(_ topics: [Topic]) {
         let request = state.withLock { state -> (@Sendable () -> Void)? in
             state.history.append(topics)
@@ -167,7 +169,8 @@ final class SuspendedQueries: Sendable {
         request?()
     }
 
-    /// Takes out queries that are due, at most `Limits.queriesPerTurn` changed ones. On a worker that was asked for.
+    /// Removes and returns due queries, at most `Limits.queriesPerTurn` of them because of a change. Called on the
+    /// worker that was requested.
     func takeDue() -> Due {
         let now = clock.milliseconds
         return state.withLock { state in
@@ -177,7 +180,7 @@ final class SuspendedQueries: Sendable {
                 if let suspension = state.remove(key) { due.changed.append(suspension.task) }
             }
             due.hasMore = !state.changed.isEmpty
-            // Changes go first: the query whose time is over gets them as well.
+            // Changes are handled first: a query whose time is over may have one too.
             if !due.hasMore { due.over = state.removeOver(now: now) }
             state.isWorkerAwaited = due.hasMore
             return due
@@ -189,12 +192,12 @@ final class SuspendedQueries: Sendable {
         state.withLock { $0.earliest <= now ? $0.workerRequest() : nil }?()
     }
 
-    /// The query's connection is closed.
+    /// Ends the suspension of a query whose connection is closed.
     private func forget(_ key: ObjectIdentifier) {
         _ = state.withLock { $0.remove(key) }
     }
 
-    /// All queries become due, and none is suspended from now on.
+    /// Makes all queries due. No query is suspended from now on.
     func close() {
         let request = state.withLock { state in
             state.isClosed = true

@@ -3,8 +3,8 @@ import Synchronization
 import Transport
 import Verification
 
-/// The answering side of one connection: sends answers, counts the peer's requests, and stops reading while the peer
-/// has too many in flight or leaves its answers unread.
+/// The answering side of one connection: sends answers and counts the peer's requests. It stops reading while too many
+/// requests are in flight or too many bytes of answers are unread.
 final class Responder: Sendable {
     private struct State {
         /// Requests that are neither answered, suspended nor dropped.
@@ -33,7 +33,7 @@ final class Responder: Sendable {
 
     // MARK: On the loop's thread
 
-    /// Stops reading when the peer has too much in flight or unread. Whether it did.
+    /// Stops reading when too many requests are in flight or too many bytes are unread. Returns whether it stopped.
     func pausesReading() -> Bool {
         let unsent = connection.unsentBytes
         let isPaused = state.withLock { state in
@@ -45,7 +45,8 @@ final class Responder: Sendable {
         return isPaused
     }
 
-    /// Drops the suspended requests: the connection is closed. Answers to the others go nowhere from now on.
+    /// Drops the suspended requests, because the connection is closed. Later answers to the other requests are
+    /// discarded.
     func close() {
         let suspended = state.withLock { state in
             state.isClosed = true
@@ -54,7 +55,7 @@ final class Responder: Sendable {
         for request in suspended { request.drop() }
     }
 
-    /// Sends the answer to no request in particular, and closes the connection.
+    /// Sends an answer that belongs to no request, and closes the connection.
     func sendAndClose(_ bytes: [UInt8]) {
         connection.send(bytes)
         connection.close()
@@ -66,7 +67,7 @@ final class Responder: Sendable {
         state.withLock { $0.inFlight += 1 }
     }
 
-    /// Takes a request among the suspended ones. False when there are too many, or the connection is closed.
+    /// Adds a request to the suspended ones. Returns false when there are too many, or when the connection is closed.
     ///
     /// Called with the request's lock held.
     func suspend(_ request: PendingRequest) -> Bool {
@@ -79,7 +80,8 @@ final class Responder: Sendable {
         }
     }
 
-    /// Takes a request out of the suspended ones; it `isInFlight` again, or was dropped.
+    /// Removes a request from the suspended ones. `isInFlight`: whether it is in flight again; otherwise it was
+    /// dropped.
     ///
     /// Called with the request's lock held.
     func unsuspend(_ request: PendingRequest, isInFlight: Bool) {
@@ -90,13 +92,13 @@ final class Responder: Sendable {
         }
     }
 
-    /// Sends the answers to so many requests.
+    /// Sends the answers to `count` requests.
     func send(_ bytes: [UInt8], answering count: Int) {
         connection.send(bytes)
         ended(count)
     }
 
-    /// So many requests are no longer in flight.
+    /// Counts `count` requests as no longer in flight.
     func ended(_ count: Int) {
         state.withLock { state in
             precondition(state.inFlight >= count)
@@ -105,7 +107,7 @@ final class Responder: Sendable {
         resumeReadingIfPossible()
     }
 
-    /// Goes on reading when the peer has read its answers, and few requests are in flight.
+    /// Reads again when at most half of the allowed requests are in flight and the peer has read most of its answers.
     func resumeReadingIfPossible() {
         let unsent = connection.unsentBytes
         let resumes = state.withLock { state in
