@@ -5,7 +5,7 @@ import Platform
 import Synchronization
 import Transport
 
-/// Has one live link to the service, or one attempt to make it, at any time.
+/// Keeps at most one link to the service, or one attempt to connect, at any time.
 final class Connector: Sendable {
     private enum Phase {
         case idle
@@ -29,7 +29,7 @@ final class Connector: Sendable {
         phase.withLock { if case .closed = $0 { true } else { false } }
     }
 
-    /// The link that there is, or what comes of the attempt that is under way or begun now.
+    /// The present link, or the result of connecting. Waits for an attempt that is under way, or begins one.
     func link() async -> Result<Link, ServiceError> {
         enum Step {
             case done(Result<Link, ServiceError>)
@@ -54,7 +54,7 @@ final class Connector: Sendable {
 
     private func connect() async -> Result<Link, ServiceError> {
         let result = await withCheckedContinuation { (done: CheckedContinuation<Result<Link, ServiceError>, Never>) in
-            // Connecting and resolving names block, so not on a thread of Swift's.
+            // Connecting and resolving names block, so they must not run on a thread of Swift's concurrency pool.
             DispatchQueue.global().async { [self] in
                 do throws(ServiceError) {
                     let descriptor = try Socket.connect(to: endpoint, milliseconds: connectMilliseconds)
@@ -85,7 +85,7 @@ final class Connector: Sendable {
             return false
         }
         guard !wasClosed else { return }
-        // Not on this thread: it may be the loop's own.
+        // Stopping the loop waits for its thread, and this thread may be the loop's own.
         let loop = loop
         DispatchQueue.global().async { loop.stop() }
     }

@@ -16,17 +16,18 @@ final class Link: ConnectionHandler {
     private struct State {
         var nextID: UInt64 = 1
         var waiting: [UInt64: Waiting] = [:]
-        /// Cancelled before they began to wait.
+        /// Requests that were cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
         var isClosed = false
-        /// What the timer was set for: no later than the earliest deadline. Most requests are answered long before
-        /// theirs, and cost nothing here.
+        /// The time that the timer is set for, which is no later than the earliest deadline. Most requests are answered
+        /// long before their deadline, so the timer is rarely set again.
         var alarm: ContinuousClock.Instant?
     }
 
     private let connection: Connection
     private let state = Mutex(State())
-    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    /// Set in `init` and cancelled in `deinit`; the reference never changes. Dispatch's sources may be used from any
+    /// thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     init(_ connection: Connection) {
@@ -86,7 +87,7 @@ final class Link: ConnectionHandler {
 
     private func setAlarm(_ alarm: ContinuousClock.Instant, _ state: inout State) {
         state.alarm = alarm
-        // A caller's deadline may be centuries away. An alarm before its time sets the next one.
+        // A caller's deadline may be centuries away. An alarm before the deadline sets the next alarm.
         let left = min(max(.zero, alarm - .now), .seconds(3600)).components
         let nanoseconds = Int(left.seconds) * 1_000_000_000 + Int(left.attoseconds / 1_000_000_000)
         timer.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(5))
@@ -132,7 +133,7 @@ final class Link: ConnectionHandler {
         } else {
             result = .success(Array(body))
         }
-        // Absent: its deadline passed or it was cancelled.
+        // The request is absent when its deadline has passed or it was cancelled.
         let waiting = state.withLock { $0.waiting.removeValue(forKey: header.requestID) }
         waiting?.waiter.resume(returning: result)
     }

@@ -4,10 +4,9 @@ import Wire
 
 /// A connection to a Rootgate service, for any number of tasks at once.
 ///
-/// Requests are pipelined over one TCP connection and answered in any order.
-/// A lost connection is made again, with growing pauses. Requests that are
-/// harmless to repeat are sent again until their deadline. A verify is not one
-/// of them: its challenge may be spent.
+/// Requests are pipelined over one TCP connection and answered in any order. When the connection is lost the client
+/// connects again, with growing pauses, and sends the unanswered requests again until their deadlines. It does not
+/// repeat a verify or an open, because the first attempt may have spent the challenge.
 ///
 /// Every method throws ``ServiceError`` only.
 public final class RootgateClient: Sendable {
@@ -37,7 +36,7 @@ public final class RootgateClient: Sendable {
     private let connector: Connector
     private let configuration: Configuration
 
-    /// Does not connect yet: the first request does.
+    /// Makes a client, which connects at its first request.
     ///
     /// Throws `internalFault` when the system has no descriptors left.
     public init(_ endpoint: Endpoint, configuration: Configuration = Configuration()) throws(ServiceError) {
@@ -96,18 +95,19 @@ public final class RootgateClient: Sendable {
         return decision.verdict
     }
 
-    /// A decision for each request, in order; up to 4,096 at once.
+    /// Verifies up to 4,096 proofs. Returns a decision for each request, in order.
     ///
-    /// `wantsRoots`: also the root hashes. `atLeast`: the sequence of a change that must have been applied, as the
-    /// caller's own last one; if it has not, the error is `behindSequence` and no challenge is spent.
+    /// `wantsRoots`: whether to return root hashes as well. `atLeast`: the sequence of a change that must have been
+    /// applied, for example the caller's last one. If it has not been applied, throws `behindSequence`, and no
+    /// challenge is spent.
     public func verify(
         _ requests: [AccessRequest], wantsRoots: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [AccessDecision] {
         try await verify(requests, isSigned: true, wantsRoots: wantsRoots, atLeast: atLeast)
     }
 
-    /// Like `verify`, without challenge and signature: for callers who know already that the device has
-    /// the key. A proof that holds is `included`.
+    /// Verifies proofs like `verify`, but checks neither challenge nor signature. For callers who already know that the
+    /// device has the private key. A proof that holds gets `included`.
     public func verifyInclusion(
         _ requests: [AccessRequest], wantsRoots: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [AccessDecision] {
@@ -155,7 +155,7 @@ public final class RootgateClient: Sendable {
 
     // MARK: Collaborations
 
-    /// Applies a mutation. Send the same value again after an error to be sure that it was applied once.
+    /// Applies a mutation. After an error, send the same value again: it is applied at most once.
     @discardableResult
     public func apply(_ mutation: Mutation) async throws(ServiceError) -> MutationReceipt {
         if case .addRoots(_, let roots) = mutation.change {
@@ -170,7 +170,7 @@ public final class RootgateClient: Sendable {
         return try await ask(.mutate(mutation)) { body throws(ServiceError) in try Answer.receipt(body) }
     }
 
-    /// Makes a collaboration; harmless when it exists with the same policy.
+    /// Makes a collaboration. Nothing changes when it exists with the same policy.
     @discardableResult
     public func createCollaboration(
         _ collaboration: CollaborationIdentifier, policy: ProofPolicy = .challenge
@@ -186,7 +186,7 @@ public final class RootgateClient: Sendable {
         try await apply(Mutation(.dropCollaboration(collaboration)))
     }
 
-    /// Up to `limit` collaborations behind `start`, in an order of the service's own.
+    /// Up to `limit` collaborations after `start`, in an order that the service chooses.
     public func collaborations(
         after start: CollaborationIdentifier? = nil, limit: Int = 1024
     ) async throws(ServiceError) -> ListPage<CollaborationState> {
@@ -225,7 +225,7 @@ public final class RootgateClient: Sendable {
         return try await ask(.testRoots(collaboration, roots)) { body throws(ServiceError) in try Answer.tests(body) }
     }
 
-    /// Up to `limit` root hashes of the set above `start`, ascending.
+    /// Up to `limit` root hashes of the set that are greater than `start`, in ascending order.
     public func roots(
         of collaboration: CollaborationIdentifier, after start: Digest? = nil, limit: Int = 4096
     ) async throws(ServiceError) -> ListPage<Digest> {
@@ -243,7 +243,7 @@ public final class RootgateClient: Sendable {
         }
     }
 
-    /// Up to `limit` records of the change log behind `sequence`.
+    /// Up to `limit` mutations of the change log after `sequence`.
     public func changes(
         after sequence: UInt64, limit: Int = 1024
     ) async throws(ServiceError) -> ListPage<LoggedMutation> {
@@ -253,7 +253,7 @@ public final class RootgateClient: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Sending
 
     private func ask<T>(
         _ request: Request, _ decode: (UnsafeRawBufferPointer) throws(ServiceError) -> T
@@ -264,8 +264,10 @@ public final class RootgateClient: Sendable {
         return try answer.withRawBytes { body throws(ServiceError) in try decode(body) }
     }
 
-    /// Sends a request, again after a lost connection when that is harmless, and returns its answer's body.
-    /// `waiting`: how much longer than others the answer may take.
+    /// Sends a request and returns the body of its answer. When the connection is lost, sends a request that
+    /// `isRepeatable` again.
+    ///
+    /// `waiting`: time that the service may wait before it answers, which is added to the request's time-out.
     func send(
         _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero
     ) async throws(ServiceError) -> [UInt8] {
@@ -285,7 +287,7 @@ public final class RootgateClient: Sendable {
             case .failure(let error): failure = error
             }
             guard !connector.isClosed, ContinuousClock.now + pause < deadline else { throw failure }
-            // A different pause for every client, so that they don't all come back at once.
+            // Each client pauses for a different time: otherwise all clients would connect at the same moment.
             let jittered = pause * Double.random(in: 0.5...1)
             do {
                 try await Task.sleep(for: jittered)

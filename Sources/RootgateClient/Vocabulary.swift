@@ -11,9 +11,9 @@ public typealias Verdict = Core.Verdict
 public typealias ServiceError = Core.ServiceError
 /// A collaboration's name: 1 to 128 bytes of UTF-8 without control characters.
 public typealias CollaborationIdentifier = Core.CollaborationIdentifier
-/// Sixteen bytes that make it harmless to send a change again.
+/// Sixteen bytes that identify a change. The service applies a change that is sent again only once.
 public typealias MutationIdentifier = Core.MutationIdentifier
-/// Where a change stands in the change log, and what it changed.
+/// The sequence of a change in the change log, and the number of things that it changed.
 public typealias MutationReceipt = Core.MutationReceipt
 /// A change of collaborations or root sets, with its identifier.
 public typealias Mutation = Core.Mutation
@@ -21,7 +21,7 @@ public typealias Mutation = Core.Mutation
 public typealias Change = Core.Change
 /// A mutation as the change log keeps it.
 public typealias LoggedMutation = Core.LoggedMutation
-/// What a collaboration's devices have to sign.
+/// The policy of a collaboration, which says what its devices sign.
 public typealias ProofPolicy = Core.ProofPolicy
 /// How a signature is encoded.
 public typealias SignatureFormat = Core.SignatureFormat
@@ -48,7 +48,7 @@ public struct AccessRequest: Sendable {
 public struct AccessDecision: Hashable, Sendable {
     /// Whether the proof holds, and if not, why.
     public let verdict: Verdict
-    /// The computed root hash, when it was asked for and the proof got far enough.
+    /// The proof's root hash, if it was requested and no earlier check has failed.
     public let rootHash: Digest?
 }
 
@@ -78,7 +78,7 @@ public struct ListPage<Item: Sendable>: Sendable {
     public let hasMore: Bool
 }
 
-/// What a service says of itself.
+/// The service's description of itself.
 public struct ServiceDescription: Sendable {
     /// The version of the protocol that is spoken.
     public let version: UInt8

@@ -5,8 +5,8 @@ import Transport
 import Verification
 import Wire
 
-/// The whole flow: a frame comes in, is decoded, goes to whoever answers it
-/// (this thread, the workers, the writer), and the answer goes out.
+/// The whole flow of a request: its frame arrives and is decoded, this thread, a worker or the writer answers it, and
+/// the answer is sent.
 ///
 ///     Session -> Pipeline.handle -> WorkerPool | RootSets -> PendingRequest -> Responder -> Connection
 struct Pipeline: Sendable {
@@ -18,7 +18,8 @@ struct Pipeline: Sendable {
     /// `nil` unless requests are traced.
     let tracer: RequestTracer?
 
-    /// Sees to one request. `frame` is called only for requests whose proofs stay in it.
+    /// Starts to answer one request. It calls `frame`, which keeps the frame's bytes, only when the request's proofs
+    /// are read from them later.
     func handle(
         _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes,
         respondingTo responder: Responder
@@ -156,7 +157,7 @@ struct Pipeline: Sendable {
 }
 
 extension Request {
-    /// Bytes that the answer may take, for admission.
+    /// Bytes that admission reserves for the answer.
     fileprivate var answerBytes: Int {
         switch self {
         case .verify(let batch): batch.count * (batch.wantsRoots ? 1 + Digest.byteCount : 1)
@@ -164,7 +165,7 @@ extension Request {
         case .testRoots(_, let roots): roots.count
         case .listRoots, .listCollaborations: Limits.pageAnswerBytes
         case .readChanges: 4 * Limits.pageAnswerBytes
-        // Looked at when the answer is made: most are short, or wait for news.
+        // The size is checked when the answer is built: most answers are short, or wait for a change.
         case .collaborate: Limits.errorTextBytesMax
         case .open(let batch): batch.count * (1 + Digest.byteCount + Limits.grantBytes)
         case .checkGrants(let batch): batch.count * GrantAnswer.byteCount

@@ -10,11 +10,11 @@ package import Transport
 package import Verification
 import Wire
 
-/// A running gate: storage, workers and sockets, put together and taken apart.
+/// A running gate: makes and starts storage, workers and sockets, and shuts them down.
 package final class Service: Sendable {
     package static let version = "0.1.0"
 
-    /// The path of the page that tells which apps open the links.
+    /// The path of the apple-app-site-association page, which tells which apps open the links.
     package static let associationPath = AssociationSite.path
 
     /// How a shutdown ended.
@@ -36,9 +36,9 @@ package final class Service: Sendable {
     private let configuration: Configuration
     private let hasEnded = Atomic<Bool>(false)
 
-    /// Opens the storage, starts the threads and listens. `log` gets one line for people now and then.
+    /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line.
     ///
-    /// Throws why it can't start; then nothing of it runs.
+    /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() },
@@ -65,7 +65,7 @@ package final class Service: Sendable {
                     report: { slowLog.write($0) })
             })
         do throws(ServiceError) {
-            // Its workers live on the event loops.
+            // The event loops' threads are its workers, so it starts no thread of its own.
             pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         } catch {
             rootSets.close()
@@ -133,15 +133,16 @@ package final class Service: Sendable {
         throw StartupFailure.plainText(other)
     }
 
-    /// Where the service listens, with the ports that it got.
+    /// The addresses at which the service listens, with the actual ports.
     package var endpoints: [Endpoint] { sockets.endpoints }
 
-    /// Where the page is served that tells Apple's systems which apps open the links.
+    /// The addresses that serve the apple-app-site-association page.
     package var associationEndpoints: [Endpoint] { sockets.associationEndpoints }
 
-    /// Answers the body of a check of grants with the body of its answer, on this thread; for embedding and benchmarks.
+    /// Checks grants on this thread: takes the body of the request and returns the body of the answer. For embedding
+    /// and benchmarks.
     ///
-    /// Throws what is wrong with the request, or what the storage throws.
+    /// Throws `malformedRequest`, `limitExceeded`, `behindSequence`, or what the storage throws.
     package func checkGrants(_ body: [UInt8]) throws(ServiceError) -> [UInt8] {
         let request = try body.withRawBytes { bytes throws(ServiceError) in
             try Request.decode(operation: Operation.checkGrants.rawValue, body: bytes)
@@ -152,8 +153,8 @@ package final class Service: Sendable {
         return answer
     }
 
-    /// Stops accepting connections and requests, waits until every accepted request is answered, up to the
-    /// configured time or until `isForced` says so, then closes everything.
+    /// Stops accepting connections and requests and waits until every accepted request is answered. The wait ends early
+    /// after the configured time, or when `isForced` returns true. Then closes the connections and stops the threads.
     package func shutDown(isForced: @Sendable () -> Bool = { false }) -> Ending {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return .drained }
         admission.isDraining.store(true, ordering: .relaxed)

@@ -8,19 +8,20 @@ import Verification
 /// The service's listeners and event loops.
 final class Sockets: Sendable {
     let endpoints: [Endpoint]
-    /// Where the association's page is, if it is served.
+    /// The addresses that serve the association's page; empty when it is not served.
     let associationEndpoints: [Endpoint]
     private let listeners: [CInt]
     private let associationListeners: [CInt]
     private let loops: [EventLoop]
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
-    /// Connections to the association's page, which take no places from clients.
+    /// Connections to the association's page. They don't count as connections of clients.
     private let visitors = Atomic<Int>(0)
 
-    /// Listens everywhere that the configuration says, and takes no connection yet.
+    /// Listens at every address of the configuration. Accepts no connection yet.
     ///
-    /// Throws when an endpoint can't be listened on, or when there are no descriptors for the event loops.
+    /// Throws when the system does not let it listen at an address, or when there are no descriptors for the event
+    /// loops.
     init(_ configuration: Configuration, _ clock: MonotonicClock) throws(StartupFailure) {
         let buffers = ReceiveBufferPool(bytesMax: configuration.requestBytesMax)
         let timeouts = EventLoop.Timeouts(
@@ -65,9 +66,10 @@ final class Sockets: Sendable {
     /// Bytes of answers that wait to be sent.
     var unsentBytes: Int { loops.reduce(0) { $0 + $1.unsentBytes.load(ordering: .relaxed) } }
 
-    /// Starts the threads, which verify for the pipeline's pool too, and takes connections.
+    /// Starts the threads and accepts connections. The threads are also the workers of the pipeline's pool.
     ///
-    /// Throws `internalFault` when a worker can't get its memory; then no thread was started, and nobody listens.
+    /// Throws `internalFault` when a worker can't get its memory; then no thread was started, and all listeners are
+    /// closed.
     func start(
         serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int,
         log: @escaping @Sendable (String) -> Void
@@ -101,7 +103,7 @@ final class Sockets: Sendable {
         }
     }
 
-    /// Takes a visitor of the association's page; nobody when there are too many.
+    /// Serves a connection to the association's page, or closes it when there are too many.
     private func welcome(_ descriptor: CInt, _ site: AssociationSite) {
         guard visitors.add(1, ordering: .relaxed).newValue <= Limits.associationVisitorsMax else {
             visitors.subtract(1, ordering: .relaxed)
@@ -137,7 +139,7 @@ final class Sockets: Sendable {
         loops[0].stopListening()
     }
 
-    /// Closes every connection from this side and waits a little for the peers to do the same.
+    /// Closes every connection from this side, and waits up to `time` for the peers to do the same.
     func closeConnections(within time: Duration) {
         for loop in loops { loop.forEachConnection { $0.close() } }
         let deadline = ContinuousClock.now + time

@@ -2,24 +2,24 @@ package import Core
 package import Platform
 package import Transport
 
-/// What keeps a service from starting. It is for the operator, on the command line; a client never gets one.
+/// The reason why a service can't start. It is for the operator, on the command line; a client never gets one.
 package enum StartupFailure: Error, Sendable {
     /// Another process listens on that port of that address.
     case portTaken(Endpoint)
-    /// The address can be reached from other machines, nothing is encrypted, and nobody has said that this is meant.
+    /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
     /// The system does not let the service listen there.
     case cannotListen(Endpoint, SystemFailure)
     /// The storage in that directory can't be opened.
     case storage(directory: String, ServiceError)
-    /// What universal links shall begin with is no URL.
+    /// The configured base of universal links is no URL.
     case linkBase(String)
     /// The file for the trace of requests can't be made.
     case trace(path: String, String)
     /// The system has no memory or no descriptors for the service's threads.
     case outOfResources(String)
 
-    /// Whether somebody else has what the service needs, so that the same start may succeed later.
+    /// Whether another process has the port or the storage. Then the same start may succeed later.
     package var isInUse: Bool {
         switch self {
         case .portTaken: true

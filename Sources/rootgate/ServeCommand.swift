@@ -9,40 +9,45 @@ import Transport
 let serveCommand = Command(
     "serve", "run the service",
     options: [
-        Option("data", "DIR", "where the storage is; made when missing (needed)"),
-        Option("listen", "HOST:PORT,...", standard: "localhost:7570", "where to listen; port 0 takes a free one"),
-        Option(switch: "allow-plain-text", "listen on other than loopback addresses although nothing is encrypted"),
+        Option("data", "DIR", "directory of the storage; made when missing (required)"),
+        Option(
+            "listen", "HOST:PORT,...", standard: "localhost:7570", "addresses to listen on; port 0 takes a free port"),
+        Option(switch: "allow-plain-text", "allow addresses other than loopback although nothing is encrypted"),
         Option("workers", "N", "threads that read and verify (default: one a core)"),
         Option("connections-max", "N", standard: "10000", "connections at once"),
-        Option("waiting-proofs-max", "N", standard: "65536", "proofs that may wait for a worker; then busy"),
-        Option("request-memory", "MIB", standard: "256", "requests in memory, in MiB; then busy"),
+        Option(
+            "waiting-proofs-max", "N", standard: "65536",
+            "proofs that may wait for a worker; for more the answer is busy"),
+        Option("request-memory", "MIB", standard: "256", "memory of all requests, in MiB; for more the answer is busy"),
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
         Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
         Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
         Option(
             "signatures", "auto|openssl", standard: "auto",
-            "what verifies signatures: kernels where they run, or OpenSSL"),
-        Option("known-keys", "MIB", standard: "256", "memory for tables of keys that come again, in MiB; 0 for none"),
+            "what verifies signatures: auto takes kernels where they run, else OpenSSL"),
+        Option("known-keys", "MIB", standard: "256", "memory for tables of known keys, in MiB; 0: no tables"),
         Option(
             "cross-check", "N", standard: "4096",
-            "one signature in N is verified again by OpenSSL; 0: the first batch only"),
-        Option("idle-seconds", "SECONDS", standard: "300", "silence after which a connection is closed"),
-        Option("stall-seconds", "SECONDS", standard: "30", "time for one frame, or for reading an answer"),
-        Option("drain-seconds", "SECONDS", standard: "30", "time for accepted requests at shutdown"),
-        Option("storage-max", "MIB", standard: "16384", "size of the data after which adds are refused, in MiB"),
-        Option("storage-reserve", "MIB", standard: "16", "disk kept free for removals, in MiB"),
+            "OpenSSL verifies one signature in N again; 0: the first batch only"),
+        Option("idle-seconds", "SECONDS", standard: "300", "an idle connection is closed after this time"),
+        Option(
+            "stall-seconds", "SECONDS", standard: "30",
+            "time for receiving one frame, and for a client to read its answers"),
+        Option("drain-seconds", "SECONDS", standard: "30", "time for answering accepted requests at shutdown"),
+        Option("storage-max", "MIB", standard: "16384", "size of the data on disk, in MiB; beyond it adds are refused"),
+        Option("storage-reserve", "MIB", standard: "16", "disk space kept free for removals, in MiB"),
         Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
-        Option("link-base", "URL", "what universal links begin with; without it nothing can be shared"),
+        Option("link-base", "URL", "the beginning of universal links; without it nothing can be shared"),
         Option(
             "association", "HOST:PORT",
-            "serve /.well-known/apple-app-site-association for --link-base over HTTP there"),
+            "address that serves /.well-known/apple-app-site-association for --link-base over HTTP"),
         Option("app-ids", "ID,...", "with --association: the apps that open the links, TEAM.bundle.identifier"),
         Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
         Option(
-            "notices-kept", "N", standard: "1000", "posts of a collaboration that are kept at least, unless too old"),
+            "notices-kept", "N", standard: "1000", "posts that a collaboration keeps at least, unless they are too old"),
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
-        Option("trace", "FILE", "write the stages of requests there, in the trace event format"),
+        Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
     ]
 ) { arguments in
@@ -72,7 +77,7 @@ let serveCommand = Command(
     }
 }
 
-/// What the arguments of `serve` say.
+/// The configuration that the arguments of `serve` describe.
 ///
 /// Throws a `UsageError` that names the option.
 private func serviceConfiguration(_ arguments: Arguments) throws -> Configuration {
@@ -134,7 +139,7 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 }
 
-/// Counts SIGTERM and SIGINT instead of dying of them.
+/// Counts SIGTERM and SIGINT, which no longer end the process.
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
     /// Kept so that they stay active; never touched after `init`.
@@ -160,7 +165,7 @@ final class TerminationSignals: Sendable {
 
     var count: Int { received.load(ordering: .relaxed) }
 
-    /// Returns when the first signal came.
+    /// Returns when the first signal has arrived.
     func first() async {
         for await _ in arrivals { return }
     }

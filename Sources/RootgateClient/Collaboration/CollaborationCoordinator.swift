@@ -4,9 +4,9 @@ import Synchronization
 
 /// Carries out actions for the system. Apple: `SWCollaborationActionHandler`.
 public protocol CollaborationActionHandler: AnyObject, Sendable {
-    /// Content is about to be shared: prepare it on the service, then fulfill the action, or fail it.
+    /// Content is about to be shared. Prepare the collaboration on the service, then fulfill the action, or fail it.
     func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction)
-    /// People came into the conversation, or left it: add and remove them, then fulfill the action, or fail it.
+    /// People joined or left the conversation. Add and remove participants, then fulfill the action, or fail it.
     func collaborationCoordinator(
         _ coordinator: CollaborationCoordinator, handle action: UpdateCollaborationParticipantsAction)
 }
@@ -21,7 +21,7 @@ public enum CollaborationActionFailure: Error, Hashable, Sendable {
     case noHandler
 }
 
-/// The state of an action. An action ends once: later ends are ignored.
+/// The state of an action. Only the first end of an action counts; later ones are ignored.
 private final class Settlement<Value: Sendable>: Sendable {
     private enum State {
         case unsettled([CheckedContinuation<Result<Value, CollaborationActionFailure>, Never>])
@@ -66,17 +66,17 @@ private final class Settlement<Value: Sendable>: Sendable {
 public struct StartedCollaboration: Hashable, Sendable {
     /// The universal link that leads to the collaboration.
     public let url: URL
-    /// The name by which all devices know it.
+    /// The identifier by which all devices know the collaboration.
     public let collaborationIdentifier: CollaborationIdentifier
 }
 
-/// Asks to start a collaboration. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
+/// Asks the handler to start a collaboration. The handler calls `fulfill` or `fail`; only the first call counts. Apple:
 /// `SWStartCollaborationAction`.
 public final class StartCollaborationAction: Sendable {
-    /// What is to be shared, and the options that were chosen.
+    /// The content to be shared, and the options that were chosen.
     public let collaborationMetadata: CollaborationMetadata
     fileprivate let settlement = Settlement<StartedCollaboration>()
-    /// What undoes the preparation, should the action fail.
+    /// Functions that undo the preparation when the action fails.
     private let undoing = Mutex<[@Sendable () async -> Void]>([])
 
     init(_ metadata: CollaborationMetadata) {
@@ -102,7 +102,7 @@ public final class StartCollaborationAction: Sendable {
     /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, the
     /// preparation is undone.
     ///
-    /// Throws what the service throws, and `cancelled` when the action is over.
+    /// Throws the service's errors, and `cancelled` when the action is over.
     public func prepare(
         with client: RootgateClient, owner: Account, ownerIdentity: PersonIdentity? = nil
     ) async throws(ServiceError) -> PrepareCollaboration.Answer {
@@ -119,8 +119,8 @@ public final class StartCollaborationAction: Sendable {
         do throws(ServiceError) {
             answer = try await client.send(request, identifier: identifier)
         } catch {
-            // Without an answer the client can't know whether the collaboration was prepared. Asking again tells, and
-            // does not touch a collaboration that existed before.
+            // Without an answer the client can't know whether the collaboration was prepared. The same request with the
+            // same identifier tells. It does not change a collaboration that existed before.
             if error.origin == .local, let late = try? await client.send(request, identifier: identifier),
                 late.isNew
             {
@@ -146,14 +146,14 @@ public final class StartCollaborationAction: Sendable {
     }
 }
 
-/// Asks to change who takes part. Exactly one of `fulfill` and `fail` counts, the first one. Apple:
-/// `SWUpdateCollaborationParticipantsAction`.
+/// Asks the handler to add and remove participants. The handler calls `fulfill` or `fail`; only the first call counts.
+/// Apple: `SWUpdateCollaborationParticipantsAction`.
 public final class UpdateCollaborationParticipantsAction: Sendable {
-    /// What is shared.
+    /// The shared content.
     public let collaborationMetadata: CollaborationMetadata
-    /// Who is to take part.
+    /// The people to add as participants.
     public let addedIdentities: [PersonIdentity]
-    /// Who is not to take part any more.
+    /// The participants to remove.
     public let removedIdentities: [PersonIdentity]
     fileprivate let settlement = Settlement<Bool>()
 
@@ -179,7 +179,7 @@ public final class UpdateCollaborationParticipantsAction: Sendable {
     }
 }
 
-/// Hands actions to their handler. Each action ends by its handler or by its deadline. Apple:
+/// Passes actions to their handler. An action ends when its handler ends it or at its deadline. Apple:
 /// `SWCollaborationCoordinator`.
 public final class CollaborationCoordinator: Sendable {
     /// The coordinator of a whole program.
@@ -194,7 +194,7 @@ public final class CollaborationCoordinator: Sendable {
     /// A coordinator of its own, for tests.
     public init() {}
 
-    /// Carries out the actions; held weakly.
+    /// The handler of actions, which is held weakly.
     public var actionHandler: (any CollaborationActionHandler)? {
         get { handler.withLock { $0.handler } }
         set { handler.withLock { $0.handler = newValue } }
@@ -202,7 +202,7 @@ public final class CollaborationCoordinator: Sendable {
 
     /// Starts a collaboration, as the system does when somebody shares content.
     ///
-    /// Throws the reason of the failure; then nothing of the collaboration is left on the service.
+    /// Throws how the action failed. Then the collaboration was removed from the service, if the action has started it.
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {

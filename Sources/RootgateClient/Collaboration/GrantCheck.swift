@@ -1,17 +1,17 @@
 public import Collaboration
 public import Core
 
-/// A grant to be checked, with the collaboration and the device that it is shown for.
+/// A grant to be checked, with the collaboration and the device that it is presented for.
 public struct GrantCheck: Hashable, Sendable {
-    /// The grant that was shown.
+    /// The presented grant.
     public var grant: AccessGrant
-    /// The collaboration that it was shown for.
+    /// The collaboration that the grant is presented for.
     public var collaboration: CollaborationIdentifier
-    /// The first 16 bytes of the SHA-256 of the public key of the device that shows it, as the device sends the key;
-    /// `nil` when the caller does not know the device.
+    /// The device that presents the grant: the first 16 bytes of the SHA-256 of its public key, as the device sends the
+    /// key. `nil` when the caller does not know the device; then the device is not checked.
     public var deviceKey: [UInt8]?
 
-    /// A grant that is shown for a collaboration.
+    /// A grant that is presented for a collaboration.
     public init(_ grant: AccessGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil) {
         self.grant = grant
         self.collaboration = collaboration
@@ -27,6 +27,6 @@ public struct GrantDecision: Hashable, Sendable {
     public let permission: Permission?
     /// The bearer's role.
     public let role: ParticipantRole?
-    /// How long the grant will hold unless it is revoked.
+    /// How long the grant stays valid unless it is revoked.
     public let timeLeft: Duration?
 }

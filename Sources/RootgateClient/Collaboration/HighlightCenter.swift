@@ -2,8 +2,8 @@ public import Core
 public import Foundation
 import Synchronization
 
-/// A device's key for every collaboration, and signing with it. On Apple's systems the system does this; in tests and
-/// load runs a simulated device does.
+/// A device with a key for every collaboration, which signs with it. On Apple's systems the system does this. In tests
+/// and load runs a simulated device does it.
 public protocol IdentityDevice: Sendable {
     /// The proof that this device belongs to its person, with a signature over `data`.
     func signedIdentityProof(
@@ -11,7 +11,7 @@ public protocol IdentityDevice: Sendable {
     ) async throws(ServiceError) -> SignedIdentityProof
 }
 
-/// An event to be posted, with the collaboration that it happened in.
+/// An event to be posted, with its collaboration.
 public protocol HighlightNotice: Sendable {
     /// The content that the notice is about.
     var highlight: CollaborationHighlight { get }
@@ -40,7 +40,7 @@ public struct HighlightMembershipEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// Somebody was added or removed; `person` says who, where that is known.
+    /// A participant was added or removed. `person`: that participant, if known.
     public init(
         highlight: CollaborationHighlight, trigger: HighlightEvent.Membership, person: PersonIdentity? = nil
     ) {
@@ -56,7 +56,7 @@ public struct HighlightMentionEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// A participant was mentioned; only that person is told.
+    /// A participant was mentioned. Only that person sees the notice.
     public init(highlight: CollaborationHighlight, mentionedPersonIdentity: PersonIdentity) {
         self.highlight = highlight
         event = .mention(person: mentionedPersonIdentity)
@@ -77,9 +77,9 @@ public struct HighlightPersistenceEvent: HighlightNotice {
     }
 }
 
-/// Is called when a shelf has changed. Apple: `SWHighlightCenterDelegate`.
+/// An object that a `HighlightCenter` calls when the shelf has changed. Apple: `SWHighlightCenterDelegate`.
 public protocol HighlightCenterDelegate: AnyObject, Sendable {
-    /// The shelf has changed; `difference` turns the former links into the present ones.
+    /// The shelf has changed. Applying `difference` to the earlier links gives the present ones.
     func highlightCenterHighlightsDidChange(
         _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>)
 }
@@ -92,7 +92,7 @@ public final class HighlightCenter: Sendable {
         var grants: [CollaborationIdentifier: AccessGrant] = [:]
     }
 
-    /// Whose shelf it is.
+    /// The account whose shelf it is.
     public let account: Account
     private let client: RootgateClient
     private let device: (any IdentityDevice)?
@@ -111,7 +111,7 @@ public final class HighlightCenter: Sendable {
 
     // MARK: The shelf
 
-    /// The first items of the shelf: the suggested one, those that are pinned, the newest.
+    /// A page of the shelf: the suggested item first, then pinned items, then the others, the newest first.
     public func highlights(limit: Int = 64, offset: Int = 0) async throws(ServiceError) -> [Highlight] {
         try await client.send(ReadShelf(of: account, limit: limit, offset: offset)).highlights
     }
@@ -121,7 +121,7 @@ public final class HighlightCenter: Sendable {
         try await client.send(ReadAttribution(url, of: account, removeTitle: removeTitle))
     }
 
-    /// Is told when the shelf has changed; held weakly. Setting a delegate starts the watching, `nil` ends it.
+    /// Called when the shelf has changed; held weakly. The center watches the shelf while a delegate is set.
     public var delegate: (any HighlightCenterDelegate)? {
         get { state.withLock { $0.delegate } }
         set {
@@ -182,8 +182,8 @@ public final class HighlightCenter: Sendable {
         return try await device.signedIdentityProof(in: highlight.collaborationIdentifier, signing: data)
     }
 
-    /// Opens a collaboration: gets a challenge, has the device sign it, and shows the proof at the gate. The grant is
-    /// kept for notices.
+    /// Opens a collaboration: gets a challenge, lets the device sign it, and sends the proof to the service. The center
+    /// keeps the grant for posting notices.
     @discardableResult
     public func open(_ highlight: CollaborationHighlight) async throws(ServiceError) -> OpenDecision {
         guard let challenge = try await client.challenges(1).challenges.first else {
@@ -197,7 +197,7 @@ public final class HighlightCenter: Sendable {
 
     /// Posts a notice for the other participants.
     ///
-    /// Throws `grantRefused` when the device may not open the collaboration (any more).
+    /// Throws `grantRefused` when the device may not open the collaboration.
     @discardableResult
     public func postNotice(for notice: some HighlightNotice) async throws(ServiceError) -> ChangeReceipt {
         let collaboration = notice.highlight.collaborationIdentifier
@@ -214,7 +214,8 @@ public final class HighlightCenter: Sendable {
         }
     }
 
-    /// Runs `body` with the kept grant, and once more with a fresh one when the kept one is refused.
+    /// Calls `body` with the kept grant. Opens the collaboration for a new grant when there is none, or when the kept
+    /// one is refused; then calls `body` with the new grant.
     private func withGrant<Answer>(
         for highlight: CollaborationHighlight, _ body: (AccessGrant) async throws(ServiceError) -> Answer
     ) async throws(ServiceError) -> Answer {

@@ -5,14 +5,14 @@ public import Core
 public struct NoticeStream: AsyncSequence, Sendable {
     /// A page of notices.
     public typealias Element = NoticePage
-    /// What ends a stream.
+    /// The error that ends a stream.
     public typealias Failure = ServiceError
 
     let client: RootgateClient
     let feed: Feed
     let after: UInt64
 
-    /// Begins to follow the feed where the stream begins.
+    /// An iterator whose first page begins after the stream's sequence.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
 
     /// The place in a stream.
@@ -20,9 +20,9 @@ public struct NoticeStream: AsyncSequence, Sendable {
         /// How long one query waits for its answer.
         private static let wait = Duration.seconds(20)
 
-        /// Waits a moment after `busy`. Nothing is lost by asking again.
+        /// Sleeps for 50 to 250 milliseconds when `error` is `busy`.
         ///
-        /// Throws any other error, or `cancelled`.
+        /// Throws every other error, or `cancelled` when the task is cancelled.
         private static func pause(before error: ServiceError) async throws(ServiceError) {
             guard error.code == .busy else { throw error }
             do {
@@ -34,7 +34,7 @@ public struct NoticeStream: AsyncSequence, Sendable {
 
         let client: RootgateClient
         let feed: Feed
-        /// Where to go on from, should the stream end.
+        /// The sequence after which the next page begins. A new stream can begin with it when this one has ended.
         public private(set) var after: UInt64
 
         init(client: RootgateClient, feed: Feed, after: UInt64) {
@@ -43,15 +43,15 @@ public struct NoticeStream: AsyncSequence, Sendable {
             self.after = after
         }
 
-        /// The next page with something in it.
+        /// The next page that is not empty. Waits until there is one.
         public mutating func next() async throws -> NoticePage? {
             try await next(isolation: nil)
         }
 
-        /// The next page with something in it.
+        /// The next page that is not empty. Waits until there is one. After `busy` it repeats the query after a short
+        /// pause.
         ///
-        /// Throws what the service throws, except `busy`: then it asks again after a short pause. Throws `cancelled`
-        /// when the task is cancelled.
+        /// Throws every other error of the service, and `cancelled` when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
                 let query = ReadNotices(feed, after: after, waitMilliseconds: 20_000)

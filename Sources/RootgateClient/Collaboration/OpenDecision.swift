@@ -5,8 +5,8 @@ public import Core
 public struct OpenDecision: Hashable, Sendable {
     /// Whether the proof holds, and if not, why.
     public let verdict: Verdict
-    /// Only with `granted`, and only for a participant of the collaboration layer: `nil` for a root hash that was added
-    /// without it.
+    /// The grant, if the verdict is `granted` and the person is a participant of the collaboration layer. `nil` for a
+    /// root hash that was added to the set without the layer.
     public let grant: AccessGrant?
 
     /// A decision as the service gives it; for tests and simulated services.

@@ -5,8 +5,8 @@ import Foundation
 import Wire
 
 extension RootgateClient {
-    /// Sends a request of the collaboration layer. Send it again with the same identifier after an error to be sure
-    /// that it was applied once.
+    /// Sends a request of the collaboration layer. After an error, send it again with the same identifier: it is
+    /// applied at most once.
     public func send<Request: CollaborationRequest>(
         _ request: Request, identifier: MutationIdentifier = .random()
     ) async throws(ServiceError) -> Request.Answer {
@@ -37,9 +37,9 @@ extension RootgateClient {
         return try await send(.collaborate, body: body, isRepeatable: true, waiting: waiting)
     }
 
-    /// A decision for each proof, in order, with a grant for those that were granted; up to 4,096 at once.
+    /// Verifies up to 4,096 proofs. Returns a decision for each, in order, with a grant if the proof was granted.
     ///
-    /// `atLeast`: the sequence of a change that must have been applied, as the caller's own last one.
+    /// `atLeast`: the sequence of a change that must have been applied, for example the caller's last one.
     public func open(
         _ requests: [AccessRequest], atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [OpenDecision] {
@@ -63,7 +63,7 @@ extension RootgateClient {
         return decision
     }
 
-    /// A decision for each grant, in order; up to 4,096 at once.
+    /// Checks up to 4,096 grants. Returns a decision for each, in order.
     public func check(
         _ checks: [GrantCheck], atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [GrantDecision] {
@@ -96,7 +96,7 @@ extension RootgateClient {
         return decisions
     }
 
-    /// Accepts invitations, all at once: an answer for each, in order.
+    /// Accepts invitations concurrently. Returns an answer for each, in order.
     public func accept(_ invitations: [AcceptInvitation]) async throws(ServiceError) -> [Acceptance] {
         let results = await withTaskGroup(of: (Int, Result<Acceptance, ServiceError>).self) { group in
             for (index, invitation) in invitations.enumerated() {
@@ -120,8 +120,8 @@ extension RootgateClient {
         return acceptances
     }
 
-    /// The pages of a feed after a sequence, without gaps or duplicates even when a connection is lost. A slow reader
-    /// gets larger pages and delays no other reader.
+    /// The pages of a feed after a sequence. There are no gaps or duplicates, even when the connection is lost. A slow
+    /// reader gets larger pages and does not delay other readers.
     public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
         NoticeStream(client: self, feed: feed, after: after)
     }

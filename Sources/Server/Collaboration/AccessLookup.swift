@@ -3,8 +3,8 @@ import Core
 import Hashing
 import RootSets
 
-/// Reads what the participants of one collaboration may do, from the snapshot that it was made with. The collaboration
-/// is looked up once; a look-up of a participant allocates nothing.
+/// Reads the access of one collaboration's participants from the snapshot that it was made with. The collaboration is
+/// looked up once. A look-up of a participant allocates nothing.
 struct AccessLookup {
     let collaboration: CollaborationIdentifier
     /// The collaboration as grants name it.
@@ -43,8 +43,8 @@ struct AccessLookup {
         return found ?? nil
     }
 
-    /// Whether the person's root hash is in the collaboration's set. Somebody who changes the set without the layer can
-    /// take out a root hash whose participant still has a record.
+    /// Whether the person's root hash is in the collaboration's set. A client that changes the set without the layer
+    /// can remove a root hash whose participant still has a record.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     func isMember(_ person: PersonIdentity, in snapshot: borrowing Snapshot) throws(ServiceError) -> Bool {

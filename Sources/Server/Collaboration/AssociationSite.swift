@@ -2,8 +2,8 @@ import Core
 import Foundation
 import Transport
 
-/// The one page that Apple's systems read to learn which app opens the universal links: over HTTP/1.1, to be put behind
-/// whatever serves the links' domain with TLS. Apple: "Supporting associated domains".
+/// The page from which Apple's systems learn which app opens the universal links. It is served over HTTP/1.1; the
+/// server that serves the links' domain with TLS stands in front of it. Apple: "Supporting associated domains".
 struct AssociationSite: Sendable {
     static let path = "/.well-known/apple-app-site-association"
 
@@ -40,7 +40,7 @@ struct AssociationSite: Sendable {
         }
     }
 
-    /// The response to a request head, up to and with its empty line.
+    /// The response to a request. `head` ends with the empty line.
     func response(to head: UnsafeRawBufferPointer) -> [UInt8] {
         let line = head.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
         let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
@@ -66,7 +66,7 @@ struct AssociationSite: Sendable {
     }
 }
 
-/// One connection to the association's page: one request, one response, the end.
+/// One connection to the association's page. It is closed after the first response.
 final class AssociationVisit: ConnectionHandler {
     private let connection: Connection
     private let site: AssociationSite
@@ -91,7 +91,7 @@ final class AssociationVisit: ConnectionHandler {
         return Transport.Progress(consumed: range.count, nextFrameBytes: 0)
     }
 
-    /// Behind the empty line that ends the head; `nil` while it has not come.
+    /// The offset after the empty line that ends the head; `nil` while that line has not arrived.
     private func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var lineStart = 0
         for (offset, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {

@@ -1,14 +1,14 @@
 import Collaboration
 
-/// The latest changes of topics, numbered. It tells whether a decision was made on old news: whether a topic changed
-/// after the decision's snapshot was taken.
+/// The latest changes of topics, numbered. It tells whether a topic changed after the snapshot of a decision was taken.
 struct ChangeHistory: Sendable {
-    /// Changes that are remembered, and topics of one change; a change of more topics counts as one of all topics.
+    /// The number of changes that are remembered, and of topics of one change. A change of more topics counts as a
+    /// change of all topics.
     private static let capacity = 512
     private static let topicsMax = 512
 
-    /// Hash values of the topics of change `number` at `number % capacity`; `nil` for all topics. Two topics with one
-    /// hash value cost a decision that was not necessary.
+    /// Hash values of the topics of change `number`, at `number % capacity`; `nil` for all topics. When two topics have
+    /// the same hash value, a query may be evaluated once more than necessary.
     private var changes = [[Int]?](repeating: [], count: ChangeHistory.capacity)
     /// Changes so far.
     private(set) var count: UInt64 = 0
@@ -19,8 +19,8 @@ struct ChangeHistory: Sendable {
         count += 1
     }
 
-    /// Whether one of `topics` changed since there were `earlierCount` changes. True as well when that is too long ago
-    /// to be known.
+    /// Whether one of `topics` changed after the first `earlierCount` changes. Also true when the changes since then
+    /// are no longer remembered.
     func hasChange(of topics: Set<Topic>, since earlierCount: UInt64) -> Bool {
         precondition(earlierCount <= count)
         guard earlierCount < count else { return false }

@@ -23,7 +23,7 @@ extension CollaborationLayer {
         guard isTaken else { throw Admission.busy }
     }
 
-    /// Appends the body of the answer. Everything is read from one snapshot; nothing is allocated for a grant.
+    /// Appends the body of the answer. All grants are checked on one snapshot. Checking a grant allocates nothing.
     ///
     /// Throws `behindSequence`, or what the storage throws.
     func append(checksOf batch: GrantBatch, to bytes: inout [UInt8]) throws(ServiceError) {
@@ -46,8 +46,8 @@ extension CollaborationLayer {
         precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
     }
 
-    /// Appends the answers to as many grants as `authenticator` takes at once. `lookups`: for the batch's
-    /// collaborations, in their order.
+    /// Appends the answers to a range of grants, at most as many as `authenticator` takes at once. `lookups`: one for
+    /// each of the batch's collaborations, in their order.
     private func append(
         _ range: Range<Int>, of batch: GrantBatch, _ lookups: inout [AccessLookup], _ authenticator: BatchAuthenticator,
         in snapshot: borrowing Snapshot, to bytes: inout [UInt8]

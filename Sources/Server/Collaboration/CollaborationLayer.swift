@@ -19,7 +19,7 @@ extension Snapshot: RecordReader {
     }
 }
 
-/// The collaboration layer's place in the service. A worker reads a snapshot and has the rules decide. The decision is
+/// Connects the collaboration layer with the service. A worker reads a snapshot and calls the rules. Their decision is
 /// an answer, an edit for the writer, or that the query waits until a topic changes.
 ///
 ///     Pipeline -> CollaborationLayer -> rules -> PendingRequest
@@ -55,15 +55,15 @@ final class CollaborationLayer: Sendable {
 
     // MARK: Requests in JSON
 
-    /// Sees to a request.
+    /// Reads a request and queues it for a worker. A full queue answers it with `busy`.
     ///
-    /// Throws why it can't be read, or `busy`.
+    /// Throws `unknownOperation` or `malformedRequest`.
     func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
         enqueue([CollaborationTask(request, call.identifier, pending, arrival: grants.now)])
     }
 
-    /// Has tasks decided on a worker: one task, or several that are the same query.
+    /// Queues tasks, which a worker then decides: one task, or several with equal queries.
     private func enqueue(_ tasks: [CollaborationTask]) {
         guard let source = tasks.first?.pending.source else { return }
         for task in tasks { task.pending.begin(.queued) }
@@ -72,7 +72,7 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    /// Reads a snapshot, has the rules decide the first task, and does for all tasks what they decided.
+    /// Reads a snapshot, decides the first task by the rules, and carries out the decision for all tasks.
     private func decide(_ tasks: [CollaborationTask]) {
         guard let first = tasks.first else { return }
         for task in tasks { task.pending.begin(.working) }
@@ -132,7 +132,8 @@ final class CollaborationLayer: Sendable {
         PendingRequest.answer(tasks.map(\.pending), body)
     }
 
-    /// Hands an edit to the writer. When it is durable the request is answered, and the topics have changed.
+    /// Hands an edit to the writer. When the edit is durable, answers the request and notifies the queries that wait
+    /// for a change of the topics.
     private func submit(
         _ edit: Edit, changing topics: [Topic], _ task: CollaborationTask,
         _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
@@ -141,13 +142,14 @@ final class CollaborationLayer: Sendable {
         resources.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
-                // The same request came twice at the same moment: decide again, on what the other one did.
+                // Two copies of the request were decided at the same time, and the other one was applied. Decide this
+                // one again, on data that contain the other one's change.
                 enqueue([task])
             case .success(let receipt):
                 task.pending.answer { $0.append(contentsOf: body(receipt)) }
                 queries.notify(topics)
             case .failure(let error) where error.code == .staleEdit:
-                // Another edit was applied first.
+                // Another edit has changed the data that the decision depends on. Decide again.
                 let count = task.staleCount.add(1, ordering: .relaxed).newValue
                 if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.pending.fail(error) }
             case .failure(let error): task.pending.fail(error)
@@ -155,7 +157,7 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    // MARK: Queries that wait
+    // MARK: Suspended queries
 
     private func suspend(_ suspension: SuspendedQueries.Suspension, decidedAt changeCount: UInt64) {
         do throws(ServiceError) {
@@ -176,14 +178,14 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    /// Asks for a worker that sees to the queries that are due. There is one such task at most, so it is taken even
-    /// when the pool is full.
+    /// Queues a task for a worker that resumes the due queries. The pool takes it even when it is full, because there
+    /// is at most one such task.
     private func askForWorker() {
         pool.submitAlways(from: dueQueries) { [self] in resumeDueQueries() }
     }
 
-    /// Answers the queries whose time is over, and decides again those that had a change. Equal queries are decided
-    /// together, a limited number at a time: a long task would hold up the proofs behind it.
+    /// Answers the queries whose time is over, and decides again those of which a topic changed. Equal queries are
+    /// decided together. Their number in one task is limited, because proofs wait while a long task runs.
     private func resumeDueQueries() {
         let due = queries.takeDue()
         if due.hasMore { askForWorker() }
@@ -206,7 +208,7 @@ final class CollaborationLayer: Sendable {
         }
     }
 
-    /// The service is shutting down: the suspended queries are answered, and none is suspended from now on.
+    /// Shuts the layer down: all suspended queries are answered, and no query is suspended from now on.
     func close() {
         queries.close()
     }

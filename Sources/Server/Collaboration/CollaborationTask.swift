@@ -7,9 +7,9 @@ final class CollaborationTask: Sendable {
     let request: any RuledRequest
     let identifier: MutationIdentifier
     let pending: PendingRequest
-    /// When the request came, in milliseconds of the service's clock. A query that waits does so from then on.
+    /// When the request arrived, in milliseconds of the service's clock. A query's waiting time begins then.
     let arrival: UInt64
-    /// How often the request was decided again because something that the decision was made on had changed.
+    /// How often the request was decided again because something had changed that the decision depends on.
     let staleCount = Atomic<Int>(0)
 
     init(

@@ -4,17 +4,17 @@ import Hashing
 import Synchronization
 import Wire
 
-/// Issues grants, and recognizes those that it issued, under a key that lives as long as this object. It keeps no
-/// record of them: the participants' records say whether a grant is revoked.
+/// Issues grants, and authenticates them with a key that exists only in this object. It stores no grants: the
+/// participants' records tell whether a grant is revoked.
 final class GrantBook: GrantAuthority {
     private let authenticator: MessageAuthenticator
     private let clock: MonotonicClock
     /// How long a grant is valid.
     let validMilliseconds: UInt64
-    /// Authenticators of batches that no thread uses at the moment.
+    /// Batch authenticators that no thread uses at the moment.
     private let idle = Mutex<[Lent]>([])
 
-    /// Sendable without the compiler's proof: taken out of the pool by one thread at a time.
+    /// Sendable without the compiler's proof: a thread takes it out of `idle` before it uses it.
     private final class Lent: @unchecked Sendable {
         let authenticator: BatchAuthenticator
 
@@ -30,7 +30,7 @@ final class GrantBook: GrantAuthority {
         self.clock = clock
     }
 
-    /// Milliseconds of the clock by which grants expire.
+    /// The present time on the clock by which grants expire, in milliseconds.
     var now: UInt64 { clock.milliseconds }
 
     /// Appends a grant with this claim.
@@ -42,7 +42,7 @@ final class GrantBook: GrantAuthority {
         precondition(bytes.count - start == GrantLayout.byteCount, "a grant is not as long as its layout")
     }
 
-    /// Whether the tag of the grant is right.
+    /// Whether the grant has the tag that this object gives to its claim.
     func isGenuine(_ grant: AccessGrant) -> Bool {
         grant.bytes.withUnsafeBytes { bytes in
             let signed = UnsafeRawBufferPointer(rebasing: bytes[..<GrantLayout.tag])
@@ -60,7 +60,9 @@ final class GrantBook: GrantAuthority {
         }
     }
 
-    /// Lends an object that computes many tags at once.
+    /// Calls `body` with an object that computes many tags at once. `body` must not keep it.
+    ///
+    /// Throws what `body` throws.
     func withBatchAuthenticator<R>(_ body: (BatchAuthenticator) throws(ServiceError) -> R) throws(ServiceError) -> R {
         let lent =
             idle.withLock { $0.popLast() } ?? Lent(BatchAuthenticator(authenticator, length: GrantLayout.tag))

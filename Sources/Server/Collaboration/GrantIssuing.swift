@@ -8,8 +8,8 @@ import Transport
 import Verification
 import Wire
 
-// Verifying with grants. A granted proof gets a grant when its person is a participant of the layer. The first grant of
-// a person is committed as joining before it is answered.
+// The open request: verifying with grants. A granted proof gets a grant when its person is a participant of the layer.
+// A person's first grant is answered after the record of the person's joining was committed.
 
 /// One verify request whose granted proofs get grants.
 final class GrantIssuing: Sendable {
@@ -24,7 +24,7 @@ final class GrantIssuing: Sendable {
         self.pending = pending
     }
 
-    /// Counts a decision whose edit was stale, and returns how many there were.
+    /// Counts a decision whose edit was stale, and returns the number of such decisions.
     func countStaleDecision() -> Int { staleCount.add(1, ordering: .relaxed).newValue }
 
     func proof(at index: Int) -> BorrowedProof {
@@ -57,7 +57,7 @@ extension CollaborationLayer {
         guard pool.submit(request, from: pending.source) else { throw Admission.busy }
     }
 
-    /// The answer to a request, as far as it is decided.
+    /// The decided part of the answer to a request.
     private struct Grants {
         var verdicts: [Verdict]
         /// 112 bytes for each proof, zeros where there is no grant.
@@ -66,7 +66,7 @@ extension CollaborationLayer {
         var joinings: [[UInt8]: Edit] = [:]
     }
 
-    /// Runs on a worker. Issues grants for the granted proofs, by a snapshot that is no older than the verdicts.
+    /// Issues grants for the granted proofs. Reads a snapshot that is no older than the verdicts. Runs on a worker.
     private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
         let grants: Grants
         do throws(ServiceError) {
@@ -86,7 +86,7 @@ extension CollaborationLayer {
                 let isTaken = pool.submit(from: issuing.pending.source) { self.answer(issuing, grants, roots) }
                 if !isTaken { answer(issuing, grants, roots) }
             case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
-                // Somebody joined or was removed at the same moment: decide again by a newer snapshot.
+                // A participant joined or was removed at the same time: decide again on a newer snapshot.
                 issuing.pending.begin(.queued)
                 let isTaken = pool.submit(from: issuing.pending.source) {
                     issuing.pending.begin(.working)
@@ -108,7 +108,7 @@ extension CollaborationLayer {
         let sequence = try snapshot.lastSequence()
         let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
         var lookup: AccessLookup?
-        // All proofs below one name in the request refer to the same bytes.
+        // Proofs with the same collaboration in the request refer to the same bytes of its name.
         var name: UnsafeRawPointer?
         for index in verdicts.indices {
             if verdicts[index] == .granted {
@@ -138,8 +138,8 @@ extension CollaborationLayer {
     ) throws(ServiceError) {
         let collaboration = lookup.collaboration
         guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else {
-            // The person was removed after the proof was verified; or the root hash was added to the set without the
-            // layer, and is granted without a grant.
+            // Either the person was removed after the proof was verified, or the root hash was added to the set without
+            // the layer. In the second case the proof stays granted and gets no grant.
             let isMember = try lookup.isMember(person, in: snapshot)
             if !isMember { grants.verdicts[index] = .notParticipant }
             return
@@ -156,7 +156,7 @@ extension CollaborationLayer {
         }
     }
 
-    /// Commits the edits. When all are settled, `completion` gets the failure, if there was one.
+    /// Commits the edits. Calls `completion` when all are committed or refused, with a failure if there was one.
     private func note(_ edits: [Edit], completion: @escaping @Sendable (ServiceError?) -> Void) {
         let tally = Tally(left: edits.count)
         for edit in edits {
@@ -184,7 +184,7 @@ extension CollaborationLayer {
             }
         }
 
-        /// The failure. A stale edit goes before other failures, because deciding again resolves it.
+        /// The failure. A stale edit takes precedence over other failures, because deciding again resolves it.
         var failure: ServiceError? { state.withLock { $0.failure } }
     }
 

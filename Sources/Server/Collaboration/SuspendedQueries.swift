@@ -5,36 +5,36 @@ import Synchronization
 
 /// The queries that wait until one of their topics changes.
 ///
-/// Each leaves by one of four ways: a topic changes, its time is over, the service shuts down, or its connection is
-/// closed. The first three make it *due*; a worker that was asked for takes the due ones with `takeDue`. So neither the
-/// writer's thread nor the timer's answers anybody.
+/// A query's suspension ends in one of four ways: a topic changes, its time is over, the service shuts down, or its
+/// connection is closed. The first three make the query *due*. Then a worker is requested, which takes the due queries
+/// with `takeDue` and answers them. The writer's thread and the timer's thread answer no query.
 final class SuspendedQueries: Sendable {
-    /// A query that waits.
+    /// A suspended query.
     struct Suspension: Sendable {
         let task: CollaborationTask
         let topics: Set<Topic>
         /// In milliseconds of the service's clock.
         let deadline: UInt64
-        /// What is answered when no topic changes before the deadline.
+        /// The answer if no topic changes before the deadline.
         let answer: [UInt8]
     }
 
-    /// What became of a query that was to be suspended.
+    /// The result of `suspend`.
     enum Outcome: Sendable {
         case suspended
-        /// A topic changed after the query was decided: it has to be decided again.
+        /// A topic changed after the query's snapshot was taken: the caller decides the query again.
         case changed
-        /// Its time is over, or the service is shutting down: it has to be answered as it is.
+        /// The query's time is over, or the service is shutting down: the caller answers the query without a change.
         case over
     }
 
-    /// Queries for a worker to see to.
+    /// Due queries, for a worker.
     struct Due: Sendable {
-        /// Those to decide again.
+        /// Queries to decide again, because a topic changed.
         var changed: [CollaborationTask] = []
-        /// Those to answer as they are.
+        /// Queries to answer without a change.
         var over: [Suspension] = []
-        /// Whether there are more: `takeDue` has to be called once more.
+        /// Whether more queries are due: then `takeDue` has to be called once more.
         var hasMore = false
     }
 
@@ -42,11 +42,12 @@ final class SuspendedQueries: Sendable {
         var table = SuspensionTable()
         var history = ChangeHistory()
         var isClosed = false
-        /// Whether a worker was asked for and has not taken everything that is due.
+        /// Whether a worker was requested and has not taken all due queries yet.
         var isWorkerAwaited = false
         var askForWorker: (@Sendable () -> Void)?
 
-        /// What asks for a worker, unless one was asked for; the caller calls it without the lock.
+        /// The function that requests a worker; `nil` when one is requested already. The caller calls it after it has
+        /// released the lock.
         mutating func workerRequest() -> (@Sendable () -> Void)? {
             defer { isWorkerAwaited = true }
             return isWorkerAwaited ? nil : askForWorker
@@ -57,7 +58,8 @@ final class SuspendedQueries: Sendable {
     private let suspensionsMax: Int
     private let topicsMax: Int
     private let state = Mutex(State())
-    /// Set in `init`, cancelled in `deinit`, not touched in between; Dispatch's sources may be used from any thread.
+    /// Set in `init` and cancelled in `deinit`, never changed in between. Dispatch's sources may be used from any
+    /// thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     /// `topicsMax`: of all suspensions together.
@@ -75,8 +77,8 @@ final class SuspendedQueries: Sendable {
         timer.cancel()
     }
 
-    /// To be called once, before the first query is suspended. `askForWorker` has `takeDue` called on a worker, until
-    /// that has nothing more; it is called on any thread, and not again before.
+    /// To be called once, before the first query is suspended. `askForWorker` makes a worker call `takeDue` until no
+    /// more queries are due. It is called on any thread, and not again before that worker has finished.
     func start(askForWorker: @escaping @Sendable () -> Void) {
         state.withLock { state in
             precondition(state.askForWorker == nil)
@@ -87,13 +89,13 @@ final class SuspendedQueries: Sendable {
     /// Suspended queries.
     var count: Int { state.withLock { $0.table.count } }
 
-    /// Changes of topics so far. To be read before the snapshot on which a query is decided.
+    /// The number of changes of topics so far. A caller reads it before it takes the snapshot of a decision.
     var changeCount: UInt64 { state.withLock { $0.history.count } }
 
-    /// Suspends a query that was decided on a snapshot taken when there had been `changeCount` changes. No change is
-    /// missed: one after that snapshot gives `changed`.
+    /// Suspends a query. `changeCount` was read before the snapshot on which the query was decided. No change is
+    /// missed: a change of one of its topics since then gives `changed`.
     ///
-    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of the connection are.
+    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of this connection are.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
         let outcome = try state.withLock { state throws(ServiceError) -> Outcome in
             guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
@@ -117,7 +119,7 @@ final class SuspendedQueries: Sendable {
         return outcome
     }
 
-    /// The topics have changed: the queries that wait for one of them become due.
+    /// Makes the queries due that wait for a change of one of the topics.
     func notify(_ topics: [Topic]) {
         let request = state.withLock { state -> (@Sendable () -> Void)? in
             state.history.append(topics)
@@ -126,8 +128,8 @@ final class SuspendedQueries: Sendable {
         request?()
     }
 
-    /// Takes out queries that are due: at most `Limits.queriesPerTurn` that had a change, and as many whose time is
-    /// over. On a worker that was asked for.
+    /// Removes and returns due queries: at most `Limits.queriesPerTurn` because of a change, and as many because of their
+    /// deadline. Called on the worker that was requested.
     func takeDue() -> Due {
         let now = clock.milliseconds
         return state.withLock { state in
@@ -151,12 +153,12 @@ final class SuspendedQueries: Sendable {
         state.withLock { $0.table.isOver(at: now) ? $0.workerRequest() : nil }?()
     }
 
-    /// The query's connection is closed.
+    /// Ends the suspension of a query whose connection is closed.
     private func forget(_ number: UInt64) {
         _ = state.withLock { $0.table.remove(number) }
     }
 
-    /// All queries become due, and none is suspended from now on.
+    /// Makes all queries due. No query is suspended from now on.
     func close() {
         let request = state.withLock { state in
             state.isClosed = true

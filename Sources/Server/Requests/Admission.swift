@@ -10,7 +10,7 @@ final class Admission: Sendable {
     private let bytes = Atomic<Int>(0)
     /// Requests that are neither answered nor dropped, suspended ones included.
     private let unanswered = Atomic<Int>(0)
-    /// Requests that somebody works on, or will.
+    /// Requests that a thread works on or will work on.
     let inFlight = Atomic<Int>(0)
     /// Requests since the start.
     let requests = Atomic<UInt64>(0)

@@ -6,8 +6,9 @@ import Wire
 /// A request that is owed an answer.
 ///
 /// Guarantees exactly one answer to a request (asserted), unless its connection is closed first. `RequestLife` has the
-/// rules; this class applies them for any thread, sends the answer, and keeps the accounts. In a release build a request
-/// that would never be answered is answered with `internalFault`.
+/// rules. This class applies them, sends the answer, and updates the counters. Any thread may use it.
+///
+/// A request that would never be answered stops a debug build. A release build answers it with `internalFault`.
 final class PendingRequest: Sendable {
     private struct State {
         var life = RequestLife()
@@ -53,10 +54,10 @@ final class PendingRequest: Sendable {
         if let trace { tracer?.end(trace) }
     }
 
-    /// Whose turn the request's work is.
+    /// The connection's place in the worker pool's turns.
     var source: WorkSource { responder.source }
 
-    /// The request enters a stage; for the trace alone.
+    /// Records in the trace that the request enters a stage.
     func begin(_ stage: RequestStage) { trace?.begin(stage) }
 
     /// Reserves memory until the request is answered or suspended.
@@ -98,8 +99,8 @@ final class PendingRequest: Sendable {
         send(bytes)
     }
 
-    /// Answers all requests with the same body. The answers of one connection are sent together; a connection whose
-    /// peer leaves too much unread is answered with `busy`.
+    /// Answers all requests with the same body. The answers of one connection are sent together. Requests of a
+    /// connection with too many unread bytes get `busy`.
     static func answer(_ requests: [PendingRequest], _ body: [UInt8]) {
         guard requests.count > 1 else {
             requests.first?.answer { $0.append(contentsOf: body) }
@@ -140,8 +141,8 @@ final class PendingRequest: Sendable {
         end.count()
     }
 
-    /// A request that is being answered. It counts as unanswered until `count` is called, after its answer was handed
-    /// to the connection: so a service that has no unanswered request has sent every answer.
+    /// A request that is being answered. It counts as unanswered until `count` is called, which happens after its
+    /// answer was handed to the connection. So all answers are with their connections when no request is unanswered.
     private struct End {
         let request: PendingRequest
         let effect: RequestLife.Effect
@@ -164,10 +165,11 @@ final class PendingRequest: Sendable {
 
     // MARK: Suspending
 
-    /// Suspends the request: it is no longer in flight, and what was reserved for it is free. `onDrop` is called when
+    /// Suspends the request: it is no longer in flight, and its reserved memory is released. `onDrop` is called when
     /// the connection is closed before `resume`.
     ///
-    /// False when the connection has too many suspended requests or is closed; then the request is still in flight.
+    /// Returns false when the connection has too many suspended requests or is closed. Then the request stays in
+    /// flight.
     func suspend(onDrop: @escaping @Sendable () -> Void) -> Bool {
         let change = state.withLock { state -> (RequestLife.Effect, Int)? in
             precondition(state.life.state == .admitted)
@@ -184,10 +186,11 @@ final class PendingRequest: Sendable {
         return true
     }
 
-    /// Has the connection read on, if it stopped because of this request: to be called after `suspend`.
+    /// Resumes reading the connection if it had stopped because of this request. Called after `suspend`.
     func resumeReading() { responder.resumeReadingIfPossible() }
 
-    /// The request is in flight again. False when it was dropped meanwhile: then nothing may be done for it.
+    /// Puts the request in flight again. Returns false when it was dropped meanwhile; then the caller must not answer
+    /// it.
     func resume() -> Bool { leaveSuspension(.resume) != nil }
 
     /// Forgets a suspended request: its connection is closed.
@@ -197,7 +200,7 @@ final class PendingRequest: Sendable {
         if let trace { tracer?.end(trace) }
     }
 
-    /// What was to be called had the request been dropped; `nil` when it was not suspended.
+    /// Ends the suspension by `event`. Returns the `onDrop` of `suspend`, or `nil` when the request was not suspended.
     private func leaveSuspension(_ event: RequestLife.Event) -> (@Sendable () -> Void)? {
         let change = state.withLock { state -> (RequestLife.Effect, @Sendable () -> Void)? in
             guard state.life.state == .suspended, let onDrop = state.onDrop, let effect = state.life.apply(event)
@@ -213,14 +216,15 @@ final class PendingRequest: Sendable {
 
     /// Checks that an answer of unknown size may be built now.
     ///
-    /// Throws `busy` when all peers together leave too much unread.
+    /// Throws `busy` when too many bytes of answers are unread on all connections together.
     func checkRoom() throws(ServiceError) {
         try admission.checkRoom()
     }
 
-    /// The same for a request that was suspended: its connection may have many of those.
+    /// Checks the same for a request that was suspended, and checks its connection too: a connection may have many
+    /// suspended requests.
     ///
-    /// Throws `busy` when all peers together, or this one, leave too much unread.
+    /// Throws `busy` when too many bytes of answers are unread on all connections together, or on this one.
     func checkRoomOnConnection() throws(ServiceError) {
         try admission.checkRoom()
         guard responder.unsentBytes <= Limits.unsentBytesPerConnectionMax else { throw Admission.busy }

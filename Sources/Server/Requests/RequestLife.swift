@@ -1,4 +1,4 @@
-/// The life of one request, as a value: which events are possible when, and what each one changes.
+/// The life of one request, as a value: which events are possible in which state, and what each transition changes.
 ///
 ///                    suspend
 ///     admitted  <-------------->  suspended
@@ -11,7 +11,7 @@
 /// A request is answered exactly once, or it is dropped because its connection was closed first.
 struct RequestLife: Equatable, Sendable {
     enum State: CaseIterable, Sendable {
-        /// Somebody works on the request, or will. It counts as in flight, and memory may be reserved for it.
+        /// A thread works on the request or will work on it. It counts as in flight, and memory may be reserved for it.
         case admitted
         /// The request is a query that waits until one of its topics changes. It holds no reserved memory.
         case suspended
@@ -24,23 +24,23 @@ struct RequestLife: Equatable, Sendable {
     }
 
     enum Event: CaseIterable, Sendable {
-        /// There is nothing new to answer with.
+        /// The rules decided that the query waits for a change.
         case suspend
         /// A topic changed, or the time is over.
         case resume
         /// The answer is sent.
         case answer
-        /// The connection is closed, and nobody works on the request.
+        /// The connection is closed, and no thread works on the request.
         case drop
     }
 
-    /// What a transition changes in the accounts of the connection and the service.
+    /// What a transition changes in the counters of the connection and the service.
     struct Effect: Equatable, Sendable {
         /// The change of the number of requests in flight.
         var inFlight: Int
         /// The change of the number of suspended requests.
         var suspended: Int
-        /// Whether memory that is reserved for the request is free again.
+        /// Whether the transition releases the memory that is reserved for the request.
         var releasesMemory: Bool
 
         /// Whether this is the request's last transition.
@@ -49,7 +49,8 @@ struct RequestLife: Equatable, Sendable {
 
     private(set) var state = State.admitted
 
-    /// Goes to the state that `event` leads to. `nil`: the event is impossible in this state, and nothing changes.
+    /// Changes to the state that `event` leads to. Returns `nil`, and changes nothing, when the event is impossible in
+    /// this state.
     mutating func apply(_ event: Event) -> Effect? {
         let effect: Effect
         switch (state, event) {

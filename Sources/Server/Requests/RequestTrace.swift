@@ -2,7 +2,7 @@ import Core
 import Synchronization
 import Wire
 
-/// What is being done for a request; each stage lasts until the next one begins.
+/// A stage of a request's life. It lasts until the next one begins.
 enum RequestStage: String, Sendable, CaseIterable {
     /// The frame is decoded, on the event loop.
     case decoding
@@ -26,11 +26,11 @@ final class RequestTrace: Sendable {
         let began: UInt64
     }
 
-    /// Stages that are remembered; a query that is suspended again and again keeps its first ones.
+    /// The number of stages that are recorded. Later ones are not, for example of a query that is suspended many times.
     static let marksMax = 32
 
     let header: FrameHeader
-    /// Tells requests of different connections with one identifier apart.
+    /// Identifies the request; requests of different connections may have the same request id.
     let number: UInt64
     private let now: @Sendable () -> UInt64
     private let state: Mutex<[Mark]>
@@ -45,7 +45,7 @@ final class RequestTrace: Sendable {
 
     var marks: [Mark] { state.withLock { $0 } }
 
-    /// The stage begins, unless the request is in it already.
+    /// Records that the stage begins, unless the request is in it already.
     func begin(_ stage: RequestStage) {
         let time = now()
         state.withLock { marks in
@@ -54,7 +54,7 @@ final class RequestTrace: Sendable {
         }
     }
 
-    /// One line for people: the whole time in milliseconds, and that of each stage.
+    /// One line for people: the time of the whole request and the time of each stage, in milliseconds.
     func summary(end: UInt64) -> String {
         let operation = Operation(rawValue: header.operation).map { "\($0)" } ?? "operation \(header.operation)"
         let marks = marks

@@ -25,10 +25,10 @@ final class RequestTracer: Sendable {
     private let log: @Sendable (String) -> Void
     private let now: @Sendable () -> UInt64
     private let count = Atomic<UInt64>(0)
-    /// `nil` when nothing is written, or no longer, because the disk refused.
+    /// `nil` when nothing is written, or after a write has failed.
     private let file: Mutex<FileHandle?>
 
-    /// Opens the file, which is emptied. `now`: nanoseconds that only go forward.
+    /// Makes the file, or empties it. `now`: nanoseconds of a monotonic clock.
     ///
     /// Throws when the file can't be made.
     init(
@@ -54,7 +54,7 @@ final class RequestTracer: Sendable {
         RequestTrace(header, number: count.add(1, ordering: .relaxed).oldValue, now: now)
     }
 
-    /// The request is answered.
+    /// Ends the trace of a request that is answered: logs it when it was slow, and writes it when it is a sample.
     func end(_ trace: RequestTrace) {
         let end = now()
         let marks = trace.marks

@@ -3,8 +3,8 @@ import Synchronization
 import Transport
 import Verification
 
-/// The answering side of one connection: sends answers, counts the peer's requests, and stops reading while the peer
-/// has too many in flight or leaves its answers unread.
+/// The answering side of one connection: sends answers and counts the peer's requests. It stops reading while too many
+/// requests are in flight or too many bytes of answers are unread.
 final class Responder: Sendable {
     private struct State {
         /// Requests that are neither answered, suspended nor dropped.
@@ -34,7 +34,7 @@ final class Responder: Sendable {
 
     // MARK: On the loop's thread
 
-    /// Stops reading when the peer has too much in flight or unread. Whether it did.
+    /// Stops reading when too many requests are in flight or too many bytes are unread. Returns whether it stopped.
     func pausesReading() -> Bool {
         connection.assertOnThread()
         let unsent = connection.unsentBytes
@@ -47,7 +47,8 @@ final class Responder: Sendable {
         return isPaused
     }
 
-    /// Drops the suspended requests: the connection is closed. Answers to the others go nowhere from now on.
+    /// Drops the suspended requests, because the connection is closed. Later answers to the other requests are
+    /// discarded.
     func close() {
         connection.assertOnThread()
         let drops = state.withLock { state in
@@ -57,7 +58,7 @@ final class Responder: Sendable {
         for drop in drops { drop() }
     }
 
-    /// Sends the answer to no request in particular, and closes the connection.
+    /// Sends an answer that belongs to no request, and closes the connection.
     func sendAndClose(_ bytes: [UInt8]) {
         connection.send(bytes)
         connection.close()
@@ -69,8 +70,8 @@ final class Responder: Sendable {
         state.withLock { $0.inFlight += 1 }
     }
 
-    /// Counts a request as suspended instead of in flight; `drop` is called when the connection is closed. False when
-    /// too many are suspended, or the connection is closed.
+    /// Adds a request to the suspended ones. Returns false when there are too many, or when the connection is closed.
+    /// `drop` is called when the connection is closed while the request is suspended.
     ///
     /// Called with the request's lock held.
     func suspend(_ request: ObjectIdentifier, drop: @escaping @Sendable () -> Void) -> Bool {
@@ -83,7 +84,8 @@ final class Responder: Sendable {
         }
     }
 
-    /// No longer counts a request as suspended; it `isInFlight` again, or was dropped.
+    /// Removes a request from the suspended ones. `isInFlight`: whether it is in flight again; otherwise it was
+    /// dropped.
     ///
     /// Called with the request's lock held.
     func unsuspend(_ request: ObjectIdentifier, isInFlight: Bool) {
@@ -94,13 +96,13 @@ final class Responder: Sendable {
         }
     }
 
-    /// Sends the answers to so many requests.
+    /// Sends the answers to `count` requests.
     func send(_ bytes: [UInt8], answering count: Int) {
         connection.send(bytes)
         ended(count)
     }
 
-    /// So many requests are no longer in flight.
+    /// Counts `count` requests as no longer in flight.
     func ended(_ count: Int) {
         state.withLock { state in
             precondition(state.inFlight >= count)
@@ -109,7 +111,7 @@ final class Responder: Sendable {
         resumeReadingIfPossible()
     }
 
-    /// Goes on reading when the peer has read its answers, and few requests are in flight.
+    /// Reads again when at most half of the allowed requests are in flight and the peer has read most of its answers.
     func resumeReadingIfPossible() {
         let unsent = connection.unsentBytes
         let resumes = state.withLock { state in
