@@ -158,7 +158,7 @@ struct TestAuthority: GrantAuthority {
     }
 }
 
-/// Runs `body` so many times, each time with other random numbers and a comment that says how to repeat them.
+/// Runs `body` `count` times, each time with other random numbers and a comment that says how to repeat them.
 func withSeeds(_ count: Int, _ body: (_ generator: inout SeededGenerator, _ context: Comment) throws -> Void) rethrows {
     for iteration in 0..<count {
         var generator = SeededGenerator(seed: runSeed &+ UInt64(iteration))

@@ -193,7 +193,7 @@ struct CollaborationModel: Sendable {
         return shared
     }
 
-    /// A participant who was not removed, of a collaboration that there is.
+    /// A participant who was not removed, of an existing collaboration.
     func member(
         _ person: PersonIdentity, of collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Member {
@@ -275,7 +275,7 @@ struct CollaborationModel: Sendable {
         var notices: [Notice] = []
         var last: UInt64?
         for (index, entry) in posts.values.sorted(by: { $0.post.sequence < $1.post.sequence }).enumerated() {
-            // A page ends after so many notices, and looks at no more posts than that.
+            // A page ends behind the post that brings it to `limit` notices, and reads at most `limit` posts.
             if index >= limit || notices.count >= limit { return (notices, last) }
             last = entry.post.sequence
             guard entry.post.date >= now.addingTimeInterval(-CollaborationModel.noticeSeconds) else { continue }

@@ -21,7 +21,7 @@ private final class LeapingClock: Sendable {
     }
 }
 
-/// The people, places and things that the random steps are about: few, so that they meet.
+/// The people, collaborations and links of the random steps: few, so that steps often concern the same ones.
 private struct World: Sendable {
     let people: [SimulatedPerson]
     /// What can be started, with the place that people's keys are made for. So everybody has the same identity when

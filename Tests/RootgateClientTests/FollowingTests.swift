@@ -122,7 +122,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await followed.map(\.sentence) == ["Ana commented in the shared content"])
     }
 
-    /// Posts and queries meet in every order here. No query may stay suspended until its own time is over.
+    /// Posts and queries come in every order here. No query may stay suspended until its own time is over.
     @Test("A change that is made while a query becomes suspended is not missed")
     func changesWhileQueriesAreSuspended() async throws {
         let (collaboration, grant) = try await start()
@@ -432,7 +432,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(try await client.send(ReadDetails(of: collaboration)).participantCount == 1)
     }
 
-    @Test("Copies of a request that meet are carried out once")
+    @Test("Concurrent copies of a request are carried out once")
     func copiesOfARequestThatMeetAreCarriedOutOnce() async throws {
         let (collaboration, grant) = try await start()
         let post = PostNotices([.change(trigger: .edit)], on: collaboration, by: grant)

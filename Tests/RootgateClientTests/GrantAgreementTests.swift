@@ -261,7 +261,7 @@ private final class GrantScene {
 
     private func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &generator)] }
 
-    /// Whether something happens that happens once in so many times.
+    /// True once in `count` times.
     private func isOne(in count: Int) -> Bool { Int.random(in: 0..<count, using: &generator) == 0 }
 
     /// Random grants, most of them right in most respects.

@@ -75,7 +75,8 @@ private enum CountedMemory {
 
 @Suite("Owners of libcrypto's objects")
 struct OwnershipTests {
-    /// Each failure that leaks one block leaks so many in a test. The error queue keeps some for its next errors.
+    /// How often each failure is repeated, and so the number of blocks that a leak of one block adds up to. The error
+    /// queue keeps fewer for its next errors.
     private static let repeats = 100
 
     @Test("An owner whose init fails at any of its allocations frees what it has allocated before")

@@ -7,11 +7,11 @@ import Transport
 
 /// What an echo does besides echoing.
 struct EchoBehaviour: Sendable {
-    /// After so many frames reading is paused, and resumed from another thread.
+    /// Pauses reading after this number of frames, and resumes it from another thread.
     var pausesAfter = Int.max
     /// Says that a request is in flight.
     var isBusy = false
-    /// Sends so many bytes instead of the frame, then closes.
+    /// Sends this number of bytes instead of the frame, then closes.
     var closesAfterSending: Int?
     /// Keeps the frames and sends nothing.
     var keepsFrames = false
