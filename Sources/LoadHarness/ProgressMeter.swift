@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Shows how far long work is: what runs now, the time elapsed and about how much is left.
+/// Shows the progress of long work: the part that runs now, the time elapsed and an estimate of the time left.
 ///
 /// The meter does no input or output of its own. The program passes in the clock and the function that writes, and
 /// calls `refresh` now and then. Nothing is written before `patience` has passed, so that short work stays silent.
