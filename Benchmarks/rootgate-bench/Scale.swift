@@ -7,13 +7,13 @@ import LoadHarness
 struct Scale: Sendable {
     /// Set-up gives up after this time.
     private static let setUpSecondsMax = 900.0
-    /// Rounds that are measured although the time for them is over.
+    /// The number of rounds that are measured even when their time is over.
     private static let roundsMin = 3
 
     let isTiny: Bool
     /// How long a round repeats what it measures.
     let seconds: Double
-    /// Shown what runs and how far it is.
+    /// Shows the progress.
     let progress: ProgressMeter
     /// Seconds on a clock that never goes back.
     let now: @Sendable () -> Double
