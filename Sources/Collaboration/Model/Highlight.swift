@@ -90,7 +90,7 @@ public enum ConsentLevel: Hashable, Sendable, Codable {
     case everything
     /// What one app opens.
     case app(String)
-    /// What is shared in one conversation.
+    /// Links that are shared in one conversation.
     case conversation(String)
 
     private enum Key: String, CodingKey { case everything, app, conversation }

@@ -59,7 +59,7 @@ public struct Acceptance: Hashable, Sendable, Codable {
     /// Why an invitation can't be accepted.
     public enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
         case unknown, revoked, expired
-        /// Somebody else has accepted it.
+        /// Another account has accepted it.
         case used
         /// The accepter's identity was removed from the collaboration, or is linked to another account.
         case conflict

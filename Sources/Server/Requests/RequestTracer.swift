@@ -4,7 +4,7 @@ import Synchronization
 import Wire
 
 /// Traces requests when an operator asks for it: logs slow ones with the time of each stage, and writes the stages of
-/// one request in so many to a file.
+/// one in N requests to a file.
 ///
 /// The file has the trace event format that Perfetto and Chrome's `about:tracing` read: one interval a line, a row for
 /// each request.
@@ -15,7 +15,7 @@ final class RequestTracer: Sendable {
         var slowMilliseconds: UInt64?
         /// Where the stages are written; `nil` writes none.
         var path: String?
-        /// One request in so many is written, at least 1.
+        /// N, if one in N requests is written; at least 1.
         var interval: UInt64 = 1
 
         var isOn: Bool { slowMilliseconds != nil || path != nil }
