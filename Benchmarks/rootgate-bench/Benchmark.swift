@@ -34,7 +34,7 @@ struct WorkShares {
         self.total = max(total, .leastNonzeroMagnitude)
     }
 
-    /// The share of the next part, which takes so many seconds.
+    /// The share of the next part, which is expected to take `seconds`.
     mutating func next(_ seconds: Double) -> ClosedRange<Double> {
         let begin = done / total
         done += seconds

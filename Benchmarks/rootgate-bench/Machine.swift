@@ -2,9 +2,9 @@ import CLMDB
 import COpenSSL
 import Foundation
 
-/// What this machine is, as far as it tells.
+/// Facts about this machine.
 enum Machine {
-    /// What a report says of the machine and of what is measured on it.
+    /// The facts that a report has of the machine and of the libraries that are measured on it.
     static var facts: [(name: String, value: String)] {
         [
             ("date", ISO8601DateFormatter.string(from: Date(), timeZone: .gmt, formatOptions: [.withFullDate])),

@@ -7,7 +7,7 @@ struct Measurement {
     /// Lowest and highest round.
     let spread: ClosedRange<Double>
     let rounds: Int
-    /// What the figure depends on and its name does not say: connections, threads, sizes.
+    /// The conditions that are not in the name: connections, threads, sizes.
     let conditions: String
     /// What it is compared with, and the median of that; absent when there is no baseline.
     let baseline: (name: String, value: Double)?

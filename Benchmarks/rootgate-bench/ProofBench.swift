@@ -142,8 +142,8 @@ final class ProofBench {
         }
     }
 
-    /// Restarts the service, so that it knows no key, and warms it up: the known devices send proofs until their keys
-    /// have tables, and everything that a proof needs is used before a round begins.
+    /// Restarts the service, so that it knows no key, and warms it up. The known devices send proofs until their keys
+    /// have tables. Everything that a proof needs is used once before a round begins.
     func restart(workers: Int? = nil, hasKernels: Bool? = nil, knownPercent: Int? = nil) throws {
         let share = knownPercent ?? mix.knownPercent
         let (workers, hasKernels) = (workers ?? self.workers, hasKernels ?? self.hasKernels)
@@ -249,14 +249,14 @@ final class ProofBench {
         return rate
     }
 
-    /// What a rate depends on. A sweep leaves out what it varies.
+    /// The conditions of a rate. A sweep leaves out the condition that it varies.
     enum Condition {
         case traffic(Traffic)
         case threads, roots
         case round(seconds: Double)
     }
 
-    /// What the rate of this traffic depends on.
+    /// The conditions of this traffic's rate.
     func conditions(_ traffic: Traffic, seconds: Double? = nil) -> String {
         conditions([.traffic(traffic), .threads, .roots, .round(seconds: seconds ?? scale.sendingSeconds)])
     }

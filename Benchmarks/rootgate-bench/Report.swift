@@ -1,7 +1,7 @@
 import Foundation
 import LoadHarness
 
-/// Measures everything and writes it down for people: `RESULTS.md`, the plots that it shows, and the README's figures.
+/// Measures everything and writes `RESULTS.md`, its plots, and the README's figures.
 struct Report {
     /// Where RESULTS.md and the plots go.
     let directory: URL
@@ -12,7 +12,7 @@ struct Report {
     let scale: SweepScale
     let benchmarks: [Benchmark]
     let sweeps: [Sweep]
-    /// Told what the user should know besides what was left out.
+    /// Called with messages for the user.
     let note: (String) -> Void
 
     private var results: URL { directory.appendingPathComponent("RESULTS.md") }

@@ -17,15 +17,15 @@ let usage = """
     --output DIRECTORY  where the report goes instead of Benchmarks; the README's figures go to figures.md there,
                         and README.md stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
-    --tiny              tiny sizes, to see that everything runs; the figures mean nothing. With --report it needs
-                        --output
-    --quiet             do not show on stderr how far the work is
+    --tiny              tiny sizes, which only show that everything runs; the figures mean nothing. With --report it
+                        needs --output
+    --quiet             don't show progress on stderr
     --list              names only; with --report, those of the sweeps too
     --help              this text
 
-    A benchmark runs five rounds. A round ends by time, so that it takes no longer on a slow machine than on a quick
-    one. A benchmark whose set-up takes more than 15 minutes is left out. Ratios are measured in alternation with
-    their baseline in the same run: trust them, not absolutes. The 10-million-root benchmarks need about 2 GB in the
+    A benchmark runs five rounds. A round ends by time, so it takes as long on a slow machine as on a fast one. A
+    benchmark whose set-up takes more than 15 minutes is left out. Each benchmark alternates with its baseline in the
+    same run. Trust the ratios, not the absolute figures. The 10-million-root benchmarks need about 2 GB in the
     temporary directory and a few minutes.
 
     exit codes: 0 done; 1 something was left out, as stderr says; 2 wrong usage or an error

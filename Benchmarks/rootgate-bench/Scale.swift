@@ -7,13 +7,13 @@ import LoadHarness
 struct Scale: Sendable {
     /// Set-up gives up after this time.
     private static let setUpSecondsMax = 900.0
-    /// Rounds that are measured although the time for them is over.
+    /// The number of rounds that are measured even when their time is over.
     private static let roundsMin = 3
 
     let isTiny: Bool
     /// How long a round repeats what it measures.
     let seconds: Double
-    /// Shown what runs and how far it is.
+    /// Shows the progress.
     let progress: ProgressMeter
     /// Seconds on a clock that never goes back.
     let now: @Sendable () -> Double
@@ -45,12 +45,12 @@ struct Scale: Sendable {
     /// How long a round sends signed proofs. Each of them has to be signed beforehand, which takes several times as
     /// long as its verification.
     var sendingSeconds: Double { seconds * 0.375 }
-    /// After so many seconds no further round begins.
+    /// Seconds after which no further round begins.
     var roundsSeconds: Double { seconds * 150 }
 
     func size(_ full: Int, tiny: Int) -> Int { isTiny ? tiny : full }
 
-    /// How many items take `seconds` at so many a second, within `bounds`.
+    /// The number of items that take `seconds` at the given rate, within `bounds`.
     func count(at rate: Double, for seconds: Double, in bounds: ClosedRange<Int>) -> Int {
         Int(min(max(rate * seconds, Double(bounds.lowerBound)), Double(bounds.upperBound)))
     }

@@ -24,7 +24,7 @@ let storageBenchmarks = [
     },
 ]
 
-/// Filled storage takes minutes to make: benchmarks of the same size share it.
+/// Filling storage takes minutes, so benchmarks of the same size share the filled storage.
 enum SharedStorage {
     nonisolated(unsafe) private static var last: FilledStorage?
 

@@ -68,7 +68,7 @@ final class LoadConnection {
 
     private static let expectedKinds: [FrameKind] = [.answer, .error]
 
-    /// Gives the connection up.
+    /// Closes the connection after a failure.
     func lose() {
         isLost = true
         unsent.removeAll()

@@ -9,8 +9,8 @@ import Wire
 /// Drives a service from several connections: as fast as it answers, with several requests in flight on each,
 /// or at a pace of its own (`drive(_:perSecond:)`).
 ///
-/// It usually shares the cores with the service, so it costs little: frames are encoded beforehand, sending neither
-/// copies nor allocates, and one buffer receives all answers.
+/// The run usually shares the cores with the service, so it has to cost little. Frames are encoded beforehand, sending
+/// neither copies nor allocates, and one buffer receives all answers.
 ///
 /// Sendable without the compiler's proof: one thread drives at a time, and `answered` is atomic.
 package final class LoadRun: @unchecked Sendable {

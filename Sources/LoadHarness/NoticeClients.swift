@@ -5,9 +5,9 @@ import Transport
 
 /// The live followers of a run and the one that posts, on connections of their own.
 ///
-/// They share the cores with the service as a rule, so they are made to cost little: one thread serves all
-/// connections, requests are encoded beforehand except for one number, requests of one moment are sent together, and of
-/// a page only the numbers are read that show that nothing was lost.
+/// They usually share the cores with the service, so they have to cost little. One thread serves all connections.
+/// Requests are encoded beforehand except for one number, and requests of the same moment are sent together. Of a page
+/// they read only the numbers that show whether a notice was lost.
 final class NoticeClients: Sendable {
     /// A feed, the sequence behind which it is followed, and the post that is repeated there, as JSON.
     struct FeedStart: Sendable {

@@ -153,7 +153,7 @@ package final class NoticeLoad: Sendable {
         }
     }
 
-    /// Returns when so many notices are delivered, or none has come for ten seconds.
+    /// Returns when the given number of notices is delivered, or when none has arrived for ten seconds.
     private func arrive(_ expected: Int, _ tally: NoticeTally) async {
         var (seen, quiet) = (0, 0)
         while tally.delivered.load(ordering: .relaxed) < expected, quiet < 1000, !Task.isCancelled,
@@ -191,7 +191,7 @@ package final class NoticeLoad: Sendable {
         }
     }
 
-    /// Notices that all followers together should get of so many posts.
+    /// The number of notices that all followers together should get of the given number of posts.
     private func expected(_ posts: Int) -> Int {
         collaborations.indices.reduce(0) { sum, number in
             let followers = (plan.followers - number + collaborations.count - 1) / collaborations.count

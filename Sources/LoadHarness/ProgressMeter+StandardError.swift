@@ -1,7 +1,7 @@
 import Foundation
 
 extension ProgressMeter {
-    /// How often the times are written anew on a terminal, and how often it is looked whether a line is due elsewhere.
+    /// How often a terminal's line is rewritten, and how often the meter checks whether another output needs a line.
     private static let refreshSeconds = 0.5
     /// Between two lines when stderr is no terminal.
     private static let lineInterval = Duration.seconds(10)

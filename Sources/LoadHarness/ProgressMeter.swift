@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Shows how far long work is: what runs now, the time elapsed and about how much is left.
+/// Shows the progress of long work: the part that runs now, the time elapsed and an estimate of the time left.
 ///
 /// The meter does no input or output of its own. The program passes in the clock and the function that writes, and
 /// calls `refresh` now and then. Nothing is written before `patience` has passed, so that short work stays silent.
@@ -9,7 +9,7 @@ import Synchronization
 package final class ProgressMeter: Sendable {
     /// Where the text goes to.
     package enum Style: Sendable {
-        /// To a terminal of so many columns: one line that rewrites itself.
+        /// To a terminal with the given number of columns: one line that is rewritten.
         case terminal(columns: @Sendable () -> Int)
         /// To a file or a pipe: a line for each new part, and one after each `interval` without any.
         case lines(every: Duration)
@@ -151,7 +151,7 @@ package final class ProgressMeter: Sendable {
         state.expectedEnd = time + (time - origin.time) * ((1 - done) / share)
     }
 
-    /// What runs now and the times; the former is cut where both don't fit into so many columns.
+    /// The present part and the times. The part's name is cut when the line would be longer than `columns`.
     private func line(of state: State, _ time: Duration, columns: Int) -> String {
         var times = "\(ProgressMeter.text(of: time - begin)) elapsed"
         if let end = state.expectedEnd, end - time >= .seconds(1) {

@@ -40,12 +40,12 @@ struct Workload: Sendable {
         frameStarts[requests.lowerBound]..<frameStarts[requests.upperBound]
     }
 
-    /// Lends the bytes in `range` of all frames.
+    /// Calls `body` with the bytes in `range` of all frames. `body` must not keep them.
     func withFrames<R>(_ range: Range<Int>, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         frames.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
 
-    /// Lends the verdicts that request `number` must get.
+    /// Calls `body` with the verdicts that request `number` must get. `body` must not keep them.
     func withVerdicts<R>(of number: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         let range = verdictStarts[number]..<verdictStarts[number + 1]
         return verdicts.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }

@@ -25,7 +25,7 @@ package struct Configuration: Sendable {
     package var usesSignatureKernels = true
     /// Bytes of memory for tables of known keys; 0 for none.
     package var knownKeyBytesMax = 256 << 20
-    /// libcrypto verifies one of so many outcomes of a kernel again; 0: only the first batch.
+    /// N, if libcrypto verifies one in N outcomes of a kernel again; 0: only the first batch.
     package var crossCheckInterval = 4096
     package var idleSeconds: UInt64 = 300
     /// How long a peer may take for one frame, or leave answers unread.
@@ -53,7 +53,7 @@ package struct Configuration: Sendable {
     package var slowMilliseconds: UInt64?
     /// The file for the stages of requests, in the trace event format; `nil`: none.
     package var tracePath: String?
-    /// The stages of one request in so many are written.
+    /// N, if the stages of one in N requests are written.
     package var traceInterval: UInt64 = 1000
 
     package init(dataDirectory: String, workers: Int) {

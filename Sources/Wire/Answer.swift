@@ -1,6 +1,6 @@
 package import Core
 
-/// What a service says of itself: the answer to hello.
+/// The service's description of itself: the answer to hello.
 ///
 ///     version (1)  zero (3)  features (4)  limits (2)  each limit: number (2), value (8)
 ///     length (1), software

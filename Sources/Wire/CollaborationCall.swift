@@ -92,7 +92,7 @@ package struct GrantBatch: Sendable {
         entries = Array(block)
     }
 
-    /// One entry, in bytes that `withBytes` lends.
+    /// One entry, in the bytes with which `withBytes` calls its body.
     package struct BorrowedEntry {
         /// The position of the collaboration that the grant is shown for.
         package let collaboration: Int
@@ -101,12 +101,12 @@ package struct GrantBatch: Sendable {
         package let grant: UnsafeRawBufferPointer
     }
 
-    /// Lends the bytes of all entries while `body` runs.
+    /// Calls `body` with the bytes of all entries. `body` must not keep them.
     package func withBytes<R, E>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try entries.withRawBytes(body)
     }
 
-    /// The entry at `index`. `bytes`: what `withBytes` lends.
+    /// The entry at `index`. `bytes`: those with which `withBytes` calls its body.
     package static func entry(_ index: Int, in bytes: UnsafeRawBufferPointer) -> BorrowedEntry {
         let entry = UnsafeRawBufferPointer(rebasing: bytes[index * entryBytes..<(index + 1) * entryBytes])
         return BorrowedEntry(
@@ -115,7 +115,7 @@ package struct GrantBatch: Sendable {
             grant: UnsafeRawBufferPointer(rebasing: entry[(4 + Limits.fingerprintBytes)...]))
     }
 
-    /// Where a grant begins in what `withBytes` lends.
+    /// The offset of a grant in the bytes with which `withBytes` calls its body.
     package static func grantOffset(_ index: Int) -> Int { index * entryBytes + 4 + Limits.fingerprintBytes }
 
     /// Appends the body of a request.
@@ -137,12 +137,12 @@ package struct GrantBatch: Sendable {
     }
 }
 
-/// What a check says of one grant: status (1), permission (1), role (1), zero (1), milliseconds left (4).
+/// The result of checking one grant: status (1), permission (1), role (1), zero (1), milliseconds left (4).
 package struct GrantAnswer: Equatable, Sendable {
     package static let byteCount = 8
 
     package let status: UInt8
-    /// Zero, as all that follows, when the grant is refused.
+    /// Zero when the grant is refused; so are the following fields.
     package let permission: UInt8
     package let role: UInt8
     package let millisecondsLeft: UInt32
@@ -162,7 +162,7 @@ package struct GrantAnswer: Equatable, Sendable {
         bytes.appendInteger(millisecondsLeft)
     }
 
-    /// Reads a check's answer: grants (4), zero (4), what is said of each.
+    /// Reads a check's answer: count (4), zero (4), the results.
     ///
     /// Throws `malformedAnswer`.
     package static func decode(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> [GrantAnswer] {

@@ -41,7 +41,7 @@ package enum Operation: UInt16, CaseIterable, Sendable {
 package struct FrameHeader: Equatable, Sendable {
     package var bodyLength: Int
     package var kind: FrameKind
-    /// An `Operation`, unchecked: an unknown one leaves the framing intact.
+    /// An `Operation`, unchecked: frames behind a request with an unknown operation can still be read.
     package var operation: UInt16
     package var requestID: UInt64
 
@@ -61,7 +61,7 @@ package struct FrameHeader: Equatable, Sendable {
     }
 }
 
-/// What stands at the beginning of some received bytes.
+/// The result of looking for a frame at the beginning of received bytes.
 package enum FrameScan: Equatable, Sendable {
     /// Not yet a whole frame; it will have this many bytes, header included (16 while that is unknown).
     case incomplete(frameBytes: Int)

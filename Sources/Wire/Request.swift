@@ -4,7 +4,7 @@ package import Core
 package enum Request: Sendable {
     /// The lowest and highest protocol version that the peer speaks.
     case hello(minimum: UInt8, maximum: UInt8)
-    /// Bytes to get back.
+    /// Bytes that the answer contains unchanged.
     case ping([UInt8])
     case issueChallenges(count: Int)
     case verify(ProofBatch)
@@ -16,7 +16,7 @@ package enum Request: Sendable {
     case statistics
     case readChanges(after: UInt64, limit: Int)
     case collaborate(CollaborationCall)
-    /// A verify request that gives grants.
+    /// A verify request whose granted proofs get grants.
     case open(ProofBatch)
     case checkGrants(GrantBatch)
 

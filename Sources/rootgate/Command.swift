@@ -51,16 +51,22 @@ extension Option {
     static let server = Option("server", "HOST:PORT", standard: "localhost:7570", "the service to talk to")
     static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
     static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
-    static let quiet = Option(switch: "quiet", "do not show on stderr how far the work is")
+    static let quiet = Option(switch: "quiet", "don't show progress on stderr")
 }
 
-/// Writes to stdout at once, also when it is a pipe.
+/// Writes to stdout at once, also when it is a pipe. Ends the program with exit code 2 when stdout can't be written: what
+/// it prints is what it was called for.
 func printNow(_ text: String, terminator: String = "\n") {
-    FileHandle.standardOutput.write(Data((text + terminator).utf8))
+    do {
+        try FileHandle.standardOutput.write(contentsOf: Data((text + terminator).utf8))
+    } catch {
+        complain("can't write to standard output: \(error.localizedDescription)")
+        exit(2)
+    }
 }
 
-/// How far a command's work is, on stderr, unless --quiet is given. Work of less than a second or, when stderr is no
-/// terminal, of less than ten stays silent.
+/// A meter that shows a command's progress on stderr, unless --quiet is given. It shows nothing for work of less than
+/// one second on a terminal, or less than ten seconds elsewhere.
 func progressMeter(_ arguments: Arguments) -> ProgressMeter {
     .onStandardError("rootgate", isQuiet: arguments.isOn("quiet"), patience: (terminal: 1, elsewhere: 10))
 }

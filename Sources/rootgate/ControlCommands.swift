@@ -9,7 +9,7 @@ import Signatures
 
 let rootsCommand = Command(
     "roots", operands: "add|remove|test|list|count [HEX ...]", operandsMax: 4096,
-    "look at and change a collaboration's set of root hashes",
+    "list and change a collaboration's set of root hashes",
     options: [
         .server, .collaboration, .timeout,
         Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .quiet,

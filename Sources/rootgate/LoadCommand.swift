@@ -18,7 +18,8 @@ let loadCommand = Command(
         Option("people", "N", standard: "2000", "simulated people, with 5 devices each"),
         Option("round", "N", standard: "50000", "proofs that are signed before they are sent"),
         Option(switch: "inclusion-only", "proofs without signatures"),
-        Option(switch: "notices", "post notices to live followers and count what arrives, instead of proofs"),
+        Option(
+            switch: "notices", "post notices to live followers and count those that arrive, instead of sending proofs"),
         Option("followers", "N", standard: "1000", "with --notices: live followers"),
         Option("collaborations", "N", standard: "100", "with --notices: collaborations that they follow, in turn"),
         Option("events", "N", standard: "8", "with --notices: notices in a post"),

@@ -12,7 +12,7 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     plan.followers = try arguments.number("followers", in: 1...65_536)
     plan.batch = try arguments.number("events", in: 1...Limits.noticesPerPostMax)
     guard plan.followers <= plan.connections * Limits.followsPerConnectionMax else {
-        throw UsageError("a connection takes \(Limits.followsPerConnectionMax) followers: say more --connections")
+        throw UsageError("a connection takes \(Limits.followsPerConnectionMax) followers: give more --connections")
     }
     let rate = try arguments.number("rate", in: 1...10_000_000)
     let seconds = try arguments.decimal("seconds", in: 0.1...86_400)

@@ -45,7 +45,7 @@ let serveCommand = Command(
         Option("grant-seconds", "SECONDS", standard: "300", "how long a grant is valid"),
         Option("notice-days", "DAYS", standard: "30", "how long notices are kept"),
         Option(
-            "notices-kept", "N", standard: "1000", "posts that a collaboration keeps at least, unless they are too old"),
+            "notices-kept", "N", standard: "1000", "posts that a collaboration keeps at least, unless too old"),
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),

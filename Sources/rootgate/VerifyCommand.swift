@@ -139,7 +139,7 @@ final class ProofLines {
             }
             if let more = try file.read(upToCount: 64 << 10), !more.isEmpty {
                 bytesRead += UInt64(more.count)
-                // A fresh copy, so that what was read before is let go.
+                // A fresh copy releases the memory of what was read before.
                 rest = Data(rest) + more
             } else {
                 isAtEnd = true
@@ -199,7 +199,7 @@ final class ProofLines {
     }
 }
 
-/// Verdicts of a service. What does not even fit into a request is judged here, by the same rules.
+/// Verdicts of a service. A proof that does not fit into a request gets its verdict here, by the same rules.
 private func judgeByService(
     _ lines: [ProofLine], _ client: RootgateClient, _ collaboration: CollaborationIdentifier, atLeast: UInt64
 ) async throws -> [LineVerdict] {

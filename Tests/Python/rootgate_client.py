@@ -735,7 +735,7 @@ class Client:
     # A mutation that is to be sent again, when no receipt arrived, needs an identifier of the caller's choice.
 
     def create_collaboration(
-        self, collaboration: Name, policy: int, window: int = 0, mutation: bytes | None = None
+        self, collaboration: Name, policy: int = Policy.CHALLENGE, window: int = 0, mutation: bytes | None = None
     ) -> Pending[Receipt]:
         """Creates a collaboration; the window is for device nonces, in seconds."""
         body = _mutation(mutation) + _name(collaboration) + _number(policy, 1) + _number(window, 4)

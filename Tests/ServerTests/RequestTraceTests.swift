@@ -76,8 +76,8 @@ private final class SteppingTime: Sendable {
         }
         for _ in 0..<3 { tracer.end(trace(tracer, through: [.queued, .queued, .working])) }
         let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
-        // The format leaves the end of the list open, so that a trace can be read while it is written.
-        let events = try JSONDecoder().decode([Event].self, from: Data((text.dropLast(2) + "]").utf8))
+        // The list is not closed, so that a trace can be read while it is written.
+        let events = try JSONDecoder().decode([Event].self, from: Data((text + "]").utf8))
         #expect(events.count == 6)
         #expect(events.map(\.name) == ["decoding", "queued", "working", "decoding", "queued", "working"])
         #expect(events.map(\.tid) == [0, 0, 0, 2, 2, 2])
@@ -96,12 +96,22 @@ private final class SteppingTime: Sendable {
         let args: Arguments
     }
 
-    @Test("A query that is suspended again and again keeps its first stages")
+    @Test("A query that is suspended many times has its time added up, and the first stages recorded")
     func manyStages() throws {
-        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 1)) { _ in }
+        let lines = Mutex<[String]>([])
+        let time = SteppingTime([0] + [UInt64](repeating: 1_000_000, count: 101))
+        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 50)) { line in
+            lines.withLock { $0.append(line) }
+        } now: {
+            time.next()
+        }
         let trace = trace(tracer, through: (0..<100).map { $0 % 2 == 0 ? .suspended : .queued })
-        #expect(trace.marks.count == RequestTrace.marksMax)
+        let intervals = trace.intervals(end: 1_000_000_000)
+        #expect(intervals.count == RequestTrace.marksMax)
+        #expect(intervals.allSatisfy { $0.end - $0.mark.began == 1_000_000 })
         tracer.end(trace)
+        let line = "slow: verify, request 7, took 101.000 ms: decoding 1.000, queued 50.000, suspended 50.000"
+        #expect(lines.withLock { $0 } == [line])
     }
 
     @Test("A file that can't be made keeps the service from starting")

@@ -27,11 +27,11 @@ package struct Access: Hashable, Sendable {
         assert(since >= own.version, "access is older than the record that gives it")
     }
 
-    /// The rule of revocation: what the person may do to whom a grant was issued at `sequence`, or `nil` when that
-    /// grant is revoked. A grant is revoked when the person has no access, when the access was changed after
-    /// `sequence`, or when the person's root hash has left the collaboration's set.
+    /// The rule of revocation. Returns the access of a person with a grant that was issued at `sequence`, or `nil` when
+    /// that grant is revoked. A grant is revoked when the person has no access, when the access was changed after
+    /// `sequence`, or when the person's root hash is no longer in the collaboration's set.
     ///
-    /// `isMember` tells whether the root hash is in the set. It is called last, and only when it matters.
+    /// `isMember` tells whether the root hash is in the set. It is called only when the other conditions hold.
     ///
     /// Throws what `isMember` throws.
     package static func unlessRevoked(

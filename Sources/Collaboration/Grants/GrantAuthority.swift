@@ -1,7 +1,7 @@
-/// Issues grants, and recognizes those that it issued.
+/// Authenticates the grants that it has issued.
 package protocol GrantAuthority: Sendable {
     /// Whether the tag of the grant is this authority's.
     func isGenuine(_ grant: AccessGrant) -> Bool
-    /// Milliseconds of the clock by which grants expire.
+    /// The present time on the clock by which grants expire, in milliseconds.
     var now: UInt64 { get }
 }

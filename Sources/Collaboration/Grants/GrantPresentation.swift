@@ -1,14 +1,14 @@
 package import Core
 
-/// The circumstances under which a grant is shown: where, by whose device, and when.
+/// The circumstances under which a grant is presented: for which collaboration, by which device, and when.
 package struct GrantPresentation: Sendable {
     /// The collaboration that the grant is shown for.
     private let collaboration: Fingerprint
-    /// That collaboration's; `nil` when it was not started by this layer, or was stopped.
+    /// The default permission of that collaboration; `nil` when it was not started by this layer, or was stopped.
     private let defaultPermission: DefaultPermission?
     /// The key of the device that shows the grant; `nil` when the device is not known.
     private let deviceKey: Fingerprint?
-    /// Milliseconds of the clock by which grants expire.
+    /// The present time on the clock by which grants expire, in milliseconds.
     private let now: UInt64
 
     package init(
@@ -20,11 +20,11 @@ package struct GrantPresentation: Sendable {
         self.now = now
     }
 
-    /// The one check of a grant. The first of these that fails is the answer: the tag, the version, the expiry, the
-    /// collaboration, the device, the rule of revocation. Allocates nothing.
+    /// Checks a grant; every check of a grant calls this function. The order of the checks is: tag, version, expiry,
+    /// collaboration, device, rule of revocation. The first one that fails gives the status. Allocates nothing.
     ///
-    /// `isGenuine`: whether the grant's tag is right. `own` reads a person's record, `isMember` tells whether the root
-    /// hash is in the collaboration's set; both are called at most once, for the person whom the grant names.
+    /// `isGenuine`: whether the grant's tag is right. `own` reads a person's record. `isMember` tells whether a root
+    /// hash is in the collaboration's set. Both are called at most once, for the person whom the grant names.
     ///
     /// Throws what `own` and `isMember` throw.
     package func check(
@@ -47,7 +47,7 @@ package struct GrantPresentation: Sendable {
 
 /// The result of checking one grant.
 package enum GrantFinding: Equatable, Sendable {
-    /// The grant is this person's, who may do this.
+    /// The grant is valid: it belongs to this person, who has this access.
     case valid(PersonIdentity, Access, millisecondsLeft: UInt64)
     /// Never `valid`.
     case refused(GrantStatus)

@@ -1,7 +1,7 @@
 package import Core
 
 /// What a collaboration has decided about one participant. The record `a`: two bytes, the permission (0: the
-/// collaboration's default) and the role. Somebody without this record may do nothing.
+/// collaboration's default) and the role. A person without this record may do nothing.
 package struct OwnAccess: Hashable, Sendable {
     /// `nil`: the collaboration's default.
     let permission: Permission?

@@ -10,7 +10,7 @@ extension RecordReader where Self: ~Copyable {
             DefaultPermission(try record(DefaultPermission.key(collaboration))))
     }
 
-    /// Checks a grant that is shown for the collaboration by a device that is not known.
+    /// Checks a grant that is presented for the collaboration. The device is not checked.
     func check(
         _ grant: AccessGrant, for collaboration: CollaborationIdentifier, _ context: RuleContext
     ) throws(ServiceError) -> GrantFinding {
@@ -28,7 +28,7 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// The person who shows the grant, and what the person may do.
+    /// The person to whom the grant was issued, and the person's access.
     ///
     /// Throws `grantRefused` with the grant's status when it is not valid for the collaboration.
     func bearer(
@@ -39,7 +39,7 @@ extension RecordReader where Self: ~Copyable {
         case .refused(let status):
             throw ServiceError(
                 .grantRefused, detail: UInt32(status.rawValue),
-                "the grant is refused (\(status.name)): have the device prove itself again to get another one")
+                "the grant is refused (\(status.name)): send a new proof of the device to get another one")
         }
     }
 }

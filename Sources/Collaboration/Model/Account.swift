@@ -1,8 +1,8 @@
 import Core
 
 /// A person outside of any collaboration, as the app's backend names its accounts: 1 to 128 bytes of UTF-8 without
-/// control characters. Shelves, invitations and scopes belong to accounts; inside a collaboration a person is a
-/// `PersonIdentity`, and nobody can tell from one which account it is until the two are linked.
+/// control characters. Shelves, invitations and scopes belong to accounts. Inside a collaboration a person is a
+/// `PersonIdentity`, which does not reveal the person's account. A backend may link the two.
 public struct Account: Hashable, Sendable, Codable, CustomStringConvertible {
     public let name: String
 
@@ -12,7 +12,7 @@ public struct Account: Hashable, Sendable, Codable, CustomStringConvertible {
         self.name = name
     }
 
-    /// Accounts are the same when their bytes are, as in the records: strings are already when they look the same.
+    /// Compares the bytes of the names, as the records' keys do. Strings with different bytes can be equal in Unicode.
     public static func == (a: Account, b: Account) -> Bool { a.name.utf8.elementsEqual(b.name.utf8) }
 
     /// Feeds the bytes.

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Something of the app's own in the collaboration's popover: a title and what the app needs to act on it.
+/// An item that the app adds to the collaboration's popover: a title, and data with which the app acts on it.
 public struct CustomItem: Hashable, Sendable, Codable {
     public var identifier: String
     public var title: String
@@ -36,6 +36,6 @@ public struct CollaborationDetails: Hashable, Sendable, Codable {
     /// What the viewer may do; everything when no viewer was named.
     public let manageOperations: [ManageOperation]
 
-    /// The title of the manage button as long as the app names no other.
+    /// The title of the manage button unless the app sets another one.
     public static let standardManageButtonTitle = "Manage Shared File"
 }

@@ -4,7 +4,7 @@ public import Foundation
 /// Names shared content on the device that shares it, before it has an identifier that all devices know.
 /// Apple: `SWLocalCollaborationIdentifier`.
 public struct LocalCollaborationIdentifier: RawRepresentable, Hashable, Sendable, Codable {
-    /// 1 to 128 bytes of UTF-8 without control characters, or else a request with it is refused.
+    /// 1 to 128 bytes of UTF-8 without control characters. The service refuses a request with any other identifier.
     public let rawValue: String
 
     public init(rawValue: String) {
@@ -12,7 +12,7 @@ public struct LocalCollaborationIdentifier: RawRepresentable, Hashable, Sendable
     }
 }
 
-/// What is known of content that is about to be shared, or is shared. Apple: `SWCollaborationMetadata`.
+/// A description of content that is shared or about to be shared. Apple: `SWCollaborationMetadata`.
 public struct CollaborationMetadata: Hashable, Sendable, Codable {
     public var localIdentifier: LocalCollaborationIdentifier
     /// Known to all devices, once the collaboration was started.
@@ -21,9 +21,9 @@ public struct CollaborationMetadata: Hashable, Sendable, Codable {
     /// The account handle of the person who shares, an address or a telephone number.
     public var initiatorHandle: String?
     public var initiatorNameComponents: NameComponents?
-    /// How the options stand when the share sheet opens.
+    /// The options that are selected when the share sheet opens.
     public var defaultShareOptions: ShareOptions?
-    /// How the person has chosen; `nil` until then.
+    /// The options that the person has chosen; `nil` before that.
     public var userSelectedShareOptions: ShareOptions?
 
     public init(localIdentifier: LocalCollaborationIdentifier) {
@@ -93,7 +93,7 @@ extension CollaborationMetadata {
         self = try JSON.decode(CollaborationMetadata.self, from: Array(json))
     }
 
-    /// The title as a file's name: without what file systems don't take.
+    /// The title as a file's name, without characters that file systems don't allow.
     private var fileName: String {
         let name = (title ?? localIdentifier.rawValue)
             .components(separatedBy: CharacterSet(charactersIn: "/\\:").union(.controlCharacters))

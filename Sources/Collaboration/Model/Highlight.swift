@@ -58,9 +58,10 @@ public struct Highlight: Hashable, Sendable, Codable, Identifiable {
     /// When it was last shared.
     public let date: Date
     public let isPinned: Bool
-    /// Whether it is the one that the person most likely looks for; then it is the first.
+    /// Whether it is the suggested item: the one that the person most likely looks for. It is the first of the shelf.
     public let isSuggested: Bool
-    /// The latest share of each conversation that counts, newest first; more than one is a disambiguation list.
+    /// The latest share in each conversation whose shares count, newest first. With more than one, the app lets the
+    /// person choose a conversation.
     public let attributions: [Attribution]
 
     public var id: URL { url }
@@ -75,7 +76,7 @@ public struct Shelf: Hashable, Sendable, Codable {
     public let version: UInt64
 }
 
-/// Something that a person did with an item, which says how likely the person looks for it.
+/// Something that a person did with an item. The suggestion is computed from these signals.
 public enum HighlightSignal: String, Hashable, Sendable, Codable, CaseIterable {
     case viewed
     case interacted
@@ -89,7 +90,7 @@ public enum ConsentLevel: Hashable, Sendable, Codable {
     case everything
     /// What one app opens.
     case app(String)
-    /// What is shared in one conversation.
+    /// Links that are shared in one conversation.
     case conversation(String)
 
     private enum Key: String, CodingKey { case everything, app, conversation }
@@ -121,8 +122,8 @@ public enum ConsentLevel: Hashable, Sendable, Codable {
     }
 }
 
-/// What a person has said about automatic sharing. Something that was never spoken of is allowed; an item shows when
-/// all three levels allow it, or when it is pinned.
+/// A person's consent to automatic sharing. A level without an answer is allowed. An item appears when all three levels
+/// allow it, or when it is pinned.
 public struct Consent: Hashable, Sendable, Codable {
     public internal(set) var everything: Bool?
     public internal(set) var apps: [String: Bool] = [:]
@@ -130,7 +131,7 @@ public struct Consent: Hashable, Sendable, Codable {
 
     public init() {}
 
-    /// Whether what is shared in a conversation shows in an app by itself.
+    /// Whether links that are shared in a conversation appear in an app without a pin.
     public func allows(app: String, conversation: String) -> Bool {
         everything ?? true && apps[app] ?? true && conversations[conversation] ?? true
     }
@@ -158,7 +159,7 @@ public struct AttributionDetails: Hashable, Sendable, Codable {
     public let menu: [MenuAction]
 }
 
-/// How an item is shown when it is attributed; being shown in detail says more of a person's interest.
+/// How an item is shown with its attribution. Being shown in detail is a stronger signal of a person's interest.
 public enum DisplayContext: String, Hashable, Sendable, Codable, CaseIterable {
     case summary, detail
 }

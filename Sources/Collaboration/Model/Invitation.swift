@@ -39,7 +39,7 @@ public enum InvitationState: String, Hashable, Sendable, Codable, CaseIterable {
     case pending, accepted, revoked, expired
 }
 
-/// An invitation as its collaboration lists it; not its token, which only the invited person has.
+/// An invitation as its collaboration lists it. It does not contain the token, which only the invited person has.
 public struct Invitation: Hashable, Sendable, Codable {
     /// Names the invitation, for revoking it: the first 16 bytes of the token's SHA-256, in hexadecimal.
     public let identifier: String
@@ -59,9 +59,9 @@ public struct Acceptance: Hashable, Sendable, Codable {
     /// Why an invitation can't be accepted.
     public enum Refusal: String, Hashable, Sendable, Codable, CaseIterable {
         case unknown, revoked, expired
-        /// Somebody else has accepted it.
+        /// Another account has accepted it.
         case used
-        /// The accepter's identity was removed from the collaboration, or is somebody else's.
+        /// The accepter's identity was removed from the collaboration, or is linked to another account.
         case conflict
     }
 

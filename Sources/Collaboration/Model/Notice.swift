@@ -140,7 +140,7 @@ public enum Feed: Hashable, Sendable, Codable {
 /// One page of a feed, oldest notice first.
 public struct NoticePage: Hashable, Sendable, Codable {
     public let notices: [Notice]
-    /// The value of `after` for the next page. The next page begins exactly where this one ends.
+    /// The value of `after` for the next page, which begins exactly where this page ends.
     public let next: UInt64
     /// Whether there is more by now.
     public let hasMore: Bool
@@ -153,7 +153,7 @@ public struct NoticePage: Hashable, Sendable, Codable {
 
     private enum Key: String, CodingKey { case posts, next, hasMore }
 
-    /// What was posted together, as it stands in a page's JSON.
+    /// One post, as a page's JSON contains it.
     private struct Post: Codable {
         var sequence: UInt64
         var collaboration: CollaborationIdentifier
@@ -199,7 +199,7 @@ public struct NoticePage: Hashable, Sendable, Codable {
     }
 }
 
-/// What is said of one event of a post.
+/// One notice of a post, as JSON.
 struct PostedNotice: Hashable, Codable {
     let place: Int
     let event: HighlightEvent

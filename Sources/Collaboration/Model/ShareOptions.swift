@@ -9,7 +9,7 @@ public struct CollaborationOption: Hashable, Sendable, Codable {
     public var isSelected: Bool
     /// Identifiers of options that have to be selected for this one to be.
     public var requiredOptionsIdentifiers: [String]
-    /// What participants may do when this option is selected; `nil` when it has no say in that.
+    /// The permission of participants when this option is selected; `nil` when the option does not set one.
     public var permission: Permission?
 
     public init(
@@ -134,7 +134,7 @@ public struct ShareOptions: Hashable, Sendable, Codable {
     }
 
     public var groups: [Group]
-    /// What the selected options come to, in a phrase; derived when it is not given.
+    /// A phrase that sums up the selected options; `nil`: it is derived from them.
     public var givenSummary: String?
 
     public init(optionsGroups: [any CollaborationOptionsGroup], summary: String? = nil) {
@@ -150,8 +150,8 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         groups.flatMap(\.options).filter(\.isSelected).map(\.identifier)
     }
 
-    /// The permission summary that the share sheet and the link show: what was given, or else what the pickers
-    /// stand on, or else what the permission means.
+    /// The permission summary that the share sheet and the link show: the given summary, else the titles of the
+    /// pickers' selected options, else a phrase for the permission.
     public var summary: String {
         if let givenSummary, !givenSummary.isEmpty { return givenSummary }
         let picks = groups.compactMap { group -> String? in
@@ -165,8 +165,8 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         }
     }
 
-    /// What participants may do, unless somebody said otherwise for one of them: the permission of the last selected
-    /// option that has one, or to read and write.
+    /// The permission of participants without a permission of their own: that of the last selected option with one, or
+    /// `readWrite` when there is none.
     public var permission: Permission {
         groups.flatMap(\.options).last { $0.isSelected && $0.permission != nil }?.permission ?? .readWrite
     }
@@ -192,11 +192,11 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         return chosen
     }
 
-    /// Whether the choices go together: pickers have exactly one selected option each, and what selected options
-    /// require is selected.
+    /// Checks the choices: each picker has exactly one selected option, and every option that a selected option
+    /// requires is selected.
     ///
-    /// Throws `unknownOption` (an option requires one that isn't there), `optionConflict` (two picks, none, or two
-    /// options of one identifier) or `optionRequired`; the reason names the option.
+    /// Throws `unknownOption` (an option requires one that doesn't exist), `optionConflict` (a picker has two selected
+    /// options or none, or two options have one identifier) or `optionRequired`. The reason names the option.
     public func check() throws(ServiceError) {
         let options = groups.flatMap(\.options)
         let selected = Set(options.filter(\.isSelected).map(\.identifier))

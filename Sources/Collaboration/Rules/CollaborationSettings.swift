@@ -1,6 +1,6 @@
 /// What an operator decides about the collaboration layer.
 package struct CollaborationSettings: Hashable, Sendable {
-    /// What universal links begin with, as `https://example.com/c`; `nil`: nothing can be started.
+    /// The beginning of universal links, as `https://example.com/c`; `nil`: no collaboration can be started.
     package var linkBase: String?
     /// How long notices are kept.
     package var noticeSeconds: Double = 30 * 24 * 3600

@@ -6,7 +6,7 @@ package enum Decision<Answer: Sendable>: Sendable {
     /// The edit is to be applied. Then queries that wait for one of `topics` are decided again, and the answer is made
     /// from the receipt.
     case edit(Edit, topics: [Topic], answer: @Sendable (MutationReceipt) -> Answer)
-    /// Nothing has changed yet: decide again after a change of one of `topics`, or give the answer after that many
+    /// The query waits: it is decided again after a change of one of `topics`, or gets this answer after that many
     /// milliseconds.
     case wait(topics: [Topic], milliseconds: Int, answer: Answer)
 }

@@ -8,7 +8,7 @@ public struct ReadDetails: RuledRequest {
     public typealias Answer = CollaborationDetails
 
     public var collaboration: CollaborationIdentifier
-    /// The participant who looks: the answer has the mentions and the permitted operations of that person.
+    /// The participant who sees the popover. The answer has that person's mentions and permitted operations.
     public var viewer: PersonIdentity?
 
     public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil) {
@@ -62,7 +62,7 @@ public struct CustomizeDetails: RuledRequest {
     /// `nil` does not change the value.
     public var title: String?
     public var customItems: [CustomItem]?
-    /// An empty one brings the usual title back.
+    /// An empty title restores the standard title.
     public var manageButtonTitle: String?
 
     public init(

@@ -76,9 +76,9 @@ extension StoredInvitation {
     }
 }
 
-/// Accepts an invitation for an account: the share is in the account's shared scope from then on, and the identity, if
-/// one is given, takes part. Accepting again is harmless. The reason why an invitation can't be accepted is part of the
-/// answer, not an error.
+/// Accepts an invitation for an account. The share is then in the account's shared scope. The identity, if one is
+/// given, becomes a participant. Accepting again changes nothing. If the invitation can't be accepted, the answer says
+/// why; this is no error.
 public struct AcceptInvitation: RuledRequest {
     public static let name = "acceptInvitation"
     public typealias Answer = Acceptance
@@ -229,7 +229,7 @@ private func invitationName(_ text: String) throws(ServiceError) -> [UInt8] {
     return name
 }
 
-/// Takes an invitation back that nobody has accepted. Doing it again is harmless.
+/// Revokes an invitation that was not accepted. Revoking it again changes nothing.
 public struct RevokeInvitation: RuledRequest {
     public static let name = "revokeInvitation"
     public typealias Answer = ChangeReceipt

@@ -1,13 +1,13 @@
 public import Core
 import Foundation
 
-/// Tells the participants of a collaboration what happened: all events together, in this order.
+/// Posts events for the participants of a collaboration: all together, in this order.
 public struct PostNotices: RuledRequest {
     public static let name = "postNotices"
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// Of the participant who posts.
+    /// The grant of the participant who posts.
     public var grant: AccessGrant
     public var events: [HighlightEvent]
 
@@ -25,7 +25,7 @@ public struct PostNotices: RuledRequest {
         guard !events.isEmpty else { return .unchanged }
         for event in events {
             guard access.permission == .readWrite || !event.changesContent else {
-                throw ServiceError(.notPermitted, "who may only read can't report changes of the content")
+                throw ServiceError(.notPermitted, "a participant who may only read can't report changes of the content")
             }
             if let reader = event.onlyReader { _ = try records.participant(reader, in: collaboration) }
         }
@@ -48,7 +48,7 @@ public struct PostNotices: RuledRequest {
         return .change(edit, topics: [.collaboration(collaboration)], count: count)
     }
 
-    /// In one of 32 posts: the range of posts to delete, because enough newer ones are kept.
+    /// At random in one of 32 posts: the range of posts to delete, which are all but the newest `noticeCount`.
     private func forgotten(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> RecordRange? {
@@ -90,7 +90,7 @@ public struct ReadNotices: RuledRequest {
     public var feed: Feed
     /// The `next` of the page before; 0 for everything that is kept.
     public var after: UInt64
-    /// After so many notices the page ends, with the last post whole.
+    /// The page ends after the post that contains this number of notices.
     public var limit: Int
     /// How long the answer may wait for a post.
     public var waitMilliseconds: Int?
@@ -231,8 +231,8 @@ private struct FeedReading {
         oldest = UInt64(max(0, (seconds * 1000).rounded()))
     }
 
-    /// Adds the posts of a collaboration as `reader` sees them; false when there is no such collaboration. It reads at
-    /// most one page's worth, because a page holds the oldest posts of all collaborations.
+    /// Adds the posts of a collaboration as `reader` sees them. Returns false when there is no such collaboration. It
+    /// reads at most as many posts as a page holds, because a page holds the oldest posts of all collaborations.
     @discardableResult
     mutating func add(
         _ collaboration: CollaborationIdentifier, for reader: PersonIdentity?, after: UInt64,
@@ -317,7 +317,7 @@ private struct FeedReading {
         return page
     }
 
-    /// What a reader sees of a post, and the post's bytes; `nil` when it is too old.
+    /// The part of a post that a reader may see, and the post's bytes; `nil` when the post is too old.
     private func post(
         _ candidate: Candidate, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> (post: Post, byteCount: Int)? {
@@ -333,8 +333,8 @@ private struct FeedReading {
 }
 
 extension FeedReading.Page {
-    /// Merges what another identity of the same account sees of a post. A text that addresses the reader replaces one
-    /// that is about the reader.
+    /// Merges the part of a post that another identity of the same account may see. A text that addresses the reader
+    /// replaces a text about the reader.
     fileprivate mutating func merge(_ other: FeedReading.Post) {
         guard var post = posts.last, post.sequence == other.sequence else {
             guard !other.texts.isEmpty else { return }
@@ -375,7 +375,7 @@ extension RecordReader where Self: ~Copyable {
     }
 }
 
-/// Clears the feed of the participant who shows the grant: posts until now are no longer listed there.
+/// Clears the feed of the participant whose grant it is: posts until now are no longer listed there.
 public struct ClearNotices: RuledRequest {
     public static let name = "clearNotices"
     public typealias Answer = ChangeReceipt

@@ -2,7 +2,7 @@ public import Core
 import Foundation
 
 /// Adds participants by their identities: all of them, or none when one of them is refused. Present participants are
-/// not changed; removed ones are invited again.
+/// not changed. Removed ones become participants again, with the state `invited`.
 public struct AddParticipants: RuledRequest {
     public static let name = "addParticipants"
     public typealias Answer = ChangeReceipt
@@ -42,7 +42,8 @@ public struct AddParticipants: RuledRequest {
 }
 
 extension StoredParticipant {
-    /// The records of a new participant. `version`: of the record that a removed person left; `nil` for somebody new.
+    /// The records of a new participant. `version`: that of the record of a participant who was removed earlier; `nil`
+    /// when there is no record.
     static func records(
         of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
     ) throws(ServiceError) -> [RecordEdit] {
@@ -98,7 +99,7 @@ public struct RemoveParticipants: RuledRequest {
                 RecordEdit(RecordKeys.access(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
                 RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
-                // Stale when an account is linked at the same moment: otherwise its link would be left behind.
+                // The edit is stale when an account was linked at the same time: otherwise that link would remain.
                 RecordEdit(
                     RecordKeys.link(collaboration, person), value: nil,
                     expecting: try records.linkExpectation(of: person, in: collaboration)),
@@ -139,7 +140,7 @@ public struct UpdateParticipant: RuledRequest {
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// As the participant is to be from now on.
+    /// The participant's new name, role and permission.
     public var participant: NewParticipant
 
     public init(_ participant: NewParticipant, in collaboration: CollaborationIdentifier) {
@@ -216,7 +217,9 @@ public struct ListParticipants: RuledRequest {
 }
 
 extension RecordReader where Self: ~Copyable {
-    /// A participant who was not removed, or `unknownParticipant`.
+    /// The record of a participant who was not removed.
+    ///
+    /// Throws `unknownParticipant` when there is none.
     func participant(
         _ person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Loaded<StoredParticipant> {
@@ -237,7 +240,7 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
-    /// The record that links an account to somebody in the collaboration besides `people`.
+    /// A record that links an account to a participant of the collaboration who is not among `people`.
     func link(
         of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
     ) throws(ServiceError) -> StoredRecord? {
@@ -344,8 +347,7 @@ public struct LinkAccount: RuledRequest {
         return .change(edit, topics: topics + [.collaboration(collaboration)], count: 1)
     }
 
-    /// Throws `limitExceeded` when the account has as many links as one feed can join, or as many identities in this
-    /// collaboration as it may have.
+    /// Throws `limitExceeded` when the account has its maximum of links, or of identities in this collaboration.
     private func checkRoom(
         for account: Account, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {

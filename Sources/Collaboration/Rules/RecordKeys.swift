@@ -5,16 +5,16 @@ import Core
 /// another kind.
 ///
 ///     c collaboration                     title, options, owner (JSON)
-///     b collaboration                     what its share options permit (1)
-///     m collaboration                     written whenever somebody is let in
-///     s owner 0 local identifier          the collaboration that was started so
+///     b collaboration                     the default permission, by its share options (1)
+///     m collaboration                     written whenever a participant is added
+///     s owner 0 local identifier          the collaboration that was started with this local identifier
 ///     p collaboration 0 root hash         a participant, removed ones too (JSON)
 ///     a collaboration 0 root hash         a participant's access: permission (1, 0: by the share options), role (1)
 ///     j collaboration 0 root hash         when the participant joined (8, milliseconds)
 ///     l collaboration 0 root hash         the account that the participant is linked to
-///     k account 0 collaboration 0 root    the same from the other side
+///     k account 0 collaboration 0 root    the same link, found by the account
 ///     i collaboration 0 root hash         the account that brought the participant in by accepting an invitation
-///     n collaboration 0 sequence          what was posted together; see StoredPost.swift
+///     n collaboration 0 sequence          a post; see StoredPost.swift
 ///     x collaboration 0 root hash         the sequence up to which a participant has cleared notices (8)
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration

@@ -2,8 +2,8 @@ package import Core
 
 /// A request with the rule that decides it.
 package protocol RuledRequest: CollaborationRequest {
-    /// Whether the request only reads. A query is never decided with an edit, its mutation identifier is ignored, and
-    /// equal queries get one answer. Only queries may wait for a change.
+    /// Whether the request is a query, which only reads. The decision on a query is never an edit. Its mutation
+    /// identifier is ignored. Equal queries may be decided together. Only queries may wait for a change.
     static var isQuery: Bool { get }
 
     /// Decides the request: a pure function of the context and the records.
@@ -18,8 +18,8 @@ package protocol RuledRequest: CollaborationRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision
 
-    /// The answer to a request that was already applied at `sequence`; `nil` when the answer says more than a receipt,
-    /// so that the request is decided again.
+    /// The answer to a repetition of a request that was applied at `sequence`. `nil` when the answer is more than a
+    /// receipt; then the request is decided again.
     func answer(toRepetitionOf sequence: UInt64) -> Answer?
 }
 

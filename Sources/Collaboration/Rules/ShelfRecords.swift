@@ -41,8 +41,8 @@ struct Signals {
         return bytes
     }
 
-    /// Estimates how likely the person looks for the item. Interactions weigh most. Being shown weighs little, and
-    /// nothing without a view or an interaction.
+    /// The score by which the suggested item is chosen. Interactions weigh most. Being shown counts at most 4, and the
+    /// score is 0 without a view or an interaction.
     func score(isPinned: Bool) -> UInt64 {
         guard views > 0 || interactions > 0 else { return 0 }
         return 4 * UInt64(interactions) + 2 * UInt64(views) + UInt64(min(shown, 4)) + (isPinned ? 3 : 0)
@@ -111,7 +111,7 @@ struct ShareText {
         let date: Date
     }
 
-    /// What stands behind the head in a record.
+    /// The bytes after the head in a record.
     static func bytes(
         url: URL, title: String?, app: String, sharer: Sharer, conversation: Conversation, date: Date
     ) throws(ServiceError) -> [UInt8] {
@@ -161,7 +161,7 @@ struct ShelfKeys {
         context.fingerprint(text, count: conversationBytes)
     }
 
-    /// The place of the signals: no conversation.
+    /// The key of the signals, which has zeros in place of a conversation.
     func signals(_ item: [UInt8]) -> [UInt8] {
         share(item, [UInt8](repeating: 0, count: ShelfKeys.conversationBytes))
     }
@@ -181,7 +181,7 @@ struct ShelfKeys {
     }
 }
 
-/// What an account has refused, by fingerprint, for the ranking.
+/// The conversations and apps that an account has refused, by fingerprint. Ranking a shelf uses them.
 struct Refusals {
     let everything: Bool
     let apps: Set<UInt64>
@@ -289,7 +289,9 @@ extension RecordReader where Self: ~Copyable {
         try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
     }
 
-    /// The shares of a link that count for the account, newest first; or `unknownHighlight`.
+    /// The shares of a link that count for the account, newest first.
+    ///
+    /// Throws `unknownHighlight` when there is none.
     func shares(
         of url: URL, _ account: Account, _ context: RuleContext
     ) throws(ServiceError) -> [Attribution] {

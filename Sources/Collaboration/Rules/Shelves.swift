@@ -1,7 +1,7 @@
 package import Core
 public import Foundation
 
-/// Records that a link was shared in a conversation, on the shelf of everybody who may see it there.
+/// Records that a link was shared in a conversation, on the shelves of the recipients.
 public struct RecordShare: RuledRequest {
     public static let name = "recordShare"
     public typealias Answer = ChangeReceipt
@@ -78,8 +78,8 @@ public struct RecordShare: RuledRequest {
     }
 }
 
-/// A person's shelf: the item that the person most likely looks for, then what is pinned, then the rest; the newest
-/// first each. With a time to wait, the answer waits for a shelf that is newer than `after`.
+/// A page of a person's shelf: the suggested item, then pinned items, then the others, the newest first among each.
+/// With `waitMilliseconds` the answer waits for a version of the shelf above `after`.
 public struct ReadShelf: RuledRequest {
     public static let name = "readShelf"
     package static let isQuery = true
@@ -223,15 +223,15 @@ private struct Ranking {
     }
 }
 
-/// Pins an item, or a share of it in one conversation, or takes the pin off. A pin is consent: a pinned item is shown
-/// even when its conversation, its app or everything was refused.
+/// Pins an item in all conversations or in one, or removes the pin. A pin is consent: a pinned item is shown even when
+/// its conversation, its app or everything was refused.
 public struct PinHighlight: RuledRequest {
     public static let name = "pinHighlight"
 
     public struct Answer: Hashable, Codable, Sendable {
         public let receipt: ChangeReceipt
-        /// Whether the person should be asked about automatic sharing: something was pinned that would not show by
-        /// itself, or nothing was ever said about it.
+        /// Whether the app should ask the person about automatic sharing. True when something was pinned that is
+        /// refused without a pin, or when something was pinned and `everything` was not allowed.
         public let offersAutomaticSharing: Bool
     }
 
@@ -293,7 +293,8 @@ public struct PinHighlight: RuledRequest {
     }
 }
 
-/// Hides an item from a person for good, also when it is shared again. Repeating it is harmless.
+/// Hides an item from a person's shelf permanently, even when it is shared again. Repeating the request changes
+/// nothing.
 public struct RemoveHighlight: RuledRequest {
     public static let name = "removeHighlight"
     public typealias Answer = ChangeReceipt
@@ -324,7 +325,7 @@ public struct SignalHighlight: RuledRequest {
     public var account: Account
     public var url: URL
     public var signal: HighlightSignal
-    /// With `shown`: how. Being shown in detail counts twice.
+    /// With `shown`: how the item was shown. Being shown in detail counts twice.
     public var context: DisplayContext?
 
     public init(_ signal: HighlightSignal, _ url: URL, of account: Account, context: DisplayContext? = nil) {

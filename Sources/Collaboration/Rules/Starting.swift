@@ -1,8 +1,8 @@
 public import Core
 public import Foundation
 
-/// Starts a collaboration: gives it an identifier that all devices know, and a universal link. Doing it again for the
-/// same owner and local identifier gives the same ones; `isNew` says whether this request has started it.
+/// Starts a collaboration: gives it an identifier that all devices know, and a universal link. Another request with the
+/// same owner and local identifier gets the same ones. `isNew` tells whether this request has started it.
 public struct PrepareCollaboration: RuledRequest {
     public static let name = "prepare"
 
@@ -16,13 +16,13 @@ public struct PrepareCollaboration: RuledRequest {
     }
 
     public var owner: Account
-    /// The local identifier names the content; title, initiator and share options come from here too.
+    /// The description of the content: local identifier, title, initiator and share options.
     public var metadata: CollaborationMetadata
     /// Identifiers of the selected options; `nil`: as in the metadata.
     public var selectedOptions: [String]?
     /// Adds the owner as a participant at once.
     public var ownerIdentity: PersonIdentity?
-    /// The name that the owner's notices bear.
+    /// The owner's name in notices.
     public var ownerName: String?
 
     public init(
@@ -98,7 +98,7 @@ public struct PrepareCollaboration: RuledRequest {
         let highlight = stored.highlight(identifier, context)
         guard let url = highlight.url else {
             throw ServiceError(
-                .noLinkBase, "the service does not know what links begin with: start it with --link-base")
+                .noLinkBase, "the service has no base for links: start it with --link-base")
         }
         return Answer(
             collaborationIdentifier: identifier, url: url, isNew: isNew, highlight: highlight, sequence: sequence)
@@ -125,7 +125,7 @@ extension ShareOptions {
 }
 
 extension StoredCollaboration {
-    /// What the system shows of the collaboration.
+    /// The highlight of the collaboration, which the system shows.
     func highlight(_ identifier: CollaborationIdentifier, _ context: RuleContext) -> CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
@@ -134,7 +134,7 @@ extension StoredCollaboration {
 }
 
 extension RuleContext {
-    /// 127 random bits in base64url: nobody guesses it, and no link needs it escaped.
+    /// 127 random bits in base64url: the identifier can't be guessed, and a link contains it without escapes.
     fileprivate func freshIdentifier() throws(ServiceError) -> CollaborationIdentifier {
         guard let identifier = CollaborationIdentifier(Base64URL.text(random.nameBytes())) else {
             throw ServiceError(.internalFault, "a random identifier is not valid")
@@ -170,8 +170,8 @@ extension CollaborationSettings {
     }
 }
 
-/// Undoes a start that failed: removes the collaboration and its start, provided that nobody but the owner takes part.
-/// Harmless when there is nothing to undo.
+/// Undoes a start that failed: removes the collaboration and its start. Refused when anyone but the owner takes part.
+/// Changes nothing when there is no such start.
 public struct AbandonCollaboration: RuledRequest {
     public static let name = "abandon"
     public typealias Answer = ChangeReceipt
@@ -197,7 +197,7 @@ public struct AbandonCollaboration: RuledRequest {
         guard accesses.items.allSatisfy({ $0.value.last == ParticipantRole.owner.code }) else {
             throw ServiceError(.notPermitted, "others take part in \(identifier): stop sharing it instead")
         }
-        // Stale when somebody is added at the same moment.
+        // The edit is stale when a participant was added at the same time.
         let arrivals = try records.record(RecordKeys.arrivals(identifier))
         return try .ending(
             identifier, try records.collaboration(identifier), records,
@@ -205,7 +205,7 @@ public struct AbandonCollaboration: RuledRequest {
     }
 }
 
-/// Ends a collaboration: its set, its participants, its notices and its invitations are gone, every grant is revoked.
+/// Ends a collaboration: deletes its set, participants, notices and invitations, and revokes every grant.
 public struct StopSharing: RuledRequest {
     public static let name = "stopSharing"
     public typealias Answer = ChangeReceipt

@@ -88,7 +88,7 @@ struct StoredPost {
         guard bytes.count <= Limits.recordValueBytesMax else {
             throw ServiceError(
                 .limitExceeded, detail: UInt32(Limits.recordValueBytesMax),
-                "so many notices, with names and title, don't fit into one post: post fewer at once")
+                "these notices, with names and title, don't fit into one post: post fewer at once")
         }
         assert(StoredPost(reading: bytes)?.texts.count == Int(count), "a post is not read as it was written")
         return bytes

@@ -6,6 +6,6 @@ package enum Topic: Hashable, Sendable {
     case collaboration(CollaborationIdentifier)
     /// Which collaborations an account is linked to.
     case account(Account)
-    /// What is on an account's shelf.
+    /// An account's shelf.
     case shelf(Account)
 }

@@ -200,7 +200,7 @@ public final class CollaborationCoordinator: Sendable {
         set { handler.withLock { $0.handler = newValue } }
     }
 
-    /// Starts a collaboration, as the system does when somebody shares content.
+    /// Starts a collaboration, as the system does when a person shares content.
     ///
     /// Throws how the action failed. Then the collaboration was removed from the service, if the action has started it.
     public func startCollaboration(

@@ -49,7 +49,7 @@ public struct HighlightMembershipEvent: HighlightNotice {
     }
 }
 
-/// Somebody was mentioned. Apple: `SWHighlightMentionEvent`.
+/// A participant was mentioned. Apple: `SWHighlightMentionEvent`.
 public struct HighlightMentionEvent: HighlightNotice {
     /// The content that the notice is about.
     public let highlight: CollaborationHighlight

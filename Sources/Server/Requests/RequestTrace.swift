@@ -26,43 +26,71 @@ final class RequestTrace: Sendable {
         let began: UInt64
     }
 
-    /// The number of stages that are recorded. Later ones are not, for example of a query that is suspended many times.
+    /// The number of stages whose beginnings are recorded. A query that is suspended many times has more; of those only
+    /// the time is added up.
     static let marksMax = 32
+
+    private struct State {
+        var marks: [Mark]
+        /// The stage that the request is in.
+        var current: Mark
+        /// The time of the stages that ended, in nanoseconds.
+        var totals: [RequestStage: UInt64] = [:]
+        /// When the first stage began that is not in `marks`.
+        var marksEnd: UInt64?
+    }
 
     let header: FrameHeader
     /// Identifies the request; requests of different connections may have the same request id.
     let number: UInt64
     private let now: @Sendable () -> UInt64
-    private let state: Mutex<[Mark]>
+    private let state: Mutex<State>
 
     /// Begins with the stage `decoding`.
     init(_ header: FrameHeader, number: UInt64, now: @escaping @Sendable () -> UInt64) {
         self.header = header
         self.number = number
         self.now = now
-        state = Mutex([Mark(stage: .decoding, began: now())])
+        let first = Mark(stage: .decoding, began: now())
+        state = Mutex(State(marks: [first], current: first))
     }
 
-    var marks: [Mark] { state.withLock { $0 } }
+    /// The recorded stages, each with its end. `end`: of the request.
+    func intervals(end: UInt64) -> [(mark: Mark, end: UInt64)] {
+        let (marks, marksEnd) = state.withLock { ($0.marks, $0.marksEnd) }
+        return Array(zip(marks, marks.dropFirst().map(\.began) + [marksEnd ?? end]))
+    }
+
+    /// The time that the request spent in each stage, in nanoseconds. `end`: of the request.
+    func totals(end: UInt64) -> [RequestStage: UInt64] {
+        state.withLock { state in
+            state.totals.merging([state.current.stage: end - min(end, state.current.began)], uniquingKeysWith: +)
+        }
+    }
 
     /// Records that the stage begins, unless the request is in it already.
     func begin(_ stage: RequestStage) {
         let time = now()
-        state.withLock { marks in
-            guard marks.last?.stage != stage, marks.count < RequestTrace.marksMax else { return }
-            marks.append(Mark(stage: stage, began: time))
+        state.withLock { state in
+            guard state.current.stage != stage else { return }
+            state.totals[state.current.stage, default: 0] += time - min(time, state.current.began)
+            state.current = Mark(stage: stage, began: time)
+            if state.marks.count < RequestTrace.marksMax {
+                state.marks.append(state.current)
+            } else if state.marksEnd == nil {
+                state.marksEnd = time
+            }
         }
     }
 
     /// One line for people: the time of the whole request and the time of each stage, in milliseconds.
     func summary(end: UInt64) -> String {
         let operation = Operation(rawValue: header.operation).map { "\($0)" } ?? "operation \(header.operation)"
-        let marks = marks
-        let ends = marks.dropFirst().map(\.began) + [end]
-        let stages = zip(marks, ends).map { mark, end in
-            "\(mark.stage.rawValue) \((end - min(end, mark.began)).asMilliseconds)"
+        let totals = totals(end: end)
+        let stages = RequestStage.allCases.compactMap { stage in
+            totals[stage].map { "\(stage.rawValue) \($0.asMilliseconds)" }
         }
-        let total = (end - min(end, marks[0].began)).asMilliseconds
+        let total = totals.values.reduce(0, +).asMilliseconds
         return "\(operation), request \(header.requestID), took \(total) ms: \(stages.joined(separator: ", "))"
     }
 }

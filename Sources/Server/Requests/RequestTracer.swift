@@ -4,7 +4,7 @@ import Synchronization
 import Wire
 
 /// Traces requests when an operator asks for it: logs slow ones with the time of each stage, and writes the stages of
-/// one request in so many to a file.
+/// one in N requests to a file.
 ///
 /// The file has the trace event format that Perfetto and Chrome's `about:tracing` read: one interval a line, a row for
 /// each request.
@@ -15,7 +15,7 @@ final class RequestTracer: Sendable {
         var slowMilliseconds: UInt64?
         /// Where the stages are written; `nil` writes none.
         var path: String?
-        /// One request in so many is written, at least 1.
+        /// N, if one in N requests is written; at least 1.
         var interval: UInt64 = 1
 
         var isOn: Bool { slowMilliseconds != nil || path != nil }
@@ -27,6 +27,8 @@ final class RequestTracer: Sendable {
     private let count = Atomic<UInt64>(0)
     /// `nil` when nothing is written, or after a write has failed.
     private let file: Mutex<FileHandle?>
+    /// Changed with the file's lock held.
+    private let hasEvents = Atomic<Bool>(false)
 
     /// Makes the file, or empties it. `now`: nanoseconds of a monotonic clock.
     ///
@@ -57,12 +59,8 @@ final class RequestTracer: Sendable {
     /// Ends the trace of a request that is answered: logs it when it was slow, and writes it when it is a sample.
     func end(_ trace: RequestTrace) {
         let end = now()
-        let marks = trace.marks
         if let slow = settings.slowMilliseconds {
-            let ends = marks.dropFirst().map(\.began) + [end]
-            let busy = zip(marks, ends).reduce(0) { sum, pair in
-                pair.0.stage == .suspended ? sum : sum + (pair.1 - min(pair.1, pair.0.began))
-            }
+            let busy = trace.totals(end: end).reduce(0) { $1.key == .suspended ? $0 : $0 + $1.value }
             if busy > slow * 1_000_000 { log("slow: \(trace.summary(end: end))") }
         }
         if settings.path != nil, trace.number % settings.interval == 0 {
@@ -73,22 +71,22 @@ final class RequestTracer: Sendable {
     /// One line for each stage: a complete event with its beginning and length in microseconds.
     static func events(of trace: RequestTrace, end: UInt64) -> String {
         let operation = Operation(rawValue: trace.header.operation).map { "\($0)" } ?? "unknown"
-        let marks = trace.marks
-        let ends = marks.dropFirst().map(\.began) + [end]
-        return zip(marks, ends).map { mark, end in
+        return trace.intervals(end: end).map { mark, end in
             let length = end - min(end, mark.began)
             return """
                 {"name":"\(mark.stage.rawValue)","cat":"\(operation)","ph":"X","pid":1,"tid":\(trace.number),\
                 "ts":\(Double(mark.began) / 1000),"dur":\(Double(length) / 1000),\
-                "args":{"request":\(trace.header.requestID)}},\n
+                "args":{"request":\(trace.header.requestID)}}
                 """
-        }.joined()
+        }.joined(separator: ",\n")
     }
 
+    /// Appends events to the list in the file. The list is not closed, so that it can be read while it grows; with a `]`
+    /// behind it the file is JSON.
     private func write(_ text: String) {
         let failure = file.withLock { file -> (any Error)? in
             do {
-                try file?.write(contentsOf: Data(text.utf8))
+                try file?.write(contentsOf: Data(((hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : "") + text).utf8))
                 return nil
             } catch {
                 file = nil
