@@ -5,7 +5,8 @@ package struct LoadReport: Sendable {
     package var proofs: UInt64 = 0
     package var requests: UInt64 = 0
     package var seconds = 0.0
-    /// From sending a request, or from when it was due when requests are sent on a schedule, to its answer, in nanoseconds.
+    /// From sending a request to its answer, in nanoseconds. When requests are sent on a schedule, from the time at
+    /// which the request was due.
     package var latency = Histogram()
     /// How often each verdict came.
     package var verdicts: [Verdict: UInt64] = [:]

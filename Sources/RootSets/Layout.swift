@@ -22,7 +22,7 @@ import Core
 // that prefix.
 //
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
-// `records`: what layers above the gate keep; see `Records.swift`.
+// `records`: what the layers above keep; see `Applier+Records.swift`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
 // `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes.
 

@@ -72,6 +72,7 @@ struct Pipeline: Sendable {
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
         pending.begin(.queued)
         let isTaken = pool.submit(from: pending.source) {
+            guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
             do throws(ServiceError) {
                 try resources.rootSets.read { snapshot throws(ServiceError) in

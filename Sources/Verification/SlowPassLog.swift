@@ -6,7 +6,8 @@ package struct SlowPassLog: Sendable {
     private let now: @Sendable () -> UInt64
     private let report: @Sendable (String) -> Void
 
-    /// Passes that take longer than `milliseconds` are reported, one line each. `now`: nanoseconds that only go forward.
+    /// Passes that take longer than `milliseconds` are reported, one line each. `now`: nanoseconds of a monotonic
+    /// clock.
     package init(
         milliseconds: UInt64, now: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String) -> Void
     ) {

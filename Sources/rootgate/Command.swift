@@ -54,8 +54,7 @@ extension Option {
     static let quiet = Option(switch: "quiet", "don't show progress on stderr")
 }
 
-/// Writes to stdout at once, also when it is a pipe. Ends the program with exit code 2 when stdout can't be written: what
-/// it prints is what it was called for.
+/// Writes to stdout at once, also when it is a pipe. Ends the program with exit code 2 when stdout can't be written.
 func printNow(_ text: String, terminator: String = "\n") {
     do {
         try FileHandle.standardOutput.write(contentsOf: Data((text + terminator).utf8))
@@ -81,7 +80,8 @@ extension ProgressMeter {
 
 /// Writes one line to stderr.
 func complain(_ text: String) {
-    FileHandle.standardError.write(Data("rootgate: \(text)\n".utf8))
+    // Nothing is left to complain to when standard error is gone.
+    try? FileHandle.standardError.write(contentsOf: Data("rootgate: \(text)\n".utf8))
 }
 
 /// `value` as one line of JSON with sorted keys.

@@ -74,6 +74,8 @@ final class CollaborationLayer: Sendable {
 
     /// Reads a snapshot, decides the first task by the rules, and carries out the decision for all tasks.
     private func decide(_ tasks: [CollaborationTask]) {
+        // A query whose connection is closed needs no answer. An edit is made all the same.
+        let tasks = tasks.filter { !$0.isQuery || !$0.pending.isConnectionClosed }
         guard let first = tasks.first else { return }
         for task in tasks { task.pending.begin(.working) }
         let changeCount = queries.changeCount
@@ -100,9 +102,8 @@ final class CollaborationLayer: Sendable {
     }
 
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let isQuery = type(of: task.request).isQuery
-        return try resources.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
+        try resources.rootSets.read { snapshot throws(ServiceError) in
+            let earlier = task.isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }

@@ -12,6 +12,9 @@ final class CollaborationTask: Sendable {
     /// How often the request was decided again because something had changed that the decision depends on.
     let staleCount = Atomic<Int>(0)
 
+    /// Whether the request only reads.
+    var isQuery: Bool { type(of: request).isQuery }
+
     init(
         _ request: any RuledRequest, _ identifier: MutationIdentifier, _ pending: PendingRequest, arrival: UInt64
     ) {

@@ -128,8 +128,8 @@ final class SuspendedQueries: Sendable {
         request?()
     }
 
-    /// Removes and returns due queries: at most `Limits.queriesPerTurn` because of a change, and as many because of their
-    /// deadline. Called on the worker that was requested.
+    /// Removes and returns due queries: at most `Limits.queriesPerTurn` because of a change, and as many because of
+    /// their deadline. Called on the worker that was requested.
     func takeDue() -> Due {
         let now = clock.milliseconds
         return state.withLock { state in

@@ -1,4 +1,5 @@
 import Collaboration
+import Core
 
 /// The suspended queries by topic and by deadline. Every operation is cheap for whoever holds the lock around it: what
 /// grows with the number of queries is done in portions.
@@ -15,8 +16,10 @@ struct SuspensionTable {
     private var byDeadline: [UInt64: Set<UInt64>] = [:]
     /// No slot is before this one.
     private var firstSlot = UInt64.max
-    /// Queries that had a change of topic; some of them may have been removed since.
-    private var changed: [Set<UInt64>] = []
+    /// For each topic that changed, the queries that waited for it. Some of them may have been removed since.
+    private var changed = Queue<Set<UInt64>>()
+    /// Queries that are removed because of one topic before the next topic's turn.
+    private static let changedPerTurn = 16
     /// Topics of all suspensions together.
     private(set) var topicCount = 0
 
@@ -53,8 +56,8 @@ struct SuspensionTable {
         return suspension
     }
 
-    /// Marks the queries that wait for one of the topics. Whether there are any. Takes the same time for a topic of many
-    /// queries and for one of few.
+    /// Marks the queries that wait for one of the topics. Returns whether there are any. The number of queries of a
+    /// topic makes no difference to the time.
     mutating func markChanged(_ topics: [Topic]) -> Bool {
         var isMarked = false
         for topic in topics {
@@ -65,18 +68,17 @@ struct SuspensionTable {
         return isMarked
     }
 
-    /// Removes up to `limit` marked queries.
+    /// Removes up to `limit` marked queries. Topics take turns, so that many queries for one topic do not delay the few
+    /// for another.
     mutating func removeChanged(limit: Int) -> [SuspendedQueries.Suspension] {
         var removed: [SuspendedQueries.Suspension] = []
-        while removed.count < limit, !changed.isEmpty {
-            let last = changed.count - 1
-            if let number = changed[last].popFirst() {
+        while removed.count < limit, var numbers = changed.popFirst() {
+            let end = min(limit, removed.count + SuspensionTable.changedPerTurn)
+            while removed.count < end, let number = numbers.popFirst() {
                 if let suspension = remove(number) { removed.append(suspension) }
-            } else {
-                changed.removeLast()
             }
+            if !numbers.isEmpty { changed.append(numbers) }
         }
-        if changed.last?.isEmpty == true { changed.removeLast() }
         return removed
     }
 

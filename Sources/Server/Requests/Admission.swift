@@ -1,8 +1,8 @@
 import Core
 import Synchronization
 
-/// Bounds the memory that all admitted requests reserve together, and counts requests. Suspended queries reserve nothing:
-/// their number is bounded.
+/// Bounds the memory that all admitted requests reserve together, and counts requests. Suspended queries reserve
+/// nothing; their number is bounded.
 final class Admission: Sendable {
     static let busy = ServiceError(.busy, "the service is busy: try again later")
 

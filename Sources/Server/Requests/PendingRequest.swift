@@ -60,6 +60,9 @@ final class PendingRequest: Sendable {
     /// Records in the trace that the request enters a stage.
     func begin(_ stage: RequestStage) { trace?.begin(stage) }
 
+    /// Whether the connection is closed, so that no answer can arrive any more.
+    var isConnectionClosed: Bool { responder.isClosed }
+
     /// Reserves memory until the request is answered or suspended.
     ///
     /// Throws `busy` or `shuttingDown`.

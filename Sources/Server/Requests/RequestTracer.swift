@@ -81,12 +81,13 @@ final class RequestTracer: Sendable {
         }.joined(separator: ",\n")
     }
 
-    /// Appends events to the list in the file. The list is not closed, so that it can be read while it grows; with a `]`
-    /// behind it the file is JSON.
+    /// Appends events to the list in the file. The list is not closed, so that it can be read while it grows. With a
+    /// `]` appended the file is JSON.
     private func write(_ text: String) {
         let failure = file.withLock { file -> (any Error)? in
             do {
-                try file?.write(contentsOf: Data(((hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : "") + text).utf8))
+                try file?.write(
+                    contentsOf: Data(((hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : "") + text).utf8))
                 return nil
             } catch {
                 file = nil
