@@ -17,6 +17,8 @@ final class RequestFixture: Sendable {
     init() async throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
+        // As accepted sockets are: an answer that the peer does not read waits, and not the thread that sends it.
+        try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1)
         peer = ends[1]
         let loop = try EventLoop(
             buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
