@@ -74,7 +74,8 @@ final class CommitQueue: Sendable {
     var depth: Int { state.withLock { $0.waiting.count } }
 
     /// Refuses new mutations, lets the writer commit those that wait, and waits until its thread has ended. A second
-    /// call does nothing. Traps when the first call is made on the writer's thread.
+    /// call does nothing. A call on the writer's thread does not wait: a completion may release the last reference to
+    /// the root sets, and the thread then ends by itself.
     func close() {
         let wasClosed = state.withLock { state in
             precondition(state.isStarted, "a queue was closed before it was started")
@@ -86,8 +87,7 @@ final class CommitQueue: Sendable {
             }
             return wasClosed
         }
-        guard !wasClosed else { return }
-        precondition(!writer.isCurrent, "the writer would wait for its own end")
+        guard !wasClosed, !writer.isCurrent else { return }
         ended.wait()
     }
 

@@ -49,6 +49,8 @@ enum Rootgate {
             return try await command.run(Arguments(words, options: command.options, operandsMax: command.operandsMax))
         } catch let error as UsageError {
             complain("\(error.text); rootgate \(command.name) --help shows the options")
+        } catch let error as FileFailure {
+            complain(error.text)
         } catch let error as ServiceError {
             complain(error.description)
         } catch let error as StartupFailure {

@@ -35,9 +35,7 @@ func collaboration(_ text: String) throws -> CollaborationIdentifier {
 ///
 /// Throws when the file can't be read or a line is something else.
 func readRoots(_ path: String) throws -> [Digest] {
-    let data =
-        path == "-"
-        ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
+    let data = try contents(of: path)
     var roots: [Digest] = []
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     for (number, line) in lines.enumerated() {

@@ -59,7 +59,7 @@ let simulateCommand = Command(
     }
     if let path = arguments.text("roots-out") {
         let text = identities.map { $0.rootHash.description + "\n" }.joined()
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        try write(text, to: path)
     }
     progress.begin("signing", share: 0.6...1)
     for (number, identity) in identities.enumerated() {

@@ -24,6 +24,9 @@ let verifyCommand = Command(
         let atLeast = UInt64(try arguments.number("at-least", in: 0...Int.max))
         judge = { lines in try await judgeByService(lines, client, collaboration, atLeast: atLeast) }
     } else {
+        guard arguments.text("collaboration") == nil else {
+            throw UsageError("--collaboration needs --server: without a service no collaboration is known")
+        }
         let verifier = try StandaloneVerifier(roots: arguments.text("roots").map { try readRoots($0) }.map(Set.init))
         judge = { lines in
             try lines.map { line in
@@ -92,12 +95,16 @@ final class ProofLines {
     private static let lineBytesMax = 1 << 20
     private var isSkipping = false
 
-    /// Throws when the file can't be opened.
+    /// Throws a `FileFailure` when the file can't be opened.
     init(path: String) throws {
         if path == "-" {
             file = .standardInput
         } else {
-            file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            do {
+                file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            } catch {
+                throw FileFailure("read", path, error)
+            }
         }
         var status = stat()
         let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG

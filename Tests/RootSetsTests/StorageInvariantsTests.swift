@@ -1,6 +1,8 @@
 import Core
+import Dispatch
 import Foundation
 @testable import RootSets
+import Synchronization
 import TestSupport
 import Testing
 
@@ -77,6 +79,30 @@ struct StorageInvariantsTests {
             let scratch = ScratchDirectory()
             try newQueue(in: scratch).close()
         }
+    }
+
+    @Test("Root sets whose last reference is released by a completion end by themselves")
+    func lastReference() throws {
+        let scratch = ScratchDirectory()
+        let directory = scratch.path + "/data"
+        let name = try #require(CollaborationIdentifier("decks"))
+        let (mayRelease, isReleased) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let last = Mutex<RootSets?>(nil)
+        do {
+            let sets = try RootSets(RootSets.Configuration(directory: directory))
+            last.withLock { $0 = sets }
+            sets.submit(Mutation(.createCollaboration(name, .challenge))) { _ in
+                mayRelease.wait()
+                last.withLock { $0 = nil }
+                isReleased.signal()
+            }
+        }
+        mayRelease.signal()
+        isReleased.wait()
+        // The lock on the directory is free when the writer's thread has ended.
+        let sets = try RootSets(RootSets.Configuration(directory: directory))
+        #expect(try sets.read { snapshot throws(ServiceError) in try snapshot.summary(of: name) } != nil)
+        sets.close()
     }
 
     @Test("Counts that are taken below zero are damage, not a crash")

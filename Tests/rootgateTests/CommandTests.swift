@@ -89,6 +89,29 @@ private let programPath: String = {
         #expect(object?["rootHash"] as? String == root)
     }
 
+    @Test("A file that can't be read or written is named, and a collaboration without a service is refused")
+    func refusedInputs() throws {
+        for words in [
+            ["verify", "/nonexistent/proofs"], ["verify", "--roots", "/nonexistent/proofs"],
+            ["simulate", "--collaboration", "c", "--roots-out", "/nonexistent/proofs"],
+        ] {
+            let result = try runProgram(programPath, words)
+            #expect(result.code == 2 && result.errors.contains(" /nonexistent/proofs: "), "\(result.errors)")
+            #expect(result.errors.split(separator: "\n").count == 1)
+        }
+        let result = try rootgate("verify", "--collaboration", "c", input: "")
+        #expect(result.code == 2 && result.errors.contains("--collaboration needs --server"))
+    }
+
+    @Test(
+        "A full standard output ends a command with one line and code 2",
+        .enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "this system has no /dev/full"))
+    func fullOutput() throws {
+        let result = try runProgram("/bin/sh", ["-c", "'\(programPath)' version > /dev/full"])
+        #expect(result.code == 2 && result.errors.hasPrefix("rootgate: can't write to standard output: "))
+        #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
+    }
+
     @Test("Bad lines are malformed and do not stop the rest")
     func malformed() throws {
         let simulated = try simulated()

@@ -104,7 +104,8 @@ struct SuspensionTable {
         var removed: [SuspendedQueries.Suspension] = []
         while removed.count < limit, isOver(at: time) {
             var numbers: [UInt64] = []
-            for number in byDeadline[firstSlot] ?? [] where numbers.count < limit - removed.count {
+            for number in byDeadline[firstSlot] ?? [] {
+                guard removed.count + numbers.count < limit else { break }
                 if let deadline = suspensions[number]?.deadline, deadline <= time { numbers.append(number) }
             }
             removed += numbers.compactMap { remove($0) }

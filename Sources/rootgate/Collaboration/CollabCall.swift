@@ -87,9 +87,7 @@ struct CollabCall: Sendable {
     /// A value from a file of JSON.
     func value<Value: Decodable>(_ type: Value.Type, fromFile option: String) throws -> Value? {
         guard let path = arguments.text(option) else { return nil }
-        let data =
-            path == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(fileURLWithPath: path))
+        let data = try contents(of: path)
         do throws(ServiceError) {
             return try JSON.decode(type, from: Array(data))
         } catch {
