@@ -1,13 +1,5 @@
 public import Foundation
 
-/// The state of a participant.
-public enum ParticipantState: String, Hashable, Sendable, Codable, CaseIterable {
-    case invited
-    /// A proof of one of the person's devices was granted.
-    case joined
-    case removed
-}
-
 /// One person in a collaboration.
 public struct Participant: Hashable, Sendable, Codable {
     public let identity: PersonIdentity
@@ -23,24 +15,4 @@ public struct Participant: Hashable, Sendable, Codable {
     public let removedAt: Date?
     /// The account that the person has been linked to.
     public let account: Account?
-}
-
-/// A participant to be added.
-public struct NewParticipant: Hashable, Sendable, Codable {
-    public var identity: PersonIdentity
-    public var displayName: String?
-    /// `nil`: member.
-    public var role: ParticipantRole?
-    /// `nil`: by the share options.
-    public var permission: Permission?
-
-    public init(
-        _ identity: PersonIdentity, displayName: String? = nil, role: ParticipantRole? = nil,
-        permission: Permission? = nil
-    ) {
-        self.identity = identity
-        self.displayName = displayName
-        self.role = role
-        self.permission = permission
-    }
 }

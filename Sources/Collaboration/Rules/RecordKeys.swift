@@ -19,7 +19,7 @@ import Core
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration
 ///     y account 0 collaboration           a share that the account accepted: as whom (32), if it was said
-///     h account 0 item 0...               what the account did with an item; see ShelfRecords.swift
+///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
 ///     v account                           written whenever the account's shelf changes
 ///     o account                           the account's consent (JSON)

@@ -1,0 +1,13 @@
+/// The person who shared an item.
+public struct Sharer: Hashable, Sendable, Codable {
+    public var account: Account?
+    public var name: String
+    /// Where the person's picture is: a link, or a name that the app understands.
+    public var avatar: String?
+
+    public init(name: String, account: Account? = nil, avatar: String? = nil) {
+        self.account = account
+        self.name = name
+        self.avatar = avatar
+    }
+}

@@ -1,0 +1,49 @@
+package import Core
+
+/// An account's shares: those that it has started, or those that it was invited to and has accepted.
+public struct ListShares: RuledRequest {
+    public static let name = "listShares"
+    package static let isQuery = true
+
+    public struct Answer: Hashable, Codable, Sendable {
+        public let shares: [CollaborationHighlight]
+        /// To be given as `after` for the next page; `nil` when there is none.
+        public let next: String?
+    }
+
+    public var account: Account
+    public var scope: Scope
+    /// The `next` of the page before.
+    public var after: String?
+    public var limit: Int
+
+    public init(of account: Account, scope: Scope, after: String? = nil, limit: Int = 256) {
+        self.account = account
+        self.scope = scope
+        self.after = after
+        self.limit = limit
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        try checkPage(limit, Limits.sharesPerPageMax)
+        let prefix = scope == .private ? RecordKeys.starts(account) : RecordKeys.accepted(account)
+        var range = RecordRange.beginning(with: prefix)
+        if let after {
+            try checkName(after, "where the page before ended")
+            range.start = prefix + Array(after.utf8) + [0]
+        }
+        var shares: [CollaborationHighlight] = []
+        let page = try records.records(in: range, limit: limit, isDescending: false)
+        for record in page.items {
+            let name = scope == .private ? record.value : Array(record.key.dropFirst(prefix.count))
+            guard let identifier = CollaborationIdentifier(utf8: name),
+                let found = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
+            else { continue }
+            shares.append(found.value.highlight(identifier, context))
+        }
+        let last = page.items.last.map { String(decoding: $0.key.dropFirst(prefix.count), as: UTF8.self) }
+        return .answer(Answer(shares: shares, next: page.hasMore ? last : nil))
+    }
+}

@@ -1,0 +1,34 @@
+public import Core
+
+/// Revokes an invitation that was not accepted. Revoking it again changes nothing.
+public struct RevokeInvitation: RuledRequest {
+    public static let name = "revokeInvitation"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    public var identifier: String
+
+    public init(_ identifier: String, of collaboration: CollaborationIdentifier) {
+        self.collaboration = collaboration
+        self.identifier = identifier
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let key = RecordKeys.invitation(collaboration, try invitationName(identifier))
+        _ = try records.collaboration(collaboration)
+        guard let known = try records.load(StoredInvitation.self, at: key) else {
+            throw ServiceError(.unknownInvitation, "\(collaboration) has no invitation \(identifier)")
+        }
+        guard known.value.acceptedBy == nil else {
+            throw ServiceError(.notPermitted, "the invitation was accepted: remove the participant instead")
+        }
+        guard !known.value.isRevoked else { return .unchanged }
+        var stored = known.value
+        stored.isRevoked = true
+        var edit = Edit(collaboration)
+        edit.records = [try .json(key, stored, expecting: .version(known.version))]
+        return .change(edit, topics: [], count: 1)
+    }
+}

@@ -1,0 +1,39 @@
+import Core
+import Foundation
+
+extension RecordReader where Self: ~Copyable {
+    /// Where an account takes part, and as whom.
+    func links(
+        of account: Account
+    ) throws(ServiceError) -> [(collaboration: CollaborationIdentifier, person: PersonIdentity)] {
+        let prefix = RecordKeys.linked(account)
+        let page = try records(
+            in: .beginning(with: prefix), limit: Limits.linksPerAccountMax, isDescending: false)
+        return page.items.compactMap { record in
+            let rest = record.key.dropFirst(prefix.count)
+            guard let root = Digest(rest.suffix(Digest.byteCount)),
+                let collaboration = CollaborationIdentifier(utf8: rest.dropLast(Digest.byteCount + 1))
+            else { return nil }
+            return (collaboration, PersonIdentity(rootHash: root))
+        }
+    }
+}
+
+extension RecordReader where Self: ~Copyable {
+    /// The newest notices of a collaboration that `reader` may see, newest first.
+    func recentNotices(
+        of collaboration: CollaborationIdentifier, for reader: PersonIdentity?, count: Int, _ context: RuleContext
+    ) throws(ServiceError) -> [Notice] {
+        let range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
+        // Mentions of others are left out, so more posts than `count` are read.
+        let newest = try records(in: range, limit: 4 * count, isDescending: true)
+        guard let oldest = newest.items.last else { return [] }
+        var reading = FeedReading(context, limit: 4 * count)
+        try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
+        var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
+        try reading.newest(count, self).append(to: &json)
+        json += Array("]}".utf8)
+        let notices = try JSON.decode(NoticePage.self, from: json).notices
+        return notices.suffix(count).reversed()
+    }
+}

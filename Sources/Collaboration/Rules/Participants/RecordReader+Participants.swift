@@ -1,0 +1,82 @@
+import Core
+import Foundation
+
+extension RecordReader where Self: ~Copyable {
+    /// The record of a participant who was not removed.
+    ///
+    /// Throws `unknownParticipant` when there is none.
+    func participant(
+        _ person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Loaded<StoredParticipant> {
+        let key = RecordKeys.participant(collaboration, person)
+        guard let known = try load(StoredParticipant.self, at: key), known.value.removedAt == nil else {
+            throw ServiceError(
+                .unknownParticipant, "\(person.rootHash) takes no part in \(collaboration): add it first")
+        }
+        return known
+    }
+
+    /// The account that a participant is linked to.
+    func account(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Account? {
+        try record(RecordKeys.link(collaboration, person)).flatMap {
+            Account(String(decoding: $0.value, as: UTF8.self))
+        }
+    }
+
+    /// A record that links an account to a participant of the collaboration who is not among `people`.
+    func link(
+        of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
+    ) throws(ServiceError) -> StoredRecord? {
+        let page = try records(
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
+            isDescending: false)
+        return page.items.first { record in
+            Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false
+        }
+    }
+
+    /// Makes an edit stale when the participant's link has changed since it was read.
+    func linkExpectation(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> RecordEdit.Expectation {
+        try record(RecordKeys.link(collaboration, person)).map { .version($0.version) } ?? .absent
+    }
+
+    /// Participants behind `after`, and whether there are more.
+    func participants(
+        of collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, after: PersonIdentity?, limit: Int,
+        includesRemoved: Bool
+    ) throws(ServiceError) -> (participants: [Participant], hasMore: Bool) {
+        // Removed participants have no access record: a list of access records leaves them out.
+        let prefix = includesRemoved ? RecordKeys.participants(collaboration) : RecordKeys.accesses(collaboration)
+        var range = RecordRange.beginning(with: prefix)
+        if let after { range.start = prefix + after.rootHash.bytes + [0] }
+        var participants: [Participant] = []
+        let page = try records(in: range, limit: limit, isDescending: false)
+        for record in page.items {
+            guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
+            let person = PersonIdentity(rootHash: root)
+            guard let known = try load(StoredParticipant.self, at: RecordKeys.participant(collaboration, person)) else {
+                continue
+            }
+            participants.append(try describe(person, known.value, in: collaboration, stored))
+        }
+        return (participants, page.hasMore)
+    }
+
+    private func describe(
+        _ person: PersonIdentity, _ known: StoredParticipant, in collaboration: CollaborationIdentifier,
+        _ stored: StoredCollaboration
+    ) throws(ServiceError) -> Participant {
+        let joined = try record(RecordKeys.joining(collaboration, person))?.number()
+        return Participant(
+            identity: person, displayName: known.displayName, role: known.role,
+            permission: known.permission ?? stored.shareOptions.permission,
+            followsShareOptions: known.permission == nil,
+            state: known.removedAt != nil ? .removed : joined != nil ? .joined : .invited, invitedAt: known.invitedAt,
+            joinedAt: joined.map { Date(timeIntervalSince1970: Double($0) / 1000) }, removedAt: known.removedAt,
+            account: try account(of: person, in: collaboration))
+    }
+}

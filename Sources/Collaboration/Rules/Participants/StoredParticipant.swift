@@ -1,0 +1,31 @@
+import Core
+import Foundation
+
+/// `p`: a participant.
+struct StoredParticipant: Codable {
+    var displayName: String?
+    var role: ParticipantRole
+    var permission: Permission?
+    var invitedAt: Date
+    var removedAt: Date?
+}
+
+extension StoredParticipant {
+    /// The records of a new participant. `version`: that of the record of a participant who was removed earlier; `nil`
+    /// when there is no record.
+    static func records(
+        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
+    ) throws(ServiceError) -> [RecordEdit] {
+        let role = participant.role ?? .member
+        let stored = StoredParticipant(
+            displayName: participant.displayName, role: role, permission: participant.permission, invitedAt: date)
+        return [
+            try .json(
+                RecordKeys.participant(collaboration, participant.identity), stored,
+                expecting: version.map { .version($0) } ?? .absent),
+            RecordEdit(
+                RecordKeys.access(collaboration, participant.identity),
+                value: OwnAccess.value(role: role, permission: participant.permission)),
+        ]
+    }
+}

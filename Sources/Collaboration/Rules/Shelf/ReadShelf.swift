@@ -1,0 +1,66 @@
+package import Core
+
+/// A page of a person's shelf: the suggested item, then pinned items, then the others, the newest first among each.
+/// With `waitMilliseconds` the answer waits for a version of the shelf above `after`.
+public struct ReadShelf: RuledRequest {
+    public static let name = "readShelf"
+    package static let isQuery = true
+    public typealias Answer = Shelf
+
+    public var account: Account
+    /// Items in the answer.
+    public var limit: Int
+    /// Items before the first one of the answer.
+    public var offset: Int?
+    /// With `waitMilliseconds`: the version that the caller has.
+    public var after: UInt64?
+    public var waitMilliseconds: Int?
+
+    public init(
+        of account: Account, limit: Int = 64, offset: Int? = nil, after: UInt64? = nil, waitMilliseconds: Int? = nil
+    ) {
+        self.account = account
+        self.limit = limit
+        self.offset = offset
+        self.after = after
+        self.waitMilliseconds = waitMilliseconds
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        switch try decideEncoded(context, records) {
+        case .answer(let json): return .answer(try JSON.decode(Shelf.self, from: json))
+        case .wait(let topics, let milliseconds, let json):
+            return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.decode(Shelf.self, from: json))
+        case .edit: throw ServiceError(.internalFault, "reading a shelf changes nothing")
+        }
+    }
+
+    /// Builds the page from the stored JSON of the shares.
+    package func decideEncoded(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> EncodedDecision {
+        try checkPage(limit, Limits.highlightsPerPageMax)
+        let version = try records.record(RecordKeys.shelf(account))?.version ?? 0
+        func shelf(_ count: Int, _ highlights: [UInt8]) -> [UInt8] {
+            Array(#"{"count":\#(count),"version":\#(version),"highlights":["#.utf8) + highlights + Array("]}".utf8)
+        }
+        if let after, let waitMilliseconds, waitMilliseconds > 0, version <= after {
+            return .wait(
+                topics: [.shelf(account)], milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax),
+                answer: shelf(0, []))
+        }
+        let ranking = try Ranking(account, context, records)
+        let count = ranking.items.count
+        let start = min(max(0, offset ?? 0), count)
+        var highlights: [UInt8] = []
+        for index in start..<min(count, start + limit) where highlights.count < Limits.shelfPageBytesMax {
+            if index > start { highlights.append(UInt8(ascii: ",")) }
+            try records.append(
+                ranking.items[index].item, of: account, ranking.refusals,
+                isSuggested: ranking.hasSuggestion && index == 0, to: &highlights)
+        }
+        return .answer(shelf(count, highlights))
+    }
+}

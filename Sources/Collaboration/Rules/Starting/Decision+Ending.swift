@@ -1,0 +1,43 @@
+import Core
+
+extension Decision<ChangeReceipt> {
+    /// Ends a collaboration. Records of accounts and invitations that name it are removed as far as one edit allows.
+    /// Readers ignore those that are left.
+    static func ending(
+        _ identifier: CollaborationIdentifier, _ found: Loaded<StoredCollaboration>,
+        _ records: borrowing some RecordReader & ~Copyable, expectingArrivals: RecordEdit.Expectation = .anything
+    ) throws(ServiceError) -> Decision {
+        let hasSet = try records.hasSet(of: identifier)
+        var edit = Edit(hasSet ? identifier : nil)
+        edit.dropsCollaboration = hasSet
+        edit.removedRanges = RecordKeys.everything(of: identifier)
+        edit.records = [
+            RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
+            RecordEdit(RecordKeys.defaultPermission(identifier), value: nil),
+            RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
+            RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
+        ]
+        var topics: [Topic] = [.collaboration(identifier)]
+        let links = try records.records(
+            in: .beginning(with: RecordKeys.links(identifier)), limit: 1000, isDescending: false)
+        for link in links.items {
+            guard let account = Account(String(decoding: link.value, as: UTF8.self)),
+                let root = Digest(link.key.suffix(Digest.byteCount))
+            else { continue }
+            edit.records.append(
+                RecordEdit(RecordKeys.linked(account, identifier, PersonIdentity(rootHash: root)), value: nil))
+            topics.append(.account(account))
+        }
+        let prefix = RecordKeys.invitations(identifier)
+        let invitations = try records.records(in: .beginning(with: prefix), limit: 1000, isDescending: false)
+        for record in invitations.items {
+            let name = Array(record.key.dropFirst(prefix.count))
+            guard name.count == RecordKeys.invitationBytes else { continue }
+            edit.records.append(RecordEdit(RecordKeys.invitationPlace(name), value: nil))
+            if let account = try record.decoded(StoredInvitation.self).acceptedBy {
+                edit.records.append(RecordEdit(RecordKeys.accepted(account, identifier), value: nil))
+            }
+        }
+        return .change(edit, topics: topics, count: 1)
+    }
+}

@@ -1,0 +1,47 @@
+import Core
+import Foundation
+import RootgateClient
+
+let invitationVerbs: [CollabVerb] = [
+    CollabVerb("invite", "ID", "make an invitation; prints its token", run: invite),
+    CollabVerb("accept", "TOKEN ... --account ACCOUNT", "accept invitations", run: accept),
+    CollabVerb("invitations", "ID", "list pending invitations, or --all") { call in
+        ListInvitations(of: try call.collaboration(), includesSettled: call.arguments.isOn("all"))
+    },
+    CollabVerb("revoke", "ID INVITATION", "take an invitation back") { call in
+        RevokeInvitation(try call.operand(1, "the invitation"), of: try call.collaboration())
+    },
+    CollabVerb("shares", "--account ACCOUNT", "the shares of a --scope") { call in
+        ListShares(
+            of: try call.account(),
+            scope: try call.choice(Scope.self, try call.arguments.required("scope")))
+    },
+]
+
+@Sendable private func invite(_ call: CollabCall) async throws -> ExitCode {
+    var request = CreateInvitation(
+        to: try call.collaboration(), role: try call.choice(ParticipantRole.self, option: "role"),
+        permission: try call.choice(Permission.self, option: "permission"))
+    if call.arguments.text("hours") != nil {
+        request.expiresAt = Date(timeIntervalSinceNow: try call.arguments.decimal("hours", in: 0.001...1e6) * 3600)
+    }
+    let invitation = try await call.client.send(request)
+    if call.arguments.isOn("json") {
+        printNow(try json(["token": request.token.text, "identifier": invitation.identifier]))
+    } else {
+        printNow("token \(request.token.text) invitation \(invitation.identifier)")
+    }
+    return .success
+}
+
+@Sendable private func accept(_ call: CollabCall) async throws -> ExitCode {
+    let (account, identity) = (try call.account(), try call.givenIdentity())
+    let requests = try call.operands.map { text -> AcceptInvitation in
+        guard let token = InvitationToken(text) else { throw UsageError("\(text) is not an invitation's token") }
+        return AcceptInvitation(token, for: account, identity: identity, displayName: call.arguments.text("name"))
+    }
+    guard !requests.isEmpty else { throw UsageError("give tokens as operands") }
+    let acceptances = try await call.client.accept(requests)
+    for acceptance in acceptances { try call.show(acceptance) }
+    return acceptances.contains { $0.refusal != nil } ? .refused : .success
+}

@@ -1,0 +1,73 @@
+import Core
+import Foundation
+import RootgateClient
+
+let noticeVerbs: [CollabVerb] = [
+    CollabVerb(
+        "post", "ID EVENT ... --grant GRANT",
+        "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]"
+    ) { call in
+        PostNotices(
+            try call.operands.dropFirst().map { try event($0, call) }, on: try call.collaboration(),
+            by: try call.grant(try call.arguments.required("grant")))
+    },
+    CollabVerb("notices", "[ID] [--identity|--account]", "read a feed, or --follow it", run: notices),
+    CollabVerb("clear", "ID --grant GRANT", "delete notices from the feed of the grant's participant") { call in
+        ClearNotices(of: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
+    },
+]
+
+/// An event as an operand: `edit`, `mention=HEX`, `added`, `removed=HEX`.
+private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent {
+    let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+    let person = try parts.dropFirst().first.map(call.identity)
+    switch (parts.first ?? "", person) {
+    case ("mention", let person?): return .mention(person: person)
+    case ("added", let person): return .membership(trigger: .addedCollaborator, person: person)
+    case ("removed", let person): return .membership(trigger: .removedCollaborator, person: person)
+    case (let name, nil):
+        if let change = HighlightEvent.Change(rawValue: name) { return .change(trigger: change) }
+        if let persistence = HighlightEvent.Persistence(rawValue: name) { return .persistence(trigger: persistence) }
+        fallthrough
+    default: throw UsageError("\(text) is no event")
+    }
+}
+
+@Sendable private func notices(_ call: CollabCall) async throws -> ExitCode {
+    let feed: Feed
+    if call.operands.isEmpty {
+        feed = .account(try call.account())
+    } else if let person = try call.givenIdentity() {
+        feed = .participant(person, of: try call.collaboration())
+    } else {
+        feed = .collaboration(try call.collaboration())
+    }
+    let after = UInt64(try call.arguments.number("after", in: 0...Int.max))
+    guard call.arguments.isOn("follow") else {
+        let limit = try call.arguments.number("limit", in: 1...Limits.noticesPerPageMax)
+        let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit))
+        if call.arguments.isOn("json") {
+            try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
+        } else {
+            for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence)") }
+        }
+        return .success
+    }
+    for try await page in call.client.notices(feed, after: after) {
+        for notice in page.notices {
+            if call.arguments.isOn("json") {
+                try call.show(notice)
+            } else {
+                printNow("\(notice.sequence)\t\(notice.sentence)")
+            }
+        }
+    }
+    return .success
+}
+
+/// A page with its notices in one list.
+private struct FlatPage: Encodable {
+    let notices: [Notice]
+    let next: UInt64
+    let hasMore: Bool
+}

@@ -1,0 +1,83 @@
+import Core
+import Foundation
+import Hashing
+import Kernels
+import LoadHarness
+import RootgateClient
+import Server
+import Signatures
+
+let rootsCommand = Command(
+    "roots", operands: "add|remove|test|list|count [HEX ...]", operandsMax: 4096,
+    "list and change a collaboration's set of root hashes",
+    options: [
+        .server, .collaboration, .timeout,
+        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .quiet,
+        .json,
+    ]
+) { arguments in
+    guard let verb = arguments.operands.first else { throw UsageError("say add, remove, test, list or count") }
+    let collaboration = try collaborationOption(arguments)
+    let client = try connect(arguments)
+    defer { client.close() }
+    var roots = try arguments.operands.dropFirst().map { text in
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("\(text) is not a root hash in hexadecimal")
+        }
+        return root
+    }
+    if let file = arguments.text("file") { roots += try readRoots(file) }
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    switch verb {
+    case "add", "remove":
+        guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
+        progress.begin(verb == "add" ? "adding root hashes" : "removing root hashes", share: 0...1)
+        try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
+            let receipt =
+                verb == "add"
+                ? try await client.addRoots(roots, to: collaboration)
+                : try await client.removeRoots(roots, from: collaboration)
+            try progress.aside { try report(receipt, verb == "add" ? "added" : "removed", arguments) }
+        }
+    case "test":
+        guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
+        var isMissing = false
+        progress.begin("testing root hashes", share: 0...1)
+        try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
+            let members = try await client.testRoots(roots, in: collaboration)
+            isMissing = isMissing || members.contains(false)
+            for (root, isMember) in zip(roots, members) {
+                progress.printAside(
+                    arguments.isOn("json")
+                        ? try json(["rootHash": root.description, "member": isMember])
+                        : "\(root) \(isMember ? "member" : "not a member")")
+            }
+        }
+        return isMissing ? .refused : .success
+    case "list":
+        var start: Digest?
+        while true {
+            let page = try await client.roots(of: collaboration, after: start)
+            let lines = try page.items.map { root in
+                arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
+            }
+            if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
+            start = page.items.last
+            if !page.hasMore { break }
+        }
+    case "count":
+        let state = try await client.state(of: collaboration)
+        printNow(arguments.isOn("json") ? try json(describe(state)) : "\(state.rootCount)")
+    default:
+        throw UsageError("say add, remove, test, list or count, not \(verb)")
+    }
+    return .success
+}
+
+func report(_ receipt: MutationReceipt, _ done: String, _ arguments: Arguments) throws {
+    printNow(
+        arguments.isOn("json")
+            ? try json(["sequence": receipt.sequence, "changed": receipt.changed, "repeat": receipt.isRepeat])
+            : "\(done) \(receipt.changed) (sequence \(receipt.sequence))")
+}
