@@ -73,6 +73,7 @@ package final class NoticeLoad: Sendable {
     ) async throws(ServiceError) -> FollowedCollaboration {
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "\(number)"))
         metadata.title = "Document \(number)"
+        metadata.defaultPermission = .readWrite
         let collaboration = try await client.send(
             PrepareCollaboration(owner: owner, metadata: metadata)
         ).collaborationIdentifier

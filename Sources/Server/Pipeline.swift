@@ -168,8 +168,12 @@ extension Request {
         case .readChanges: 4 * Limits.pageAnswerBytes
         // The size is checked when the answer is built: most answers are short, or wait for a change.
         case .collaborate: Limits.errorTextBytesMax
-        case .open(let batch): batch.count * (1 + Digest.byteCount + Limits.grantBytes)
-        case .checkGrants(let batch): batch.count * GrantAnswer.byteCount
+        case .open(let batch):
+            batch.count * (1 + Digest.byteCount + Limits.grantBytes)
+                + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborationCount) : 0)
+        case .checkGrants(let batch):
+            batch.count * GrantAnswer.byteCount
+                + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborations.count) : 0)
         case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
         }
     }

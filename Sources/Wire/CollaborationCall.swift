@@ -40,7 +40,7 @@ package struct CollaborationCall: Sendable {
 
 /// Grants to be checked:
 ///
-///     a `BatchHead`, without flags
+///     a `BatchHead`, with flag 2 when the answer shall carry the selected share options
 ///     each grant: collaboration's position (2), flags (1: 1 of this device), zero (1), device key (16), grant (112)
 ///
 /// The device key is the first 16 bytes of the SHA-256 of the key as the device sends it; without the flag it is zero.
@@ -63,6 +63,8 @@ package struct GrantBatch: Sendable {
 
     /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     package let atLeast: UInt64
+    /// Whether the answer carries the collaborations' selected share options.
+    package let wantsOptions: Bool
     package let collaborations: [CollaborationIdentifier]
     /// The entries as they came.
     private let entries: [UInt8]
@@ -71,8 +73,9 @@ package struct GrantBatch: Sendable {
 
     /// Throws `malformedRequest` or `limitExceeded`.
     init(_ reader: inout ByteReader) throws(ServiceError) {
-        let head = try BatchHead(&reader, flags: 0, itemsMax: Limits.grantsPerCheckMax, "grants")
+        let head = try BatchHead(&reader, flags: OptionLists.flag, itemsMax: Limits.grantsPerCheckMax, "grants")
         atLeast = head.atLeast
+        wantsOptions = head.flags & OptionLists.flag != 0
         var collaborations: [CollaborationIdentifier] = []
         for _ in 0..<head.collaborationCount { collaborations.append(try Request.readCollaboration(&reader)) }
         guard let block = reader.bytes(head.itemCount * GrantBatch.entryBytes) else {
@@ -122,11 +125,12 @@ package struct GrantBatch: Sendable {
     ///
     /// Throws `limitExceeded`.
     package static func append(
-        _ entries: [Entry], of collaborations: [CollaborationIdentifier], atLeast: UInt64, to bytes: inout [UInt8]
+        _ entries: [Entry], of collaborations: [CollaborationIdentifier], wantsOptions: Bool = false, atLeast: UInt64,
+        to bytes: inout [UInt8]
     ) throws(ServiceError) {
         try BatchHead.append(
-            atLeast: atLeast, collaborations, itemCount: entries.count, itemsMax: Limits.grantsPerCheckMax, "grants",
-            to: &bytes)
+            atLeast: atLeast, flags: wantsOptions ? OptionLists.flag : 0, collaborations, itemCount: entries.count,
+            itemsMax: Limits.grantsPerCheckMax, "grants", to: &bytes)
         for entry in entries {
             bytes.appendInteger(UInt16(entry.collaboration))
             bytes.append(entry.deviceKey == nil ? 0 : 1)
@@ -162,13 +166,16 @@ package struct GrantAnswer: Equatable, Sendable {
         bytes.appendInteger(millisecondsLeft)
     }
 
-    /// Reads a check's answer: count (4), zero (4), the results.
+    /// Reads a check's answer: count (4), zero (4), the results, and the selected options of so many collaborations
+    /// (0 when they were not asked for).
     ///
     /// Throws `malformedAnswer`.
-    package static func decode(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> [GrantAnswer] {
+    package static func decode(
+        _ body: UnsafeRawBufferPointer, optionLists: Int = 0
+    ) throws(ServiceError) -> (answers: [GrantAnswer], options: [[String]]) {
         var reader = ByteReader(body)
         guard let count: UInt32 = reader.integer(), reader.bytes(4) != nil,
-            body.count == 8 + Int(count) * byteCount
+            body.count >= 8 + Int(count) * byteCount
         else { throw malformedAnswer }
         var answers: [GrantAnswer] = []
         for _ in 0..<count {
@@ -177,19 +184,23 @@ package struct GrantAnswer: Equatable, Sendable {
             else { throw malformedAnswer }
             answers.append(GrantAnswer(status: status, permission: permission, role: role, millisecondsLeft: left))
         }
-        return answers
+        return (answers, try OptionLists.decode(&reader, count: optionLists))
     }
 }
 
 /// The answer to an open request: that of verify, followed by a grant for each proof (112 bytes, zeros where there is
-/// none).
+/// none), and by the selected options when they were asked for.
 package enum OpenAnswer {
+    /// `count`: of proofs; `optionLists`: of collaborations, 0 when options were not asked for.
+    ///
     /// Throws `malformedAnswer`.
     package static func decode(
-        _ body: UnsafeRawBufferPointer, count: Int
-    ) throws(ServiceError) -> (verdicts: [Verdict], grants: [[UInt8]?]) {
-        let grantsStart = body.count - count * Limits.grantBytes
-        guard grantsStart >= 0 else { throw malformedAnswer }
+        _ body: UnsafeRawBufferPointer, count: Int, optionLists: Int = 0
+    ) throws(ServiceError) -> (verdicts: [Verdict], grants: [[UInt8]?], options: [[String]]) {
+        guard body.count >= VerdictList.headBytes else { throw malformedAnswer }
+        let grantsStart = VerdictList.byteCount(count, hasRoots: body[4] & 1 != 0)
+        let grantsEnd = grantsStart + count * Limits.grantBytes
+        guard body.count >= grantsEnd else { throw malformedAnswer }
         let (verdicts, _) = try VerdictList.decode(UnsafeRawBufferPointer(rebasing: body[..<grantsStart]))
         guard verdicts.count == count else { throw malformedAnswer }
         let grants = (0..<count).map { index -> [UInt8]? in
@@ -197,6 +208,7 @@ package enum OpenAnswer {
             let bytes = body[start..<start + Limits.grantBytes]
             return bytes.allSatisfy { $0 == 0 } ? nil : Array(bytes)
         }
-        return (verdicts, grants)
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: body[grantsEnd...]))
+        return (verdicts, grants, try OptionLists.decode(&reader, count: optionLists))
     }
 }

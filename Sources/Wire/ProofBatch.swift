@@ -3,7 +3,8 @@ package import Core
 /// A verify, inclusion-only verify or open request as offsets into its body. Nothing is copied. Of a proof only the
 /// lengths and the collaboration's position are checked: everything else gets a verdict later.
 ///
-///     a `BatchHead`, with flag 1 when the answer shall carry root hashes
+///     a `BatchHead`, with flag 1 when the answer shall carry root hashes, in an open request with flag 2 when it shall
+///     carry the selected share options
 ///     each proof of a verify or an open:
 ///         collaboration's position (2)  siblings (1)  signature format (1)  key's index (8)
 ///         key length (1)  signature length (1)  data length (2)  key, siblings, signature, data
@@ -14,6 +15,8 @@ package struct ProofBatch: Sendable {
     package let isSigned: Bool
     /// Whether the answer carries the computed root hashes.
     package let wantsRoots: Bool
+    /// Whether the answer carries the collaborations' selected share options; only an open request asks for them.
+    package let wantsOptions: Bool
     /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     package let atLeast: UInt64
     private let collaborations: [Range<Int>]
@@ -23,15 +26,20 @@ package struct ProofBatch: Sendable {
 
     package var count: Int { offsets.count }
 
-    /// Finds the proofs in `body`.
+    /// The number of collaborations that the request names.
+    package var collaborationCount: Int { collaborations.count }
+
+    /// Finds the proofs in `body`. `isOpen`: whether they are those of an open request.
     ///
     /// Throws `malformedRequest` when lengths and counts don't add up, `limitExceeded`.
-    package init(_ body: UnsafeRawBufferPointer, isSigned: Bool) throws(ServiceError) {
+    package init(_ body: UnsafeRawBufferPointer, isSigned: Bool, isOpen: Bool = false) throws(ServiceError) {
         var reader = ByteReader(body)
         let head = try BatchHead(
-            &reader, flags: ProofBatch.wantsRootsFlag, itemsMax: Limits.proofsPerRequestMax, "proofs")
+            &reader, flags: ProofBatch.wantsRootsFlag | (isOpen ? OptionLists.flag : 0),
+            itemsMax: Limits.proofsPerRequestMax, "proofs")
         self.isSigned = isSigned
         wantsRoots = head.flags & ProofBatch.wantsRootsFlag != 0
+        wantsOptions = head.flags & OptionLists.flag != 0
         atLeast = head.atLeast
 
         // Both counts are within their limits, and the smallest proof has 12 bytes: no more is reserved
@@ -70,6 +78,18 @@ package struct ProofBatch: Sendable {
     package func proof(at index: Int, in body: UnsafeRawBufferPointer) -> BorrowedProof {
         var reader = reader(at: index, in: body)
         return next(&reader, body)
+    }
+
+    /// The identifier of a collaboration that the request names, in `body`, which is the one that this batch was made
+    /// from.
+    package func collaboration(at index: Int, in body: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: body[collaborations[index]])
+    }
+
+    /// The position of a proof's collaboration among those that the request names. `body` is the one that this batch
+    /// was made from.
+    package func collaborationIndex(of index: Int, in body: UnsafeRawBufferPointer) -> Int {
+        Int(UInt16(littleEndian: body.loadUnaligned(fromByteOffset: Int(offsets[index]), as: UInt16.self)))
     }
 
     private func reader(at index: Int, in body: UnsafeRawBufferPointer) -> ByteReader {
@@ -123,11 +143,11 @@ package struct ProofBatch: Sendable {
     /// does not even fit into its field (255, 255 and 65,535 bytes).
     package static func append(
         _ entries: some Collection<Entry>, of collaborations: [CollaborationIdentifier], isSigned: Bool,
-        wantsRoots: Bool, atLeast: UInt64 = 0, to bytes: inout [UInt8]
+        wantsRoots: Bool, wantsOptions: Bool = false, atLeast: UInt64 = 0, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         try BatchHead.append(
-            atLeast: atLeast, flags: wantsRoots ? wantsRootsFlag : 0, collaborations, itemCount: entries.count,
-            itemsMax: Limits.proofsPerRequestMax, "proofs", to: &bytes)
+            atLeast: atLeast, flags: (wantsRoots ? wantsRootsFlag : 0) | (wantsOptions ? OptionLists.flag : 0),
+            collaborations, itemCount: entries.count, itemsMax: Limits.proofsPerRequestMax, "proofs", to: &bytes)
         for (collaboration, proof) in entries {
             try checkLimit(proof.publicKey.count, 255, "bytes of public key")
             try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")
@@ -159,6 +179,14 @@ package struct ProofBatch: Sendable {
 ///
 ///     proofs (4)  flags (1)  zero (3)  a verdict each (1)  with flag 1: a root hash each (32)
 package enum VerdictList {
+    /// Bytes before the verdicts.
+    static let headBytes = 8
+
+    /// Bytes of an answer with so many verdicts.
+    static func byteCount(_ count: Int, hasRoots: Bool) -> Int {
+        headBytes + count * (hasRoots ? 1 + Digest.byteCount : 1)
+    }
+
     /// Appends the answer's body; `roots` is as long as `verdicts`, or `nil` when they were not asked for.
     package static func append(
         _ verdicts: UnsafeBufferPointer<Verdict>, roots: UnsafeBufferPointer<Digest>?, to bytes: inout [UInt8]

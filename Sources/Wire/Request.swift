@@ -30,7 +30,7 @@ package enum Request: Sendable {
         switch operation {
         case .verify: return .verify(try ProofBatch(body, isSigned: true))
         case .verifyInclusion: return .verify(try ProofBatch(body, isSigned: false))
-        case .open: return .open(try ProofBatch(body, isSigned: true))
+        case .open: return .open(try ProofBatch(body, isSigned: true, isOpen: true))
         default: break
         }
         var reader = ByteReader(body)

@@ -12,7 +12,7 @@ struct PostNoticesTests {
     func together() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
-        try world.send(UpdateParticipant(NewParticipant(person(2), displayName: "Bo"), in: collaboration))
+        try world.send(UpdateParticipant(ParticipantChange(person(2), displayName: .set("Bo")), in: collaboration))
         let events: [HighlightEvent] = [
             .change(trigger: .edit), .change(trigger: .comment),
             .membership(trigger: .addedCollaborator, person: person(2)),
@@ -56,10 +56,10 @@ struct PostNoticesTests {
     func formerNames() throws {
         let collaboration = try world.start()
         let plain = #"Q "1" \ é"#
-        try world.send(UpdateParticipant(NewParticipant(person(1), displayName: plain), in: collaboration))
+        try world.send(UpdateParticipant(ParticipantChange(person(1), displayName: .set(plain)), in: collaboration))
         try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
-        try world.send(UpdateParticipant(NewParticipant(person(1), displayName: "Ana L."), in: collaboration))
-        try world.send(CustomizeDetails(of: collaboration, title: "Plans"))
+        try world.send(UpdateParticipant(ParticipantChange(person(1), displayName: .set("Ana L.")), in: collaboration))
+        try world.send(CustomizeDetails(of: collaboration, title: .set("Plans")))
         try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
         let sentences = try world.send(ReadNotices(.collaboration(collaboration))).notices.map(\.sentence)
         #expect(sentences == ["\(plain) edited “Deck”", "Ana L. edited “Plans”"])
@@ -122,7 +122,7 @@ struct PostNoticesTests {
         try world.send(RemoveParticipants([person(2)], from: collaboration))
         let changed = try world.grant(person(3), in: collaboration)
         try world.send(
-            UpdateParticipant(NewParticipant(person(3), role: .administrator), in: collaboration))
+            UpdateParticipant(ParticipantChange(person(3), role: .administrator), in: collaboration))
         let valid = try world.grant(person(4), in: collaboration)
         let expired = try world.grant(person(1), in: collaboration)
         let cases: [(AccessGrant, GrantStatus)] = [
@@ -466,7 +466,7 @@ struct ReadNoticesTests {
         for _ in 0..<Int.random(in: 1...60, using: &generator) {
             switch Int.random(in: 0..<4, using: &generator) {
             case 0: _ = try readPage(Int.random(in: 0..<feeds.count, using: &generator))
-            case 1: try world.send(CustomizeDetails(of: collaborations[0], title: "Deck \(generator.next())"))
+            case 1: try world.send(CustomizeDetails(of: collaborations[0], title: .set("Deck \(generator.next())")))
             default: try post()
             }
         }

@@ -79,8 +79,9 @@ struct ParticipantsTests {
         #expect(try Set(world.participants(of: collaboration).keys) == [person(1), person(3)])
         let removed = try #require(try world.participants(of: collaboration, includesRemoved: true)[person(2)])
         #expect(removed.state == .removed && removed.removedAt == world.now)
-        #expect(removed.joinedAt == nil && removed.account == nil)
-        #expect(try world.send(request) == ChangeReceipt(sequence: nil, changed: 0))
+        #expect(removed.joinedAt == nil && removed.account == bo)
+        let again = try world.send(request)
+        #expect(again.sequence == nil && again.changed == 0)
         try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
         #expect(try world.send(ReadNotices(.account(bo))).notices.isEmpty)
     }
@@ -121,12 +122,14 @@ struct ParticipantsTests {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
         for participant in [
-            NewParticipant(person(2), role: .owner), NewParticipant(person(1), role: .member),
-            NewParticipant(person(1), role: .administrator),
+            ParticipantChange(person(2), role: .owner), ParticipantChange(person(1), role: .member),
+            ParticipantChange(person(1), role: .administrator),
+            ParticipantChange(person(1), permission: .set(.readOnly)),
+            ParticipantChange(person(1), permission: .clear),
         ] {
             #expect(world.code(of: UpdateParticipant(participant, in: collaboration)) == .notPermitted)
         }
-        let renamed = NewParticipant(person(1), displayName: "Ana L.", permission: .readWrite)
+        let renamed = ParticipantChange(person(1), displayName: .set("Ana L."), permission: .set(.readWrite))
         try world.send(UpdateParticipant(renamed, in: collaboration))
         let owner = try #require(try world.participants(of: collaboration)[person(1)])
         #expect(owner.displayName == "Ana L." && owner.role == .owner)
@@ -137,19 +140,39 @@ struct ParticipantsTests {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
         let before = try since(2, collaboration)
-        try world.send(UpdateParticipant(NewParticipant(person(2), displayName: "Bo"), in: collaboration))
+        try world.send(UpdateParticipant(ParticipantChange(person(2), displayName: .set("Bo")), in: collaboration))
         #expect(try since(2, collaboration) == before)
-        try world.send(UpdateParticipant(NewParticipant(person(2), permission: .readOnly), in: collaboration))
+        let readOnly = ParticipantChange(person(2), permission: .set(.readOnly))
+        try world.send(UpdateParticipant(readOnly, in: collaboration))
         #expect(try since(2, collaboration) == world.storage.sequence)
         #expect(try world.storage.access(of: person(2), in: collaboration)?.permission == .readOnly)
-        #expect(try world.participants(of: collaboration)[person(2)]?.displayName == nil)
-        let promoted = NewParticipant(person(2), role: .administrator, permission: .readOnly)
+        let promoted = ParticipantChange(person(2), role: .administrator)
         try world.send(UpdateParticipant(promoted, in: collaboration))
         #expect(try since(2, collaboration) == world.storage.sequence)
         #expect(try world.storage.access(of: person(2), in: collaboration)?.role == .administrator)
-        try world.send(UpdateParticipant(NewParticipant(person(2)), in: collaboration))
-        let access = try #require(try world.storage.access(of: person(2), in: collaboration))
-        #expect(access.permission == .readWrite && access.role == .administrator, "a role stays unless it is said")
+        #expect(try world.send(UpdateParticipant(promoted, in: collaboration)).changed == 0)
+    }
+
+    @Test("What a change leaves out stays, and null clears it")
+    func patches() throws {
+        let collaboration = try world.start()
+        try world.send(
+            AddParticipants(
+                [NewParticipant(person(2), displayName: "Bo", role: .administrator, permission: .readOnly)],
+                to: collaboration))
+        func bo() throws -> Participant { try #require(try world.participants(of: collaboration)[person(2)]) }
+        let renamed = ParticipantChange(person(2), displayName: .set("Bob"))
+        try world.send(UpdateParticipant(renamed, in: collaboration))
+        #expect(try bo().displayName == "Bob" && bo().permission == .readOnly && bo().role == .administrator)
+        #expect(try !bo().followsShareOptions, "another name gives nobody the right to write")
+        #expect(try world.send(UpdateParticipant(ParticipantChange(person(2)), in: collaboration)).sequence == nil)
+        let json = #"{"collaboration":"\#(collaboration)","participant":{"identity":"\#(person(2).rootHash)","#
+        for (rest, name, follows) in [
+            (#""displayName":null}}"#, nil, false), (#""permission":null,"displayName":"Bo"}}"#, "Bo", true),
+        ] as [(String, String?, Bool)] {
+            try world.send(try JSON.decode(UpdateParticipant.self, from: Array((json + rest).utf8)))
+            #expect(try bo().displayName == name && bo().followsShareOptions == follows)
+        }
     }
 
     @Test("Neither a stranger nor a removed participant can be changed")
@@ -158,7 +181,7 @@ struct ParticipantsTests {
         try world.admit([person(2)], to: collaboration)
         try world.send(RemoveParticipants([person(2)], from: collaboration))
         for number in [UInt8(2), 9] {
-            let request = UpdateParticipant(NewParticipant(person(number)), in: collaboration)
+            let request = UpdateParticipant(ParticipantChange(person(number)), in: collaboration)
             #expect(world.code(of: request) == .unknownParticipant)
         }
     }
@@ -190,7 +213,7 @@ struct ParticipantsTests {
         #expect(world.code(of: RemoveParticipants([person(1)], from: nobody)) == .unknownCollaboration)
         #expect(world.code(of: ListParticipants(of: nobody)) == .unknownCollaboration)
         #expect(world.code(of: LinkAccount(nil, to: person(1), in: nobody)) == .unknownCollaboration)
-        #expect(world.code(of: UpdateParticipant(NewParticipant(person(1)), in: nobody)) != nil)
+        #expect(world.code(of: UpdateParticipant(ParticipantChange(person(1)), in: nobody)) != nil)
     }
 
     @Test("A participant is invited, then joined, then removed")
@@ -411,7 +434,7 @@ struct RaceTests {
     @Test("The owner may write whatever the options say, also after a change of name")
     func ownerKeepsWriting() throws {
         let collaboration = try world.start("deck", options: .deck)
-        try world.send(UpdateParticipant(NewParticipant(person(1), displayName: "Ana B."), in: collaboration))
+        try world.send(UpdateParticipant(ParticipantChange(person(1), displayName: .set("Ana B.")), in: collaboration))
         try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
         let owner = try world.send(ListParticipants(of: collaboration)).participants.first { $0.role == .owner }
         #expect(owner?.permission == .readWrite)
@@ -515,7 +538,7 @@ struct RaceTests {
             ]
         }
         let beforeRemoval = try decided(2)
-        let promoted = NewParticipant(person(2), role: .administrator)
+        let promoted = ParticipantChange(person(2), role: .administrator)
         let update = try world.edit(UpdateParticipant(promoted, in: collaboration))
         try world.send(RemoveParticipants([person(2)], from: collaboration))
         for edit in beforeRemoval + [update] { #expect(try world.isStale(edit)) }

@@ -110,35 +110,70 @@ struct ShareOptionsTests {
     @Test("The summary is what was given, or else what the pickers stand on, or else what the permission means")
     func summary() throws {
         var options = ShareOptions.deck
-        #expect(options.summary == "Can make changes")
-        #expect(try options.selecting(["view", "comments"]).summary == "View only")
+        #expect(options.summary(for: .readOnly) == "Can make changes")
+        #expect(try options.selecting(["view", "comments"]).summary(for: .readWrite) == "View only")
         let second = OptionsPickerGroup(
             identifier: "who", options: [CollaborationOption(title: "Anyone with the link", identifier: "anyone")])
         options.groups.append(.picker(second))
-        #expect(options.summary == "Can make changes, Anyone with the link")
+        #expect(options.summary(for: .readWrite) == "Can make changes, Anyone with the link")
         options.givenSummary = "As agreed"
-        #expect(options.summary == "As agreed")
+        #expect(options.summary(for: .readWrite) == "As agreed")
         options.givenSummary = ""
-        #expect(options.summary == "Can make changes, Anyone with the link")
-        #expect(ShareOptions(optionsGroups: []).summary == "Only invited people can make changes")
-        let view = CollaborationOption(title: "View", identifier: "v", isSelected: true, permission: .readOnly)
-        #expect(switches([view]).summary == "Only invited people can view")
+        #expect(options.summary(for: .readWrite) == "Can make changes, Anyone with the link")
+        #expect(
+            ShareOptions(optionsGroups: []).summary(for: .readWrite) == "Only invited people can make changes")
+        let view = CollaborationOption(title: "View", identifier: "v", isSelected: true, effects: [.readOnly])
+        #expect(switches([view]).summary(for: .readOnly) == "Only invited people can view")
     }
 
-    @Test("The permission is that of the last selected option that has one, or to read and write")
+    @Test("A given summary goes with its selection: another selection drops it")
+    func givenSummary() throws {
+        var options = ShareOptions.deck
+        options.givenSummary = "As agreed"
+        #expect(try options.selecting(["edit"]).givenSummary == "As agreed")
+        #expect(try options.selecting(["view"]).givenSummary == nil)
+        #expect(try options.selecting(["view"]).selecting(["edit"]).givenSummary == nil)
+    }
+
+    @Test("Selected options permit what they say, the less where two contradict, and nothing where none says anything")
     func permission() throws {
-        #expect(ShareOptions(optionsGroups: []).permission == .readWrite)
+        #expect(ShareOptions(optionsGroups: []).permission == nil)
         #expect(ShareOptions.deck.permission == .readWrite)
         #expect(try ShareOptions.deck.selecting(["view", "comments"]).permission == .readOnly)
-        let readOnly = CollaborationOption(title: "1", identifier: "1", isSelected: true, permission: .readOnly)
-        let readWrite = CollaborationOption(title: "2", identifier: "2", isSelected: true, permission: .readWrite)
+        let readOnly = CollaborationOption(title: "1", identifier: "1", isSelected: true, effects: [.readOnly])
+        let readWrite = CollaborationOption(title: "2", identifier: "2", isSelected: true, effects: [.readWrite])
         let silent = CollaborationOption(title: "3", identifier: "3", isSelected: true)
         #expect(switches([readWrite, readOnly, silent]).permission == .readOnly)
-        #expect(switches([readOnly, readWrite, silent]).permission == .readWrite)
+        #expect(switches([readOnly, readWrite, silent]).permission == .readOnly)
+        #expect(switches([readWrite, silent]).permission == .readWrite)
         var off = readWrite
         off.isSelected = false
         #expect(switches([readOnly, off]).permission == .readOnly)
-        #expect(switches([silent]).permission == .readWrite)
+        #expect(switches([silent, off]).permission == nil)
+    }
+
+    @Test("An action is allowed while an option with its effect is selected, and open where no option is about it")
+    func effects() throws {
+        let mayComment = CollaborationOption(title: "1", identifier: "1", isSelected: true, effects: [.comment])
+        var mayMention = CollaborationOption(title: "2", identifier: "2", effects: [.mention, .comment])
+        #expect(switches([mayComment, mayMention]).allows(.comment) == true)
+        #expect(switches([mayComment, mayMention]).allows(.mention) == false)
+        #expect(switches([mayMention]).allows(.comment) == false)
+        mayMention.isSelected = true
+        #expect(switches([mayMention]).allows(.mention) == true)
+        #expect(switches([mayMention]).allows(.addParticipants) == nil)
+    }
+
+    @Test("An option needs a title and an identifier; what else is left out selects nothing and permits nothing")
+    func shortOption() throws {
+        let option = try JSON.decode(CollaborationOption.self, from: Array(#"{"title":"a","identifier":"b"}"#.utf8))
+        #expect(option == CollaborationOption(title: "a", identifier: "b"))
+        #expect(!option.isSelected && option.effects.isEmpty)
+        for json in [#"{"title":"a"}"#, #"{"identifier":"b"}"#, #"{"title":"a","identifier":"b","effects":["fly"]}"#] {
+            #expect(throws: ServiceError(.malformedRequest, "")) {
+                try JSON.decode(CollaborationOption.self, from: Array(json.utf8))
+            }
+        }
     }
 
     @Test("Both kinds of groups come back from JSON as they were, and another kind is refused")

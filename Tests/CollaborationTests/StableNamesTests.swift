@@ -15,7 +15,8 @@ struct StableNamesTests {
     func queries() {
         let names = Requests.all.filter { $0.isQuery }.map { $0.name }
         let reading = [
-            "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution", "readConsent",
+            "findParticipants", "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution",
+            "readConsent",
             "readDetails", "readNotices", "readShelf",
         ]
         #expect(names.sorted() == reading)

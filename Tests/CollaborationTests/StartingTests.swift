@@ -49,20 +49,82 @@ struct StartingTests {
         #expect(try world.participants(of: collaboration)[person(1)]?.displayName == "Ana Lopes")
     }
 
-    @Test("Starting again gives the same answer, whatever else it says, and changes nothing")
+    @Test("Starting again without another choice changes nothing, and tells what holds")
     func again() throws {
         let first = try world.send(try prepare(deckMetadata()))
         let records = world.storage.records
         var other = deckMetadata()
         other.title = "Another title"
         other.defaultShareOptions = nil
-        var request = try prepare(other)
-        request.selectedOptions = ["nonsense"]
-        let second = try world.send(request)
+        other.defaultPermission = .readWrite
+        let second = try world.send(try prepare(other))
         #expect(!second.isNew && second.sequence == nil)
         #expect(second.collaborationIdentifier == first.collaborationIdentifier)
         #expect(second.url == first.url && second.highlight == first.highlight)
+        #expect(second.selectedOptions == ["edit"] && second.permission == .readWrite)
         #expect(world.storage.records == records)
+    }
+
+    @Test("A choice that is made when content is shared again is applied")
+    func chosenAgain() throws {
+        let collaboration = try world.send(try prepare(deckMetadata())).collaborationIdentifier
+        try world.admit([person(2)], to: collaboration)
+        var request = try prepare(deckMetadata())
+        request.selectedOptions = ["view"]
+        let answer = try world.send(request)
+        #expect(!answer.isNew && answer.sequence == world.storage.sequence)
+        #expect(answer.selectedOptions == ["view"] && answer.permission == .readOnly)
+        #expect(answer.highlight.summary == "View only")
+        #expect(try world.storage.access(of: person(2), in: collaboration)?.permission == .readOnly)
+        #expect(
+            try world.send(try prepare(deckMetadata())).selectedOptions == ["view"], "default options are no choice")
+        request.selectedOptions = ["nonsense"]
+        #expect(world.code(of: request) == .unknownOption)
+        var metadata = deckMetadata()
+        metadata.userSelectedShareOptions = ShareOptions(optionsGroups: [
+            OptionsGroup(identifier: "new", options: [CollaborationOption(title: "New", identifier: "new")])
+        ])
+        let replaced = try world.send(try prepare(metadata))
+        #expect(replaced.selectedOptions == [] && replaced.permission == .readOnly)
+        #expect(try world.send(ReadDetails(of: collaboration)).shareOptions.groups.count == 1)
+    }
+
+    @Test("Without a word about permissions everybody but the owner reads", arguments: [nil, Permission.readWrite])
+    func defaultPermission(_ permission: Permission?) throws {
+        // Apple's sample: the options say nothing that a service understands.
+        let sample = ShareOptions(optionsGroups: [
+            OptionsPickerGroup(
+                identifier: "1",
+                options: [
+                    CollaborationOption(title: "Can make changes", identifier: "2"),
+                    CollaborationOption(title: "Read only", identifier: "3"),
+                ])
+        ])
+        let collaboration = try world.start(options: sample, defaultPermission: permission)
+        try world.admit([person(2)], to: collaboration)
+        for selected in [["2"], ["3"]] {
+            try world.send(UpdateShareOptions(collaboration, selectedOptions: selected))
+            #expect(
+                try world.storage.access(of: person(2), in: collaboration)?.permission == permission ?? .readOnly)
+        }
+        #expect(try world.storage.access(of: person(1), in: collaboration)?.permission == .readWrite)
+    }
+
+    @Test("Devices sign challenges unless the start gives a window for nonces")
+    func noncePolicy() throws {
+        var request = try prepare(deckMetadata())
+        for (window, code) in [(UInt32(0), ServiceError.Code.malformedRequest), (604_801, .malformedRequest)] {
+            request.nonceWindowSeconds = window
+            #expect(world.code(of: request) == code)
+        }
+        request.nonceWindowSeconds = 604_800
+        #expect(try world.edit(request)?.creation == .deviceNonce(windowSeconds: 604_800))
+        #expect(try world.edit(try prepare(deckMetadata()))?.creation == .challenge)
+        try world.send(request)
+        #expect(world.code(of: request) == nil)
+        #expect(world.code(of: try prepare(deckMetadata())) == nil, "nothing was said about it")
+        request.nonceWindowSeconds = 60
+        #expect(world.code(of: request) == .collaborationExists)
     }
 
     @Test("Owners and local identifiers tell collaborations apart")
@@ -248,7 +310,8 @@ struct EndingTests {
         try world.send(AcceptInvitation(tokens[1], for: try account("bo")))
         try world.send(RevokeInvitation(invitations[2].identifier, of: collaboration))
         try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
-        try world.send(CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: "I")]))
+        try world.send(
+            CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "i", title: "I")])))
     }
 
     @Test("Stopping to share leaves no record and no set of the collaboration, and all of the others")
@@ -402,7 +465,8 @@ struct DetailsTests {
         let collaboration = try world.start("deck", options: .deck)
         try world.admit([person(2), person(3)], to: collaboration)
         try world.send(
-            UpdateParticipant(NewParticipant(person(2), displayName: "Bo", role: .administrator), in: collaboration))
+            UpdateParticipant(
+                ParticipantChange(person(2), displayName: .set("Bo"), role: .administrator), in: collaboration))
         for number in 0..<25 {
             let event: HighlightEvent = number == 24 ? .mention(person: person(3)) : .change(trigger: .edit)
             try world.post([event], by: person(1), on: collaboration)
@@ -423,7 +487,9 @@ struct DetailsTests {
             try world.send(ReadDetails(of: collaboration, viewer: person(number)))
         }
         #expect(try seen(1).manageOperations == ManageOperation.allCases)
-        #expect(try seen(2).manageOperations == [.changeOptions, .addParticipants, .removeParticipants])
+        #expect(
+            try seen(2).manageOperations
+                == [.changeOptions, .addParticipants, .changeParticipants, .removeParticipants])
         #expect(try seen(3).manageOperations == [])
         #expect(try seen(3).recentActivity.first?.event == .mention(person: person(3)))
         #expect(try seen(2).recentActivity.first?.event == .change(trigger: .edit))
@@ -443,20 +509,24 @@ struct DetailsTests {
         #expect(details.participantCount == 141)
     }
 
-    @Test("Customizing changes what is given and leaves the rest, and an empty title brings the usual one back")
+    @Test("Customizing changes what is given and leaves the rest, and clearing the title brings the usual one back")
     func customizing() throws {
         let collaboration = try world.start()
         let item = CustomItem(identifier: "open", title: "Open", subtitle: "Now", url: try url("https://a.example"))
-        try world.send(CustomizeDetails(of: collaboration, customItems: [item], manageButtonTitle: "Manage Deck"))
-        try world.send(CustomizeDetails(of: collaboration, title: "Plans"))
+        try world.send(
+            CustomizeDetails(of: collaboration, customItems: .set([item]), manageButtonTitle: .set("Manage Deck")))
+        try world.send(CustomizeDetails(of: collaboration, title: .set("Plans")))
         let details = try world.send(ReadDetails(of: collaboration))
         #expect(details.highlight.title == "Plans")
         #expect(details.customItems == [item])
         #expect(details.manageButtonTitle == "Manage Deck")
-        try world.send(CustomizeDetails(of: collaboration, customItems: [], manageButtonTitle: ""))
+        try world.send(CustomizeDetails(of: collaboration, customItems: .clear, manageButtonTitle: .clear))
         let bare = try world.send(ReadDetails(of: collaboration))
         #expect(bare.customItems == [])
         #expect(bare.manageButtonTitle == CollaborationDetails.standardManageButtonTitle)
+        #expect(bare.highlight.title == "Plans")
+        #expect(try world.send(CustomizeDetails(of: collaboration)).changed == 0)
+        #expect(world.code(of: CustomizeDetails(of: collaboration, manageButtonTitle: .set(""))) == .malformedRequest)
     }
 
     @Test("Custom items and texts over their limits are refused")
@@ -465,15 +535,17 @@ struct DetailsTests {
         let item = CustomItem(identifier: "i", title: "I")
         let long = String(repeating: "a", count: Limits.textBytesMax + 1)
         for request in [
-            CustomizeDetails(of: collaboration, title: long),
-            CustomizeDetails(of: collaboration, manageButtonTitle: long),
-            CustomizeDetails(of: collaboration, customItems: .init(repeating: item, count: Limits.customItemsMax + 1)),
-            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: long)]),
-            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "i", title: "", subtitle: long)]),
+            CustomizeDetails(of: collaboration, title: .set(long)),
+            CustomizeDetails(of: collaboration, manageButtonTitle: .set(long)),
+            CustomizeDetails(
+                of: collaboration, customItems: .set(.init(repeating: item, count: Limits.customItemsMax + 1))),
+            CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "i", title: long)])),
+            CustomizeDetails(
+                of: collaboration, customItems: .set([CustomItem(identifier: "i", title: "", subtitle: long)])),
         ] {
             #expect(world.code(of: request) == .limitExceeded)
         }
-        let nameless = CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "", title: "")])
+        let nameless = CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "", title: "")]))
         #expect(world.code(of: nameless) == .malformedRequest)
     }
 }

@@ -89,13 +89,16 @@ final class World {
 
     // MARK: Things that many tests begin with
 
-    /// A collaboration of the account "ana", who takes part as person 1.
-    func start(_ local: String = "deck", title: String? = "Deck", options: ShareOptions? = nil) throws
-        -> CollaborationIdentifier
-    {
+    /// A collaboration of the account "ana", who takes part as person 1. Participants may write unless options say
+    /// otherwise.
+    func start(
+        _ local: String = "deck", title: String? = "Deck", options: ShareOptions? = nil,
+        defaultPermission: Permission? = .readWrite
+    ) throws -> CollaborationIdentifier {
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: local))
         metadata.title = title
         metadata.defaultShareOptions = options
+        metadata.defaultPermission = defaultPermission
         let request = PrepareCollaboration(
             owner: try account("ana"), metadata: metadata, ownerIdentity: person(1), ownerName: "Ana")
         return try send(request).collaborationIdentifier
@@ -199,8 +202,8 @@ extension ShareOptions {
             OptionsPickerGroup(
                 identifier: "access", title: "Permission",
                 options: [
-                    CollaborationOption(title: "Can make changes", identifier: "edit", permission: .readWrite),
-                    CollaborationOption(title: "View only", identifier: "view", permission: .readOnly),
+                    CollaborationOption(title: "Can make changes", identifier: "edit", effects: [.readWrite]),
+                    CollaborationOption(title: "View only", identifier: "view", effects: [.readOnly]),
                 ]),
             OptionsGroup(
                 identifier: "extras", title: "Extras",

@@ -859,7 +859,7 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def option(identifier: str, selected: bool = False, requires: Sequence[str] = (), permission: str = "") -> Fields:
+def option(identifier: str, selected: bool = False, requires: Sequence[str] = (), effect: str = "") -> Fields:
     """A share option."""
     fields: Fields = {
         "title": f"Title of {identifier}",
@@ -868,7 +868,7 @@ def option(identifier: str, selected: bool = False, requires: Sequence[str] = ()
         "isSelected": selected,
         "requiredOptionsIdentifiers": list(requires),
     }
-    return {**fields, "permission": permission} if permission else fields
+    return {**fields, "effects": [effect]} if effect else fields
 
 
 def group(kind: str, identifier: str, *options: Fields) -> Fields:
@@ -930,6 +930,8 @@ class CollaborationLayer:
                 self.check_opening,
                 self.check_grants,
                 self.check_revocations,
+                self.check_managing,
+                self.check_ownership,
                 self.check_accounts,
                 self.check_notices,
                 self.check_feeds,
@@ -993,7 +995,9 @@ class CollaborationLayer:
     def metadata(self, local_identifier: str, *groups: Fields, **fields: Any) -> Fields:
         """What a collaboration is started with."""
         metadata = {"localIdentifier": f"{local_identifier}-{self.suffix}", "title": local_identifier, **fields}
-        return {**metadata, "defaultShareOptions": {"groups": groups}} if groups else metadata
+        if groups:
+            return {**metadata, "defaultShareOptions": {"groups": groups}}
+        return {"defaultPermission": "readWrite", **metadata}
 
     def prepare(self, local_identifier: str, *groups: Fields, **fields: Any) -> Fields:
         """Starts a collaboration of Ann's."""
@@ -1060,9 +1064,14 @@ class CollaborationLayer:
         equal = self.checks.equal
         groups = [
             group(
-                "picker", "access", option("view", permission="readOnly"), option("edit", True, permission="readWrite")
+                "picker", "access", option("view", effect="readOnly"), option("edit", True, effect="readWrite")
             ),
-            group("switches", "more", option("invite", requires=["edit"]), option("comment", True)),
+            group(
+                "switches",
+                "more",
+                option("invite", requires=["edit"], effect="addParticipants"),
+                option("comment", True, effect="comment"),
+            ),
         ]
         given = {
             "ownerIdentity": self.ann.identity,
@@ -1367,6 +1376,72 @@ class CollaborationLayer:
         opening = self.client.open([proof]).result()
         self.checks.equal("added again: verdict", opening.verdicts, [Verdict.GRANTED])
 
+    def check_managing(self) -> None:
+        equal = self.checks.equal
+        where = {"collaboration": self.collaboration}
+        bobs, eves = (base64url(grant) for grant in self.grants(self.bob, self.eve))
+        newcomer, other = ({"identity": os.urandom(32).hex()} for _ in range(2))
+        self.changed("manage: a member adds", 1, "addParticipants", participants=[newcomer], grant=bobs, **where)
+        not_permitted = ErrorCode.NOT_PERMITTED
+        for label, person, grant in (
+            ("a reader lets write", {**other, "permission": "readWrite"}, eves),
+            ("a member makes an administrator", {**other, "role": "administrator"}, bobs),
+        ):
+            adding = {"participants": [person], "grant": grant, **where}
+            self.error(f"manage: {label}", not_permitted, "addParticipants", **adding)
+        leaving = {"removed": [newcomer["identity"]], "added": [], **where}
+        self.error("manage: a member removes", not_permitted, "updateParticipants", grant=bobs, **leaving)
+        self.error("manage: a member stops", not_permitted, "stopSharing", grant=bobs, **where)
+        both = {**leaving, "added": [{"identity": newcomer["identity"]}]}
+        self.error("change: in and out", ErrorCode.MALFORMED_REQUEST, "updateParticipants", **both)
+        answer = self.ask("updateParticipants", **{**leaving, "added": [other]})
+        equal("change: both at once", (answer["changed"], answer["removed"]), (2, [newcomer]))
+        found = self.ask("findParticipants", identities=[newcomer["identity"], "00" * 32], **where)
+        came = ([item["state"] for item in found["participants"]], found["unknown"])
+        equal("find: a removed one and nobody", came, (["removed"], ["00" * 32]))
+        self.changed("change: undone", 1, "removeParticipants", participants=[other["identity"]], **where)
+        eve = {"identity": self.eve.identity}
+        self.changed("update: nothing said", 0, "updateParticipant", participant=eve, **where)
+        renamed = {**eve, "displayName": "Eva"}
+        self.changed("update: a name", 1, "updateParticipant", participant=renamed, **where)
+        came = [self.participants()[self.eve.identity][field] for field in ("displayName", "permission")]
+        equal("update: the permission stays", came, ["Eva", "readOnly"])
+        renamed["displayName"] = self.eve.name
+        self.changed("update: the name back", 1, "updateParticipant", participant=renamed, **where)
+        selected = [["edit", "invite", "comment"]]
+        _, options = self.client.open_with_options(self.proofs((self.bob.person, 0))).result()
+        equal("open: selected options", options, selected)
+        [grant] = self.grants(self.bob)
+        _, options = self.client.check_grants_with_options([(self.collaboration, grant, None)]).result()
+        equal("check: selected options", options, selected)
+        forged = bytes([*grant[:-1], grant[-1] ^ 1])
+        _, options = self.client.check_grants_with_options([(self.collaboration, forged, None)]).result()
+        equal("check: no options for a forged grant", options, [[]])
+
+    def check_ownership(self) -> None:
+        equal = self.checks.equal
+        deck = self.prepare("owned", nonceWindowSeconds=60)["collaborationIdentifier"]
+        state = CollaborationState(Policy.DEVICE_NONCE, 60, 0)
+        equal("prepare: nonces", self.client.count_roots(deck).result(), state)
+        other = self.client.collaborate(
+            "prepare", {"owner": self.ann.account, "metadata": self.metadata("owned"), "nonceWindowSeconds": 61}
+        )
+        self.checks.error("prepare: another window", other, ErrorCode.COLLABORATION_EXISTS)
+        claim = {"collaboration": deck, "owner": self.ann.account, "identity": self.ann.identity}
+        self.changed("claim", 1, "claimOwnership", **claim)
+        self.changed("claim: again", 0, "claimOwnership", **claim)
+        not_permitted = ErrorCode.NOT_PERMITTED
+        for label, fields in (
+            ("another identity", {**claim, "identity": self.bob.identity}),
+            ("another account", {**claim, "owner": self.bob.account}),
+        ):
+            self.error(f"claim: {label}", not_permitted, "claimOwnership", **fields)
+        roles = {identity: item["role"] for identity, item in self.participants(deck).items()}
+        equal("claim: roles", roles, {self.ann.identity: "owner"})
+        self.add("transfer: an heir", 1, {"identity": self.bob.identity}, collaboration=deck)
+        transfer = {**claim, "identity": self.bob.identity}
+        self.error("transfer: to somebody who has not joined", not_permitted, "transferOwnership", **transfer)
+
     def check_accounts(self) -> None:
         where = {"collaboration": self.collaboration}
         newcomer = self.member("Newcomer")
@@ -1381,7 +1456,8 @@ class CollaborationLayer:
         self.checks.equal("unlink: listed", self.participants()[newcomer.identity].get("account"), None)
         self.changed("link", 1, "linkAccount", **link)
         self.changed("remove", 1, "removeParticipants", participants=[newcomer.identity], **where)
-        self.checks.equal("removed: listed", self.participants()[newcomer.identity].get("account"), None)
+        former = self.participants()[newcomer.identity].get("account")
+        self.checks.equal("removed: the account concerned", former, newcomer.account)
         unknown = ErrorCode.UNKNOWN_PARTICIPANT
         self.error("link: removed", unknown, "linkAccount", **link)
         stranger = {**link, "identity": self.stranger.root.hex()}
@@ -1955,7 +2031,7 @@ class CollaborationLayer:
             for member in (self.ann, self.bob)
         }
         self.checks.true("the owner manages", "stopSharing" in operations["Ann"], operations, "stopSharing")
-        equal("a member manages nothing", operations["Bob"], set())
+        equal("a member adds people, as the options say", operations["Bob"], {"addParticipants"})
         custom = {
             "title": "A better title",
             "customItems": [{"identifier": "export", "title": "Export"}],

@@ -413,12 +413,16 @@ def _mutation(mutation: bytes | None) -> bytes:
 
 
 def encode_verification(
-    proofs: Sequence[tuple[Name, Proof]], want_roots: bool = False, inclusion_only: bool = False, at_least: int = 0
+    proofs: Sequence[tuple[Name, Proof]],
+    want_roots: bool = False,
+    inclusion_only: bool = False,
+    at_least: int = 0,
+    want_options: bool = False,
 ) -> bytes:
     """The body of a verify, of an open, or of an inclusion-only verify."""
     positions = _positions(name for name, _ in proofs)
     encode = _encode_inclusion if inclusion_only else _encode_proof
-    head = _batch_head(at_least, want_roots, positions, len(proofs))
+    head = _batch_head(at_least, want_roots + 2 * want_options, positions, len(proofs))
     return b"".join([head, *(encode(positions[name], proof) for name, proof in proofs)])
 
 
@@ -451,14 +455,16 @@ def _encode_inclusion(position: int, proof: Proof) -> bytes:
     return b"".join([head, proof.public_key, *proof.inclusion_hashes])
 
 
-def encode_grant_checks(grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int) -> bytes:
+def encode_grant_checks(
+    grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int, want_options: bool = False
+) -> bytes:
     """The body of a check of grants."""
     positions = _positions(name for name, _, _ in grants)
     checks = (
         struct.pack("<HBB", positions[name], key is not None, 0) + (key or bytes(DEVICE_KEY_SIZE)) + grant
         for name, grant, key in grants
     )
-    return b"".join([_batch_head(at_least, 0, positions, len(grants)), *checks])
+    return b"".join([_batch_head(at_least, 2 * want_options, positions, len(grants)), *checks])
 
 
 # Answers.
@@ -507,6 +513,13 @@ def _decode_grant_check(reader: Reader) -> GrantCheck:
     status, permission, role = reader.number(1), reader.number(1), reader.number(1)
     reader.zero(1)
     return GrantCheck(status, permission, role, reader.number(4))
+
+
+def decode_options(reader: Reader, collaborations: int) -> list[list[str]]:
+    """The selected share options of collaborations, at the end of an answer."""
+    return [
+        [reader.take(reader.number(2)).decode() for _ in range(reader.number(2))] for _ in range(collaborations)
+    ]
 
 
 def decode_json(reader: Reader) -> dict[str, Any]:
@@ -804,11 +817,32 @@ class Client:
         body = encode_verification(proofs, want_roots, at_least=at_least)
         return self.request(Operation.OPEN, body, decode_opening)
 
+    def open_with_options(
+        self, proofs: Sequence[tuple[Name, Proof]]
+    ) -> Pending[tuple[Opening, list[list[str]]]]:
+        """As `open`, and for the selected options of each collaboration, in the order in which they are first named."""
+        body = encode_verification(proofs, want_options=True)
+        count = len({name for name, _ in proofs})
+        return self.request(
+            Operation.OPEN, body, lambda reader: (decode_opening(reader), decode_options(reader, count))
+        )
+
     def check_grants(
         self, grants: Sequence[tuple[Name, bytes, bytes | None]], at_least: int = 0
     ) -> Pending[list[GrantCheck]]:
         """Asks whether grants hold, each for the collaboration before it and the device key behind it, if any."""
         return self.request(Operation.CHECK_GRANTS, encode_grant_checks(grants, at_least), decode_grant_checks)
+
+    def check_grants_with_options(
+        self, grants: Sequence[tuple[Name, bytes, bytes | None]]
+    ) -> Pending[tuple[list[GrantCheck], list[list[str]]]]:
+        """As `check_grants`, and for the selected options of each collaboration."""
+        count = len({name for name, _, _ in grants})
+        return self.request(
+            Operation.CHECK_GRANTS,
+            encode_grant_checks(grants, 0, want_options=True),
+            lambda reader: (decode_grant_checks(reader), decode_options(reader, count)),
+        )
 
 
 # A model of people and their devices, and the rules of a proof.

@@ -23,6 +23,8 @@ struct CollaborationModel: Sendable {
         var joinedAt: Date?
         var removedAt: Date?
         var account: Account?
+        /// The account that the person's removal concerned.
+        var formerAccount: Account?
         /// The account that accepted the invitation by which the person was added.
         var accepter: Account?
         /// The sequence of the last change of the person's role or permission.
@@ -51,15 +53,19 @@ struct CollaborationModel: Sendable {
 
     struct Shared: Sendable {
         let identifier: CollaborationIdentifier
-        let start: Start
+        var start: Start
+        var ownerIdentity: PersonIdentity?
         var title: String?
         var options: ShareOptions
+        var defaultPermission: Permission?
         let createdAt: Date
+        /// The initiator's name, as the start gave it.
+        var initiatorName: String?
         var customItems: [CustomItem] = []
         var manageButtonTitle: String?
         /// The sequence of the last change of the default permission.
         var since: UInt64
-        /// The sequence of its start.
+        /// The sequence of its start, or of the change by which its owner's account got it.
         var began: UInt64 = 0
         /// Everybody who was ever a participant.
         var members: [PersonIdentity: Member] = [:]
@@ -236,13 +242,48 @@ struct CollaborationModel: Sendable {
     /// Who shows a grant, in a request that needs one.
     func bearer(
         of grant: AccessGrant, in collaboration: CollaborationIdentifier
-    ) throws(ServiceError) -> (person: PersonIdentity, permission: Permission) {
+    ) throws(ServiceError) -> Bearer {
         guard let held = grants.last(where: { $0.grant == grant }) else {
             throw refusal(.grantRefused, Int(GrantStatus.forged.rawValue))
         }
         let status = status(of: held, in: collaboration)
         guard status == .valid else { throw refusal(.grantRefused, Int(status.rawValue)) }
-        return (held.person, held.permission)
+        return Bearer(person: held.person, permission: held.permission, role: held.role)
+    }
+
+    /// Who shows a grant.
+    struct Bearer {
+        let person: PersonIdentity
+        let permission: Permission
+        let role: ParticipantRole
+    }
+
+    /// Who manages a collaboration; `nil`: the backend, which may do everything.
+    func manager(
+        _ grant: AccessGrant?, _ operation: ManageOperation?, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Bearer? {
+        guard let grant else { return nil }
+        let bearer = try bearer(of: grant, in: collaboration)
+        if let operation, !operations(of: bearer.role, in: try shared(collaboration)).contains(operation) {
+            throw refusal(.notPermitted)
+        }
+        return bearer
+    }
+
+    func operations(of role: ParticipantRole, in shared: Shared) -> [ManageOperation] {
+        switch role {
+        case .owner: [.changeOptions, .addParticipants, .changeParticipants, .removeParticipants, .stopSharing]
+        case .administrator: [.changeOptions, .addParticipants, .changeParticipants, .removeParticipants]
+        case .member: OptionsModel.allows(.addParticipants, shared.options) == true ? [.addParticipants] : []
+        }
+    }
+
+    func checkGiving(
+        _ bearer: Bearer?, role: ParticipantRole?, permission: Permission?
+    ) throws(ServiceError) {
+        guard let bearer else { return }
+        if role == .administrator || role == .owner, bearer.role == .member { throw refusal(.notPermitted) }
+        if permission == .readWrite, bearer.permission == .readOnly { throw refusal(.notPermitted) }
     }
 
     // MARK: Notices
@@ -346,20 +387,28 @@ enum OptionsModel {
         }
     }
 
-    static func permission(_ options: ShareOptions) -> Permission {
-        var permission = Permission.readWrite
-        for option in self.options(options) where option.isSelected { permission = option.permission ?? permission }
-        return permission
+    static func permission(_ options: ShareOptions) -> Permission? {
+        let effects = Set(self.options(options).filter(\.isSelected).flatMap(\.effects))
+        return effects.contains(.readOnly) ? .readOnly : effects.contains(.readWrite) ? .readWrite : nil
     }
 
-    static func summary(_ options: ShareOptions) -> String {
+    static func allows(_ effect: OptionEffect, _ options: ShareOptions) -> Bool? {
+        let concerned = self.options(options).filter { $0.effects.contains(effect) }
+        return concerned.isEmpty ? nil : concerned.contains { $0.isSelected }
+    }
+
+    static func selected(_ options: ShareOptions) -> [String] {
+        self.options(options).filter(\.isSelected).map(\.identifier)
+    }
+
+    static func summary(_ options: ShareOptions, _ permission: Permission) -> String {
         if let given = options.givenSummary, given != "" { return given }
         var titles: [String] = []
         for case .picker(let picker) in options.groups {
             for option in picker.options where option.isSelected { titles.append(option.title) }
         }
         if !titles.isEmpty { return titles.joined(separator: ", ") }
-        return permission(options) == .readOnly
+        return permission == .readOnly
             ? "Only invited people can view" : "Only invited people can make changes"
     }
 
@@ -368,6 +417,7 @@ enum OptionsModel {
         let all = self.options(options)
         guard identifiers.allSatisfy({ wanted in all.contains { $0.identifier == wanted } }) else { return nil }
         var chosen = options
+        if Set(selected(options)) != Set(identifiers) { chosen.givenSummary = nil }
         chosen.groups = options.groups.map { group in
             func pick(_ options: [CollaborationOption]) -> [CollaborationOption] {
                 options.map { option in
@@ -408,10 +458,13 @@ enum OptionsModel {
 }
 
 extension CollaborationModel.Shared {
+    /// What participants without a permission of their own may do.
+    var permission: Permission { OptionsModel.permission(options) ?? defaultPermission ?? .readOnly }
+
     var highlight: CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
-            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options))
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options, permission))
     }
 
     /// The set that the service looks in.
@@ -424,11 +477,11 @@ extension CollaborationModel.Shared {
         members.sorted { $0.key.rootHash < $1.key.rootHash }.map { person, member in
             Participant(
                 identity: person, displayName: member.name, role: member.role,
-                permission: member.permission ?? OptionsModel.permission(options),
+                permission: member.permission ?? permission,
                 followsShareOptions: member.permission == nil,
                 state: member.removedAt != nil ? .removed : member.joinedAt != nil ? .joined : .invited,
                 invitedAt: member.invitedAt, joinedAt: member.joinedAt, removedAt: member.removedAt,
-                account: member.account)
+                account: member.removedAt == nil ? member.account : member.formerAccount)
         }
     }
 

@@ -179,14 +179,17 @@ private struct RandomSteps {
     }
 
     private mutating func menu() -> ShareOptions? {
-        func option(_ name: String, _ permission: Permission? = nil, needs: [String] = []) -> CollaborationOption {
+        func option(_ name: String, _ effects: OptionEffect..., needs: [String] = []) -> CollaborationOption {
             CollaborationOption(
-                title: "Option \(name)", identifier: name, requiredOptionsIdentifiers: needs, permission: permission)
+                title: "Option \(name)", identifier: name, requiredOptionsIdentifiers: needs, effects: effects)
         }
         let access = OptionsPickerGroup(
             identifier: "access", options: [option("change", .readWrite), option("view", .readOnly)])
         var switches = OptionsGroup(
-            identifier: "more", options: [option("mentions"), option("comments", needs: ["mentions"])])
+            identifier: "more",
+            options: [
+                option("mentions", .mention, .addParticipants), option("comments", .comment, needs: ["mentions"]),
+            ])
         if once(in: 3) { switches.options[0].isSelected = true }
         switch number(0..<24) {
         case 0: return nil
@@ -298,6 +301,7 @@ private struct RandomSteps {
         metadata.initiatorNameComponents = maybe(
             NameComponents(givenName: text(["Given"]), familyName: maybe("Family"), nickname: maybe("Nick")))
         metadata.defaultShareOptions = menu()
+        metadata.defaultPermission = one(of: [nil, .readOnly, .readWrite, .readWrite])
         if once(in: 3) { metadata.userSelectedShareOptions = menu() }
         let owner = world.people.firstIndex { $0.account == start.owner } ?? 0
         return PrepareCollaboration(
@@ -371,9 +375,9 @@ private struct RandomSteps {
         let item = CustomItem(
             identifier: once(in: 20) ? "" : "item", title: text(["Open"]), url: maybe(one(of: world.links)))
         return CustomizeDetails(
-            of: collaboration, title: maybe(text(["A new title", ""])),
-            customItems: maybe(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
-            manageButtonTitle: maybe(text(["Manage", ""])))
+            of: collaboration, title: patch(text(["A new title", ""])),
+            customItems: patch(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
+            manageButtonTitle: patch(text(["Manage", "Manage", ""])))
     }
 
     private mutating func createInvitation(
@@ -418,9 +422,11 @@ private struct RandomSteps {
         switch number(0..<100) {
         case 0..<4: return prepare(model)
         case 4: return abandonment()
-        case 5: return once(in: 2) ? StopSharing(collaboration) : FindHighlight(collaboration)
+        case 5:
+            return once(in: 2)
+                ? StopSharing(collaboration, by: managersGrant(collaboration, model)) : FindHighlight(collaboration)
         case 6: return findByLink(collaboration)
-        case 7..<11: return UpdateShareOptions(collaboration, selectedOptions: choice())
+        case 7..<11: return updateShareOptions(of: collaboration, model)
         case 11..<18: return operation(onPeopleOf: collaboration, model)
         case 18..<20:
             return ListParticipants(
@@ -465,18 +471,65 @@ private struct RandomSteps {
         }
     }
 
+    /// The account that owns a collaboration, mostly.
+    private mutating func owner(of collaboration: CollaborationIdentifier, _ model: CollaborationModel) -> Account {
+        once(in: 8) ? account() : model.collaborations[collaboration]?.start.owner ?? account()
+    }
+
+    /// A grant with which somebody manages a collaboration; mostly the backend does, without one.
+    private mutating func managersGrant(
+        _ collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> AccessGrant? {
+        once(in: 3) ? grant(for: collaboration, model)?.grant : nil
+    }
+
+    private mutating func patch<Value>(_ value: Value) -> Patch<Value> {
+        switch number(0..<4) {
+        case 0: .keep
+        case 1: .clear
+        default: .set(value)
+        }
+    }
+
+    private mutating func updateShareOptions(
+        of collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> UpdateShareOptions {
+        UpdateShareOptions(
+            collaboration, selectedOptions: once(in: 6) ? nil : choice(), replacing: once(in: 6) ? menu() : nil,
+            givenSummary: once(in: 4) ? text(["As agreed", ""]) : nil, by: managersGrant(collaboration, model))
+    }
+
     /// A change of the participants, or of their roles, permissions and links.
     private mutating func operation(
         onPeopleOf collaboration: CollaborationIdentifier, _ model: CollaborationModel
     ) -> any ModelOperation {
-        switch number(0..<12) {
-        case 0..<5:
-            return AddParticipants(
-                (0..<number(0..<4)).map { _ in participant(identity(in: collaboration, model)) }, to: collaboration)
-        case 5, 6:
-            return RemoveParticipants(
-                (0..<number(0..<3)).map { _ in identity(in: collaboration, model) }, from: collaboration)
-        case 7, 8: return UpdateParticipant(participant(member(of: collaboration, model)), in: collaboration)
+        let grant = managersGrant(collaboration, model)
+        func people(_ most: Int) -> [PersonIdentity] {
+            (0..<number(0..<most)).map { _ in identity(in: collaboration, model) }
+        }
+        switch number(0..<18) {
+        case 0..<5: return AddParticipants(people(4).map { participant($0) }, to: collaboration, by: grant)
+        case 5, 6: return RemoveParticipants(people(3), from: collaboration, by: grant)
+        case 7, 8:
+            let change = participant(member(of: collaboration, model))
+            return UpdateParticipant(
+                ParticipantChange(
+                    change.identity, displayName: patch(change.displayName ?? "Di"), role: change.role,
+                    permission: patch(change.permission ?? .readWrite)),
+                in: collaboration, by: grant)
+        case 9, 10:
+            return UpdateParticipants(
+                of: collaboration, adding: people(3).map { participant($0) }, removing: people(3), by: grant)
+        case 11: return FindParticipants(people(4), in: collaboration)
+        case 12:
+            return ClaimOwnership(
+                of: collaboration, by: owner(of: collaboration, model), as: identity(in: collaboration, model),
+                displayName: maybe(text(["The owner"])))
+        case 13:
+            return TransferOwnership(
+                of: collaboration, from: owner(of: collaboration, model),
+                to: member(of: collaboration, hasJoined: true, model),
+                localIdentifier: maybe(LocalCollaborationIdentifier(rawValue: one(of: ["handed over", ""]))))
         default:
             return LinkAccount(
                 once(in: 6) ? nil : account(), to: member(of: collaboration, hasJoined: true, model), in: collaboration)

@@ -114,33 +114,15 @@ extension PrepareCollaboration: ModelledRequest {
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkName(metadata.localIdentifier.rawValue)
-        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
-        if let known = model.starts[start] {
-            let shared = try model.shared(known)
-            let isNew = model.isRepeating && model.told == shared.began
-            return Answer(
-                collaborationIdentifier: known, url: CollaborationModel.link(known), isNew: isNew,
-                highlight: shared.highlight, sequence: isNew ? shared.began : nil)
-        }
-        var options =
-            metadata.userSelectedShareOptions ?? metadata.defaultShareOptions
-            ?? ShareOptions(optionsGroups: [])
-        try model.checkCount(options.groups.count, 16)
-        try model.checkCount(OptionsModel.options(options).count, 64)
-        if let selectedOptions {
-            guard let chosen = OptionsModel.selecting(selectedOptions, of: options) else {
-                throw model.refusal(.unknownOption)
-            }
-            options = chosen
-        }
-        if let code = OptionsModel.refusal(of: options) { throw model.refusal(code) }
-        try model.checkText(metadata.title)
-        try model.checkText(metadata.initiatorHandle)
-        try model.checkText(ownerName)
         let name = metadata.initiatorNameComponents.map {
             $0.nickname ?? [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
         }
-        try model.checkText(name)
+        for text in [metadata.title, metadata.initiatorHandle, ownerName, name] { try model.checkText(text) }
+        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
+        if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
+        let options = try chosen(
+            model,
+            metadata.userSelectedShareOptions ?? metadata.defaultShareOptions ?? ShareOptions(optionsGroups: []))
         // Its identifier is gone.
         if model.isRepeating { throw model.refusal(.mutationConflict) }
         let fresh = answer?.collaborationIdentifier
@@ -151,19 +133,128 @@ extension PrepareCollaboration: ModelledRequest {
         var shared = CollaborationModel.Shared(
             identifier: fresh, start: start, title: metadata.title, options: options, createdAt: model.now,
             since: sequence)
+        shared.defaultPermission = metadata.defaultPermission
+        shared.initiatorName = name
         shared.began = sequence
-        if let ownerIdentity {
-            shared.letIn(
-                NewParticipant(
-                    ownerIdentity, displayName: ownerName ?? name, role: .owner, permission: .readWrite),
-                at: model.now, sequence)
-        }
+        if let ownerIdentity { try shared.own(ownerIdentity, ownerName ?? name, model, sequence) }
         model.starts[start] = fresh
         model.collaborations[fresh] = shared
         model.history.append((fresh, start))
-        return Answer(
-            collaborationIdentifier: fresh, url: CollaborationModel.link(fresh), isNew: true,
-            highlight: shared.highlight, sequence: sequence)
+        return prepared(shared, isNew: true, sequence: sequence)
+    }
+
+    private func prepared(_ shared: CollaborationModel.Shared, isNew: Bool, sequence: UInt64?) -> Answer {
+        Answer(
+            collaborationIdentifier: shared.identifier, url: CollaborationModel.link(shared.identifier), isNew: isNew,
+            highlight: shared.highlight, selectedOptions: OptionsModel.selected(shared.options),
+            permission: shared.permission, sequence: sequence)
+    }
+
+    private func chosen(_ model: CollaborationModel, _ options: ShareOptions) throws(ServiceError) -> ShareOptions {
+        try model.checkCount(options.groups.count, 16)
+        try model.checkCount(OptionsModel.options(options).count, 64)
+        var options = options
+        if let selectedOptions {
+            guard let chosen = OptionsModel.selecting(selectedOptions, of: options) else {
+                throw model.refusal(.unknownOption)
+            }
+            options = chosen
+        }
+        if let code = OptionsModel.refusal(of: options) { throw model.refusal(code) }
+        return options
+    }
+
+    /// The content is shared already.
+    private func expected(
+        _ model: inout CollaborationModel, sharedAgain known: CollaborationIdentifier, name: String?
+    ) throws(ServiceError) -> Answer {
+        var shared = try model.shared(known)
+        if model.isRepeating, let told = model.told {
+            return prepared(shared, isNew: told == shared.began, sequence: told >= shared.began ? told : nil)
+        }
+        let before = shared
+        if selectedOptions != nil || metadata.userSelectedShareOptions != nil {
+            shared.options = try chosen(
+                model, metadata.userSelectedShareOptions ?? metadata.defaultShareOptions ?? shared.options)
+        }
+        let claims = ownerIdentity != nil && shared.ownerIdentity == nil
+        guard ownerIdentity == nil || claims || ownerIdentity == shared.ownerIdentity else {
+            throw model.refusal(.notPermitted)
+        }
+        guard claims || shared.options != before.options else { return prepared(shared, isNew: false, sequence: nil) }
+        let sequence = model.commit()
+        if shared.permission != before.permission { shared.since = sequence }
+        if claims, let ownerIdentity { try shared.own(ownerIdentity, name, model, sequence) }
+        model.collaborations[known] = shared
+        return prepared(shared, isNew: false, sequence: sequence)
+    }
+}
+
+extension CollaborationModel.Shared {
+    /// Makes a person the owner.
+    fileprivate mutating func own(
+        _ person: PersonIdentity, _ name: String?, _ model: CollaborationModel, _ sequence: UInt64
+    ) throws(ServiceError) {
+        ownerIdentity = person
+        guard var member = members[person], member.removedAt == nil else {
+            let owner = NewParticipant(person, displayName: name, role: .owner, permission: .readWrite)
+            return letIn(owner, at: model.now, sequence)
+        }
+        member.name = name ?? member.name
+        (member.role, member.permission, member.since) = (.owner, .readWrite, sequence)
+        members[person] = member
+    }
+}
+
+extension ClaimOwnership: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkText(displayName)
+        var shared = try model.shared(collaboration)
+        guard shared.start.owner == owner, shared.ownerIdentity ?? identity == identity else {
+            throw model.refusal(.notPermitted)
+        }
+        guard shared.ownerIdentity == nil else { return .nothing }
+        let sequence = model.commit()
+        try shared.own(identity, displayName ?? shared.initiatorName, model, sequence)
+        model.collaborations[collaboration] = shared
+        return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+extension TransferOwnership: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        if let localIdentifier { try model.checkName(localIdentifier.rawValue) }
+        var shared = try model.shared(collaboration)
+        guard shared.start.owner == owner else { throw model.refusal(.notPermitted) }
+        let member = try model.member(identity, of: collaboration)
+        guard member.role != .owner, member.joinedAt != nil, let account = member.account else {
+            throw model.refusal(.notPermitted)
+        }
+        let start = CollaborationModel.Start(owner: account, local: localIdentifier ?? shared.start.local)
+        guard start == shared.start || model.starts[start] == nil else { throw model.refusal(.notPermitted) }
+        let sequence = model.commit()
+        if let former = shared.ownerIdentity {
+            shared.members[former]?.role = .member
+            shared.members[former]?.since = sequence
+            if account != owner {
+                shared.members[former]?.accepter = owner
+                model.accepted[owner, default: []].insert(collaboration)
+                model.acceptedAs[owner, default: [:]][collaboration] = former
+            }
+        }
+        shared.members[identity]?.role = .owner
+        shared.members[identity]?.permission = .readWrite
+        shared.members[identity]?.since = sequence
+        shared.ownerIdentity = identity
+        if start != shared.start {
+            model.starts[shared.start] = nil
+            model.starts[start] = collaboration
+            if account != owner { model.accepted[account]?.remove(collaboration) }
+            shared.start = start
+            shared.began = sequence
+        }
+        model.collaborations[collaboration] = shared
+        return ChangeReceipt(sequence: sequence, changed: 1)
     }
 }
 
@@ -181,6 +272,7 @@ extension AbandonCollaboration: ModelledRequest {
 extension StopSharing: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         _ = try model.shared(collaboration)
+        _ = try model.manager(grant, .stopSharing, in: collaboration)
         return model.end(collaboration)
     }
 }
@@ -198,17 +290,34 @@ extension FindHighlight: ModelledRequest {
 
 extension UpdateShareOptions: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        let before = try model.shared(collaboration).options
-        guard let chosen = OptionsModel.selecting(selectedOptions, of: before) else {
-            throw model.refusal(.unknownOption)
+        guard selectedOptions != nil || shareOptions != nil || givenSummary != nil else {
+            throw model.refusal(.malformedRequest)
         }
-        if let code = OptionsModel.refusal(of: chosen) { throw model.refusal(code) }
-        guard chosen != before else { return .nothing }
+        try model.checkText(givenSummary)
+        if let shareOptions {
+            try model.checkCount(shareOptions.groups.count, 16)
+            try model.checkCount(OptionsModel.options(shareOptions).count, 64)
+        }
+        let before = try model.shared(collaboration)
+        let bearer = try model.manager(grant, .changeOptions, in: collaboration)
+        var options = shareOptions ?? before.options
+        if let selectedOptions {
+            guard let chosen = OptionsModel.selecting(selectedOptions, of: options) else {
+                throw model.refusal(.unknownOption)
+            }
+            options = chosen
+        }
+        if let code = OptionsModel.refusal(of: options) { throw model.refusal(code) }
+        if let givenSummary { options.givenSummary = givenSummary }
+        var after = before
+        after.options = options
+        if after.permission != before.permission {
+            try model.checkGiving(bearer, role: nil, permission: after.permission)
+        }
+        guard options != before.options else { return .nothing }
         let sequence = model.commit()
-        model.collaborations[collaboration]?.options = chosen
-        if OptionsModel.permission(chosen) != OptionsModel.permission(before) {
-            model.collaborations[collaboration]?.since = sequence
-        }
+        if after.permission != before.permission { after.since = sequence }
+        model.collaborations[collaboration] = after
         return ChangeReceipt(sequence: sequence, changed: 1)
     }
 }
@@ -218,15 +327,9 @@ extension UpdateShareOptions: ModelledRequest {
 extension AddParticipants: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(participants.count, 400)
-        let shared = try model.shared(collaboration)
-        var fresh: [NewParticipant] = []
-        var seen: Set<PersonIdentity> = []
-        for participant in participants where seen.insert(participant.identity).inserted {
-            guard participant.role != .owner else { throw model.refusal(.notPermitted) }
-            try model.checkText(participant.displayName)
-            if let known = shared.members[participant.identity], known.removedAt == nil { continue }
-            fresh.append(participant)
-        }
+        _ = try model.shared(collaboration)
+        let bearer = try model.manager(grant, .addParticipants, in: collaboration)
+        let fresh = try model.newcomers(participants, to: collaboration, bearer)
         guard !fresh.isEmpty else { return .nothing }
         let sequence = model.commit()
         for participant in fresh {
@@ -236,46 +339,154 @@ extension AddParticipants: ModelledRequest {
     }
 }
 
-extension RemoveParticipants: ModelledRequest {
-    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.checkCount(participants.count, 400)
-        let shared = try model.shared(collaboration)
-        let present = Set(participants).filter { shared.members[$0].map { $0.removedAt == nil } ?? false }
-        guard !present.contains(where: { shared.members[$0]?.role == .owner }) else {
-            throw model.refusal(.notPermitted)
+extension CollaborationModel {
+    /// Those who take no part yet.
+    fileprivate func newcomers(
+        _ participants: [NewParticipant], to collaboration: CollaborationIdentifier, _ bearer: Bearer?
+    ) throws(ServiceError) -> [NewParticipant] {
+        let shared = try shared(collaboration)
+        var fresh: [NewParticipant] = []
+        var seen: Set<PersonIdentity> = []
+        for participant in participants where seen.insert(participant.identity).inserted {
+            guard participant.role != .owner else { throw refusal(.notPermitted) }
+            try checkText(participant.displayName)
+            try checkGiving(bearer, role: participant.role, permission: participant.permission)
+            if let known = shared.members[participant.identity], known.removedAt == nil { continue }
+            fresh.append(participant)
         }
-        guard !present.isEmpty else { return .nothing }
-        let sequence = model.commit()
+        return fresh
+    }
+
+    /// Those who take part and may be removed.
+    fileprivate func leavers(
+        _ people: [PersonIdentity], from collaboration: CollaborationIdentifier, _ bearer: Bearer?
+    ) throws(ServiceError) -> Set<PersonIdentity> {
+        let shared = try shared(collaboration)
+        let present = Set(people).filter { shared.members[$0].map { $0.removedAt == nil } ?? false }
         for person in present {
+            guard let role = shared.members[person]?.role, role != .owner else { throw refusal(.notPermitted) }
+            guard let bearer, bearer.person != person, bearer.role != .owner else { continue }
+            if bearer.role == .member || role == .administrator { throw refusal(.notPermitted) }
+        }
+        return present
+    }
+
+    /// Removes people who take part.
+    fileprivate mutating func takeOut(
+        _ people: Set<PersonIdentity>, from collaboration: CollaborationIdentifier, among named: [PersonIdentity]
+    ) throws(ServiceError) {
+        let shared = try shared(collaboration)
+        for person in people {
             guard var member = shared.members[person] else { continue }
             // An account loses the share when it takes part as nobody else.
             for account in Set([member.account, member.accepter].compactMap { $0 }) {
-                let others = shared.members.filter { $0.value.account == account && !participants.contains($0.key) }
-                let isPerson = account == member.account || model.acceptedAs[account]?[collaboration] == person
-                if others.isEmpty, isPerson { model.accepted[account]?.remove(collaboration) }
+                let others = shared.members.filter { $0.value.account == account && !named.contains($0.key) }
+                let isPerson = account == member.account || acceptedAs[account]?[collaboration] == person
+                if others.isEmpty, isPerson { accepted[account]?.remove(collaboration) }
             }
-            member.removedAt = model.now
+            member.removedAt = now
+            member.formerAccount = member.account ?? member.accepter
             (member.joinedAt, member.account, member.accepter, member.cleared) = (nil, nil, nil, 0)
-            model.collaborations[collaboration]?.members[person] = member
-            model.collaborations[collaboration]?.strangers.remove(person.rootHash)
+            collaborations[collaboration]?.members[person] = member
+            collaborations[collaboration]?.strangers.remove(person.rootHash)
         }
-        return ChangeReceipt(sequence: sequence, changed: present.count)
+    }
+
+    /// Those among the people who took part once and take no part now.
+    fileprivate func gone(
+        _ people: [PersonIdentity], from collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> [RemovedParticipant] {
+        let members = try shared(collaboration).members
+        var gone: [RemovedParticipant] = []
+        for person in people where !gone.contains(where: { $0.identity == person }) {
+            guard let member = members[person], member.removedAt != nil else { continue }
+            gone.append(RemovedParticipant(identity: person, account: member.formerAccount))
+        }
+        return gone
+    }
+}
+
+extension RemoveParticipants: ModelledRequest {
+    static func sequence(_ answer: MembershipReceipt) -> UInt64? { answer.sequence }
+    static func kinds(_ answer: MembershipReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try UpdateParticipants(of: collaboration, removing: participants, by: grant).expected(&model, answer)
+    }
+}
+
+extension UpdateParticipants: ModelledRequest {
+    static func sequence(_ answer: MembershipReceipt) -> UInt64? { answer.sequence }
+    static func kinds(_ answer: MembershipReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(added.count + removed.count, 400)
+        guard Set(added.map(\.identity)).isDisjoint(with: removed) else { throw model.refusal(.malformedRequest) }
+        _ = try model.shared(collaboration)
+        if model.isRepeating, let told = model.told {
+            return Answer(sequence: told, changed: 0, removed: try model.gone(removed, from: collaboration))
+        }
+        let bearer = try model.manager(grant, added.isEmpty ? nil : .addParticipants, in: collaboration)
+        let leaving = try model.leavers(removed, from: collaboration, bearer)
+        let fresh = try model.newcomers(added, to: collaboration, bearer)
+        guard !leaving.isEmpty || !fresh.isEmpty else {
+            return Answer(sequence: nil, changed: 0, removed: try model.gone(removed, from: collaboration))
+        }
+        let sequence = model.commit()
+        try model.takeOut(leaving, from: collaboration, among: removed)
+        for participant in fresh {
+            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence)
+        }
+        return Answer(
+            sequence: sequence, changed: leaving.count + fresh.count,
+            removed: try model.gone(removed, from: collaboration))
     }
 }
 
 extension UpdateParticipant: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.checkText(participant.displayName)
+        try model.checkText(participant.displayName.value)
+        _ = try model.shared(collaboration)
+        let bearer = try model.manager(grant, .changeParticipants, in: collaboration)
         let before = try model.member(participant.identity, of: collaboration)
         var member = before
-        member.name = participant.displayName
+        member.name = CollaborationModel.patched(before.name, participant.displayName)
         member.role = participant.role ?? before.role
-        member.permission = before.role == .owner ? .readWrite : participant.permission
+        member.permission = CollaborationModel.patched(before.permission, participant.permission)
         guard (member.role == .owner) == (before.role == .owner) else { throw model.refusal(.notPermitted) }
+        if before.role == .owner, member.permission != .readWrite { throw model.refusal(.notPermitted) }
+        if let bearer, bearer.role != .owner, before.role != .member { throw model.refusal(.notPermitted) }
+        let isOtherAccess = member.role != before.role || member.permission != before.permission
+        if member.permission != before.permission {
+            try model.checkGiving(bearer, role: nil, permission: member.permission)
+        }
+        guard isOtherAccess || member.name != before.name else { return .nothing }
         let sequence = model.commit()
-        if member.role != before.role || member.permission != before.permission { member.since = sequence }
+        if isOtherAccess { member.since = sequence }
         model.collaborations[collaboration]?.members[participant.identity] = member
         return ChangeReceipt(sequence: sequence, changed: 1)
+    }
+}
+
+extension CollaborationModel {
+    static func patched<Value>(_ value: Value?, _ patch: Patch<Value>) -> Value? {
+        switch patch {
+        case .keep: value
+        case .clear: nil
+        case .set(let new): new
+        }
+    }
+}
+
+extension FindParticipants: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkCount(identities.count, 256)
+        let known = try model.shared(collaboration).participants
+        var seen: Set<PersonIdentity> = []
+        let people = identities.filter { seen.insert($0).inserted }
+        return Answer(
+            participants: people.compactMap { person in known.first { $0.identity == person } },
+            unknown: people.filter { person in !known.contains { $0.identity == person } })
     }
 }
 
@@ -306,9 +517,17 @@ extension LinkAccount: ModelledRequest {
 extension PostNotices: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(events.count, 64)
-        let (author, permission) = try model.bearer(of: grant, in: collaboration)
+        let bearer = try model.bearer(of: grant, in: collaboration)
+        let (author, permission) = (bearer.person, bearer.permission)
         guard !events.isEmpty else { return .nothing }
+        let options = try model.shared(collaboration).options
         for event in events {
+            switch event {
+            case .change(trigger: .comment) where OptionsModel.allows(.comment, options) == false,
+                .mention where OptionsModel.allows(.mention, options) == false:
+                throw model.refusal(.notPermitted)
+            default: break
+            }
             switch event {
             case .change(trigger: .edit), .persistence:
                 guard permission == .readWrite else { throw model.refusal(.notPermitted) }
@@ -346,7 +565,7 @@ extension ReadNotices: ModelledRequest {
 
 extension ClearNotices: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        let (person, _) = try model.bearer(of: grant, in: collaboration)
+        let person = try model.bearer(of: grant, in: collaboration).person
         model.collaborations[collaboration]?.members[person]?.cleared = model.sequence
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -554,14 +773,10 @@ extension ReadAttribution: ModelledRequest {
 extension ReadDetails: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         let shared = try model.shared(collaboration)
-        var operations: [ManageOperation] = [.changeOptions, .addParticipants, .removeParticipants, .stopSharing]
-        if let viewer {
-            switch try model.member(viewer, of: collaboration).role {
-            case .owner: break
-            case .administrator: operations.removeLast()
-            case .member: operations = []
-            }
+        let role = try viewer.map { viewer throws(ServiceError) in
+            try model.member(viewer, of: collaboration).role
         }
+        let operations = model.operations(of: role ?? .owner, in: shared)
         let present = shared.participants.filter { $0.state != .removed }
         let feed: Feed = viewer.map { .participant($0, of: collaboration) } ?? .collaboration(collaboration)
         return CollaborationDetails(
@@ -575,19 +790,25 @@ extension ReadDetails: ModelledRequest {
 
 extension CustomizeDetails: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.checkText(title)
-        try model.checkText(manageButtonTitle)
-        try model.checkCount(customItems?.count ?? 0, 32)
-        for item in customItems ?? [] {
+        try model.checkText(title.value)
+        try model.checkText(manageButtonTitle.value)
+        if manageButtonTitle == .set("") { throw model.refusal(.malformedRequest) }
+        try model.checkCount(customItems.value?.count ?? 0, 32)
+        for item in customItems.value ?? [] {
             try model.checkName(item.identifier)
             try model.checkText(item.title)
             try model.checkText(item.subtitle)
             try model.checkText(item.url?.absoluteString, 2048)
         }
         var shared = try model.shared(collaboration)
-        if let title { shared.title = title }
-        if let customItems { shared.customItems = customItems }
-        if let manageButtonTitle { shared.manageButtonTitle = manageButtonTitle == "" ? nil : manageButtonTitle }
+        let before = shared
+        shared.title = CollaborationModel.patched(shared.title, title)
+        shared.customItems = CollaborationModel.patched(shared.customItems, customItems) ?? []
+        shared.manageButtonTitle = CollaborationModel.patched(shared.manageButtonTitle, manageButtonTitle)
+        guard
+            shared.title != before.title || shared.customItems != before.customItems
+                || shared.manageButtonTitle != before.manageButtonTitle
+        else { return .nothing }
         model.collaborations[collaboration] = shared
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -739,7 +960,9 @@ struct RequestAccess: ModelOperation {
     ) async throws(ServiceError) -> OpenDecision {
         var proof = try await person.device(device).signedIdentityProof(in: place, signing: challenge)
         if isSpoiled, let last = proof.signature.indices.last { proof.signature[last] ^= 1 }
-        if wantsGrant { return try await client.open(proof, in: collaboration, atLeast: atLeast) }
+        if wantsGrant {
+            return try await client.open(proof, in: collaboration, wantsOptions: true, atLeast: atLeast)
+        }
         return OpenDecision(verdict: try await client.verify(proof, in: collaboration), grant: nil)
     }
 
@@ -766,13 +989,14 @@ struct RequestAccess: ModelOperation {
         model.grants.append(
             CollaborationModel.HeldGrant(
                 grant: grant, collaboration: collaboration, person: identity, deviceKey: deviceKey,
-                permission: member.permission ?? OptionsModel.permission(shared.options), role: member.role,
+                permission: member.permission ?? shared.permission, role: member.role,
                 sequence: model.sequence, life: model.life, age: model.age))
         if member.joinedAt == nil {
             _ = model.commit()
             model.collaborations[collaboration]?.members[identity]?.joinedAt = model.now
         }
-        return OpenDecision(verdict: .granted, grant: grant)
+        return OpenDecision(
+            verdict: .granted, grant: grant, selectedOptions: OptionsModel.selected(shared.options))
     }
 }
 
@@ -806,7 +1030,8 @@ struct CheckGrants: ModelOperation {
         _ client: RootgateClient, _ identifier: MutationIdentifier
     ) async throws(ServiceError) -> [GrantDecision] {
         try await client.check(
-            showings.map { GrantCheck($0.grant, in: $0.collaboration, deviceKey: $0.deviceKey) }, atLeast: atLeast)
+            showings.map { GrantCheck($0.grant, in: $0.collaboration, deviceKey: $0.deviceKey) }, wantsOptions: true,
+            atLeast: atLeast)
     }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> [GrantDecision] {
@@ -816,14 +1041,15 @@ struct CheckGrants: ModelOperation {
             let status = model.status(
                 of: held, in: showing.collaboration, deviceKey: showing.deviceKey, isForged: showing.isForged)
             guard status == .valid else {
-                return GrantDecision(status: status, permission: nil, role: nil, timeLeft: nil)
+                return GrantDecision(status: status, permission: nil, role: nil, timeLeft: nil, selectedOptions: nil)
             }
             let most = CheckGrants.validSeconds - CheckGrants.leapSeconds * (model.age - held.age)
             let left = answer.flatMap { $0.indices.contains(index) ? $0[index].timeLeft : nil } ?? .zero
             let isPlausible = left <= .seconds(most) && left > .seconds(most - 900)
             return GrantDecision(
                 status: status, permission: held.permission, role: held.role,
-                timeLeft: isPlausible ? left : .seconds(most))
+                timeLeft: isPlausible ? left : .seconds(most),
+                selectedOptions: model.collaborations[showing.collaboration].map { OptionsModel.selected($0.options) })
         }
     }
 }

@@ -30,11 +30,10 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
 
     private func start(_ name: String = "doc") async throws -> (CollaborationIdentifier, AccessGrant) {
         let owner = try #require(Account("owner"))
-        let collaboration = try await client.send(
-            PrepareCollaboration(
-                owner: owner,
-                metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name)))
-        ).collaborationIdentifier
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))
+        metadata.defaultPermission = .readWrite
+        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
+            .collaborationIdentifier
         _ = try await client.send(
             AddParticipants(
                 [NewParticipant(try ana.identity(in: collaboration), displayName: "Ana")], to: collaboration))
@@ -495,7 +494,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
                     let app = "app.\(number)"
                     _ = try await client.send(SetConsent(of: owner, .app(app), isAllowed: false))
                     _ = try await client.send(
-                        CustomizeDetails(of: collaboration, manageButtonTitle: "Manage \(number)"))
+                        CustomizeDetails(of: collaboration, manageButtonTitle: .set("Manage \(number)")))
                 }
             }
             try await group.waitForAll()

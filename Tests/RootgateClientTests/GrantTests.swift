@@ -20,10 +20,9 @@ struct GrantTests {
 
     private func start(_ name: String = "doc", with people: [SimulatedPerson]) async throws -> CollaborationIdentifier {
         let owner = try #require(Account("owner"))
-        let prepared = try await client.send(
-            PrepareCollaboration(
-                owner: owner,
-                metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))))
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))
+        metadata.defaultPermission = .readWrite
+        let prepared = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
         let collaboration = prepared.collaborationIdentifier
         _ = try await client.send(
             AddParticipants(try people.map { NewParticipant(try $0.identity(in: collaboration)) }, to: collaboration))
@@ -64,6 +63,37 @@ struct GrantTests {
         #expect(genuine[0].role == .member)
         let left = try #require(genuine[0].timeLeft)
         #expect(left > .seconds(1) && left <= .seconds(60))
+    }
+
+    @Test("Whoever gets or shows a valid grant learns the selected options, for each collaboration its own")
+    func selectedOptionsComeWithGrants() async throws {
+        let ana = SimulatedPerson("ana")
+        let rooms = [try await start("one", with: [ana]), try await start("two", with: [ana])]
+        for (room, name) in zip(rooms, ["é", "b"]) {
+            let group = OptionsGroup(
+                identifier: "g",
+                options: [name, "off"].map { CollaborationOption(title: $0, identifier: $0, isSelected: $0 == name) })
+            _ = try await client.send(UpdateShareOptions(room, replacing: ShareOptions(optionsGroups: [group])))
+        }
+        var requests: [AccessRequest] = []
+        for room in rooms {
+            let proof = try await ana.device().signedIdentityProof(
+                in: room, signing: try await client.challenges(1).challenges[0])
+            requests.append(AccessRequest(collaboration: room, proof: proof))
+        }
+        requests.append(AccessRequest(collaboration: rooms[1], proof: requests[0].proof))
+        let opened = try await client.open(requests, wantsOptions: true)
+        #expect(opened.map(\.selectedOptions) == [["é"], ["b"], nil])
+        let grants = try opened.prefix(2).map { try #require($0.grant) }
+        let checks = [
+            GrantCheck(grants[0], in: rooms[0]), GrantCheck(grants[1], in: rooms[0]),
+            GrantCheck(grants[1], in: rooms[1]),
+        ]
+        let checked = try await client.check(checks, wantsOptions: true)
+        #expect(checked.map(\.selectedOptions) == [["é"], nil, ["b"]])
+        #expect(try await client.check(checks).allSatisfy { $0.selectedOptions == nil })
+        let refused = try await client.check([checks[1]], wantsOptions: true)
+        #expect(refused.map(\.status) == [.otherCollaboration] && refused[0].selectedOptions == nil)
     }
 
     @Test("A grant is for one collaboration and one device")

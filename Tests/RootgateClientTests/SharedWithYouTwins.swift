@@ -35,9 +35,9 @@ import Testing
             identifier: "permission",
             options: [
                 CollaborationOption(
-                    title: "Everyone can make changes", identifier: "change", permission: .readWrite),
+                    title: "Everyone can make changes", identifier: "change", effects: [.readWrite]),
                 CollaborationOption(
-                    title: "Only invited people can view", identifier: "view", permission: .readOnly),
+                    title: "Only invited people can view", identifier: "view", effects: [.readOnly]),
             ])
         permission.options[0].isSelected = true
         permission.title = "Permissions"
@@ -58,7 +58,7 @@ import Testing
     @Test("Metadata and share options are made as in the article")
     func metadataAndShareOptions() throws {
         let metadata = makeMetadata()
-        #expect(metadata.defaultShareOptions?.summary == "Everyone can make changes")
+        #expect(metadata.defaultShareOptions?.summary(for: .readWrite) == "Everyone can make changes")
         #expect(metadata.defaultShareOptions?.permission == .readWrite)
         #expect(metadata.defaultShareOptions?.selectedIdentifiers == ["change", "mentions"])
         #expect(metadata.initiatorNameComponents?.formatted == "Devin")

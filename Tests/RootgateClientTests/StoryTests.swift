@@ -32,8 +32,8 @@ private struct Story {
             OptionsPickerGroup(
                 identifier: "permission",
                 options: [
-                    CollaborationOption(title: "Can make changes", identifier: "edit", permission: .readWrite),
-                    CollaborationOption(title: "Can view", identifier: "view", permission: .readOnly),
+                    CollaborationOption(title: "Can make changes", identifier: "edit", effects: [.readWrite]),
+                    CollaborationOption(title: "Can view", identifier: "view", effects: [.readOnly]),
                 ])
         ])
         self.metadata = metadata
@@ -47,6 +47,7 @@ private struct Story {
 
     var anas: AccessGrant { get throws { try #require(grants["ana"]?.first) } }
     var bos: AccessGrant { get throws { try #require(grants["bo"]?.first) } }
+    var owners: AccessGrant { get throws { try #require(grants["owner"]?.first) } }
 
     private func sentences(_ feed: Feed, after: UInt64 = 0) async throws -> [String] {
         try await client.send(ReadNotices(feed, after: after)).notices.map(\.sentence)
@@ -56,7 +57,7 @@ private struct Story {
         try await client.check(grants.map { GrantCheck($0, in: deck) }).map(\.status)
     }
 
-    /// The owner adds three people. Before that nobody takes part, not even the owner.
+    /// The owner claims an identity and adds three people. Before that nobody takes part, not even the owner.
     func start() async throws {
         #expect(prepared.isNew)
         #expect(prepared.highlight.summary == "Can view")
@@ -64,11 +65,10 @@ private struct Story {
             #expect(try await person.open(deck, client).verdict == .notParticipant)
         }
         _ = try await client.send(
+            ClaimOwnership(of: deck, by: owner.account, as: owner.identity(in: deck), displayName: "Owner"))
+        _ = try await client.send(
             AddParticipants(
                 [
-                    NewParticipant(
-                        try owner.identity(in: deck), displayName: "Owner", role: .administrator, permission: .readWrite
-                    ),
                     NewParticipant(try ana.identity(in: deck), displayName: "Ana", permission: .readWrite),
                     NewParticipant(try bo.identity(in: deck), displayName: "Bo"),
                     NewParticipant(try cy.identity(in: deck), displayName: "Cy"),
@@ -148,8 +148,10 @@ private struct Story {
         let last = try #require(cys.last)
         let proofInHand = try await cy.device(1).signedIdentityProof(
             in: deck, signing: try await client.challenges(1).challenges[0])
-        let removal = try await client.send(RemoveParticipants([cy.identity(in: deck)], from: deck))
+        let removal = try await client.send(
+            UpdateParticipants(of: deck, removing: [cy.identity(in: deck)], by: try owners))
         #expect(removal.changed == 1)
+        #expect(removal.removed == [RemovedParticipant(identity: try cy.identity(in: deck), account: cy.account)])
         #expect(try await statuses(of: cys) == Array(repeating: .revoked, count: 5))
         #expect(try await client.open(proofInHand, in: deck).verdict == .notParticipant)
         #expect(try await client.verify(proofInHand, in: deck) == .notParticipant)
@@ -182,6 +184,8 @@ private struct Story {
         let details = try await client.send(ReadDetails(of: deck, viewer: try bo.identity(in: deck)))
         #expect(details.participantCount == 3)
         #expect(details.manageOperations.isEmpty)
+        let owners = try await client.send(ReadDetails(of: deck, viewer: try owner.identity(in: deck)))
+        #expect(owners.manageOperations == ManageOperation.allCases)
         #expect(details.manageButtonTitle == "Manage Shared File")
         #expect(
             details.recentActivity.map(\.sentence) == [
@@ -191,7 +195,7 @@ private struct Story {
 
     /// Nothing is left of a collaboration that has ended.
     func end(_ writing: AccessGrant) async throws {
-        _ = try await client.send(StopSharing(deck))
+        _ = try await client.send(StopSharing(deck, by: try owners))
         #expect(try await ana.open(deck, client).verdict == .unknownCollaboration)
         #expect(try await statuses(of: [anas, writing]) == [.revoked, .revoked])
         await #expect(throws: ServiceError(.unknownCollaboration, "")) {

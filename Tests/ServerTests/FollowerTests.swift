@@ -15,6 +15,7 @@ import Wire
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
         // Every sentence has the title in it.
         metadata.title = String(repeating: "T", count: 400)
+        metadata.defaultPermission = .readWrite
         let collaboration = try await client.send(
             PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
         ).collaborationIdentifier

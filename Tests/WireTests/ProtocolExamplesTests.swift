@@ -144,7 +144,7 @@ struct ProtocolExamplesTests {
         let opened = try read("open-answer") { try OpenAnswer.decode($0, count: 1) }
         #expect(opened.verdicts == [.granted])
         #expect(opened.grants == [ProtocolExample.grant])
-        #expect(try read("check-answer") { try GrantAnswer.decode($0) } == [ProtocolExample.checked])
+        #expect(try read("check-answer") { try GrantAnswer.decode($0).answers } == [ProtocolExample.checked])
     }
 
     @Test("The readers read the examples' answers about collaborations and their sets")

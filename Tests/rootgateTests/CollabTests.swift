@@ -13,9 +13,9 @@ import Transport
     private static let options = """
         {"groups":[{"kind":"picker","identifier":"permission","title":"","footer":"","options":[
         {"title":"Can change","subtitle":"","identifier":"change","isSelected":true,"requiredOptionsIdentifiers":[],
-        "permission":"readWrite"},
+        "effects":["readWrite"]},
         {"title":"Can view","subtitle":"","identifier":"view","isSelected":false,"requiredOptionsIdentifiers":[],
-        "permission":"readOnly"}]}]}
+        "effects":["readOnly"]}]}]}
         """
 
     private final class Shell: Sendable {
@@ -78,6 +78,11 @@ import Transport
         }
         #expect(try shell.run(["collab", "open", deck, proofs]).code == 1, "challenges were accepted twice")
         _ = try shell.fields("update", deck, roots[0], "--name", "Ana")
+        #expect(try shell.fields("update", deck, roots[0], "--name", "Ana")["changed"] as? Int == 0)
+        #expect(try shell.run(["collab", "update", deck, roots[0], "--clear", "nmae"]).code == 2)
+        #expect(
+            try shell.run(["collab", "check", deck, grants[0], "--with-options"]).output
+                == "valid readWrite member change\n")
         let posted = try shell.fields("post", deck, "edit", "mention=" + roots[2], "--grant", grants[0])
         #expect(posted["changed"] as? Int == 2)
         #expect(strings(try shell.fields("notices", deck), "notices", "sentence") == ["Ana edited “Deck”"])
@@ -89,7 +94,9 @@ import Transport
         #expect(strings(try shell.fields("notices", "--account", "ana"), "notices", "sentence").count == 1)
 
         #expect(try shell.run(["collab", "check", deck] + grants).output.hasPrefix("valid readWrite member\n"))
-        let removal = try shell.fields("remove", deck, roots[0])
+        let removal = try shell.fields("change", deck, "--remove", roots[0])
+        #expect(strings(removal, "removed", "account") == ["ana"])
+        #expect(strings(try shell.fields("find", deck, roots[0]), "participants", "account") == ["ana"])
         let sequence = try #require(removal["sequence"] as? Int)
         let checked = try shell.run(["collab", "check", deck, grants[0], grants[2], "--at-least", "\(sequence)"])
         #expect(checked.code == 1)
@@ -105,6 +112,22 @@ import Transport
         #expect(try shell.fields("details", deck)["manageButtonTitle"] as? String == "Manage Deck")
         _ = try shell.fields("stop", deck)
         #expect(try shell.run(["collab", "details", deck]).code == 2)
+    }
+
+    @Test("An owner claims an identity from a shell, once")
+    func ownership() throws {
+        let shell = try Shell()
+        let prepared = try shell.fields(
+            "prepare", "deck", "--owner", "olga", "--policy", "device-nonce", "--permission", "readWrite")
+        let deck = try #require(prepared["collaborationIdentifier"] as? String)
+        #expect(prepared["permission"] as? String == "readWrite")
+        let (mine, other) = (String(repeating: "ab", count: 32), String(repeating: "cd", count: 32))
+        #expect(try shell.fields("claim", deck, mine, "--owner", "olga", "--name", "Olga")["changed"] as? Int == 1)
+        #expect(try shell.run(["collab", "claim", deck, other, "--owner", "olga"]).code == 2)
+        #expect(strings(try shell.fields("participants", deck), "participants", "role") == ["owner"])
+        let refused = try shell.run(["collab", "transfer", deck, other, "--owner", "olga"])
+        #expect(refused.code == 2 && refused.errors.contains("takes no part"))
+        #expect(try shell.run(["collab", "list"]).output.contains("device-nonce"))
     }
 
     @Test("Shelves and invitations work from a shell")

@@ -34,7 +34,8 @@ extension CollaborationMetadata {
                     typeIdentifier: copy.typeIdentifier, mediaType: copy.mediaType, fileName: copy.name,
                     content: copy.content))
         }
-        let lines = [title ?? "Shared content", shareOptions?.summary, link?.absoluteString].compactMap { $0 }
+        let lines = [title ?? "Shared content", shareOptions?.summary(for: permission), link?.absoluteString].compactMap
+        { $0 }
         all.append(
             Representation(
                 typeIdentifier: "public.utf8-plain-text", mediaType: "text/plain; charset=utf-8",

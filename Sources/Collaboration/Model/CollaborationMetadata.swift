@@ -13,6 +13,8 @@ public struct CollaborationMetadata: Hashable, Sendable, Codable {
     public var defaultShareOptions: ShareOptions?
     /// The options that the person has chosen; `nil` before that.
     public var userSelectedShareOptions: ShareOptions?
+    /// What participants without a permission of their own may do when the selected options don't say; `nil`: read.
+    public var defaultPermission: Permission?
 
     public init(localIdentifier: LocalCollaborationIdentifier) {
         self.localIdentifier = localIdentifier
@@ -20,4 +22,7 @@ public struct CollaborationMetadata: Hashable, Sendable, Codable {
 
     /// The chosen options, or the default ones when none were chosen.
     public var shareOptions: ShareOptions? { userSelectedShareOptions ?? defaultShareOptions }
+
+    /// What participants without a permission of their own may do with those options.
+    public var permission: Permission { shareOptions?.permission ?? defaultPermission ?? .readOnly }
 }

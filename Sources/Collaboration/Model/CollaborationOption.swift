@@ -7,18 +7,36 @@ public struct CollaborationOption: Hashable, Sendable, Codable {
     public var isSelected: Bool
     /// Identifiers of options that have to be selected for this one to be.
     public var requiredOptionsIdentifiers: [String]
-    /// The permission of participants when this option is selected; `nil` when the option does not set one.
-    public var permission: Permission?
+    /// What the service does when the option is selected.
+    public var effects: [OptionEffect]
 
     public init(
         title: String, subtitle: String = "", identifier: String, isSelected: Bool = false,
-        requiredOptionsIdentifiers: [String] = [], permission: Permission? = nil
+        requiredOptionsIdentifiers: [String] = [], effects: [OptionEffect] = []
     ) {
         self.title = title
         self.subtitle = subtitle
         self.identifier = identifier
         self.isSelected = isSelected
         self.requiredOptionsIdentifiers = requiredOptionsIdentifiers
-        self.permission = permission
+        self.effects = effects
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case title, subtitle, identifier, isSelected, requiredOptionsIdentifiers, effects
+    }
+
+    /// Reads an option. Everything but title and identifier may be left out; an option is not selected unless it says
+    /// so.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            title: try container.decode(String.self, forKey: .title),
+            subtitle: try container.decodeIfPresent(String.self, forKey: .subtitle) ?? "",
+            identifier: try container.decode(String.self, forKey: .identifier),
+            isSelected: try container.decodeIfPresent(Bool.self, forKey: .isSelected) ?? false,
+            requiredOptionsIdentifiers: try container.decodeIfPresent(
+                [String].self, forKey: .requiredOptionsIdentifiers) ?? [],
+            effects: try container.decodeIfPresent([OptionEffect].self, forKey: .effects) ?? [])
     }
 }

@@ -13,6 +13,6 @@ public struct Participant: Hashable, Sendable, Codable {
     public let invitedAt: Date
     public let joinedAt: Date?
     public let removedAt: Date?
-    /// The account that the person has been linked to.
+    /// The account that the person is linked to; of a removed participant the account that the removal concerned.
     public let account: Account?
 }

@@ -74,8 +74,8 @@ public struct ShareOptions: Hashable, Sendable, Codable {
     }
 
     /// The permission summary that the share sheet and the link show: the given summary, else the titles of the
-    /// pickers' selected options, else a phrase for the permission.
-    public var summary: String {
+    /// pickers' selected options, else a phrase for `permission`.
+    public func summary(for permission: Permission) -> String {
         if let givenSummary, !givenSummary.isEmpty { return givenSummary }
         let picks = groups.compactMap { group -> String? in
             guard case .picker(let picker) = group else { return nil }
@@ -88,13 +88,25 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         }
     }
 
-    /// The permission of participants without a permission of their own: that of the last selected option with one, or
-    /// `readWrite` when there is none.
-    public var permission: Permission {
-        groups.flatMap(\.options).last { $0.isSelected && $0.permission != nil }?.permission ?? .readWrite
+    /// The permission that the selected options set for participants without a permission of their own: `readOnly` when
+    /// one of them says so, else `readWrite` when one says so, `nil` when none sets a permission.
+    public var permission: Permission? {
+        let permissions = selectedEffects.compactMap(\.permission)
+        return permissions.contains(.readOnly) ? .readOnly : permissions.first
     }
 
-    /// These options with other choices: exactly the options of those identifiers are selected.
+    /// Whether the selected options allow an action; `nil` when no option of the tree is about it.
+    public func allows(_ effect: OptionEffect) -> Bool? {
+        guard groups.flatMap(\.options).contains(where: { $0.effects.contains(effect) }) else { return nil }
+        return selectedEffects.contains(effect)
+    }
+
+    private var selectedEffects: [OptionEffect] {
+        groups.flatMap(\.options).filter(\.isSelected).flatMap(\.effects)
+    }
+
+    /// These options with other choices: exactly the options of those identifiers are selected. A given summary belongs
+    /// to the choices that it was given with: other choices drop it.
     ///
     /// Throws `unknownOption`, `optionConflict` or `optionRequired`; the reason names the option.
     public func selecting(_ identifiers: [String]) throws(ServiceError) -> ShareOptions {
@@ -111,6 +123,7 @@ public struct ShareOptions: Hashable, Sendable, Codable {
             }
             chosen.groups[index].options = options
         }
+        if chosen.groups != groups { chosen.givenSummary = nil }
         try chosen.check()
         return chosen
     }

@@ -6,6 +6,7 @@ import Core
 ///
 ///     c collaboration                     title, options, owner (JSON)
 ///     b collaboration                     the default permission, by its share options (1)
+///     e collaboration                     the identifiers of the selected options; see SelectedOptions.swift
 ///     m collaboration                     written whenever a participant is added
 ///     s owner 0 local identifier          the collaboration that was started with this local identifier
 ///     p collaboration 0 root hash         a participant, removed ones too (JSON)
@@ -30,6 +31,7 @@ enum RecordKeys {
     private enum Kind: String {
         case collaboration = "c"
         case defaultPermission = "b"
+        case selection = "e"
         case arrivals = "m"
         case start = "s"
         case participant = "p"
@@ -57,6 +59,10 @@ enum RecordKeys {
 
     static func defaultPermission(_ collaboration: CollaborationIdentifier) -> [UInt8] {
         key(.defaultPermission, collaboration.utf8)
+    }
+
+    static func selection(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key(.selection, collaboration.utf8)
     }
 
     static func arrivals(_ collaboration: CollaborationIdentifier) -> [UInt8] { key(.arrivals, collaboration.utf8) }

@@ -4,8 +4,9 @@ package import Core
 package enum Requests {
     package static let all: [any RuledRequest.Type] = [
         PrepareCollaboration.self, AbandonCollaboration.self, FindHighlight.self, UpdateShareOptions.self,
-        StopSharing.self,
-        AddParticipants.self, RemoveParticipants.self, UpdateParticipant.self, ListParticipants.self, LinkAccount.self,
+        StopSharing.self, ClaimOwnership.self, TransferOwnership.self,
+        AddParticipants.self, RemoveParticipants.self, UpdateParticipants.self, UpdateParticipant.self,
+        ListParticipants.self, FindParticipants.self, LinkAccount.self,
         PostNotices.self, ReadNotices.self, ClearNotices.self,
         RecordShare.self, ReadShelf.self, PinHighlight.self, RemoveHighlight.self, SignalHighlight.self,
         SetConsent.self, ReadConsent.self, ReadAttribution.self,

@@ -29,4 +29,6 @@ public struct GrantDecision: Hashable, Sendable {
     public let role: ParticipantRole?
     /// How long the grant stays valid unless it is revoked.
     public let timeLeft: Duration?
+    /// Identifiers of the share options that are selected in the collaboration, if they were asked for.
+    public let selectedOptions: [String]?
 }

@@ -9,9 +9,14 @@ public struct OpenDecision: Hashable, Sendable {
     /// root hash that was added to the set without the layer.
     public let grant: AccessGrant?
 
+    /// Identifiers of the share options that are selected in the collaboration, so that the app can apply those that
+    /// mean something to it only. `nil` without a grant, or when they were not asked for.
+    public let selectedOptions: [String]?
+
     /// A decision as the service gives it; for tests and simulated services.
-    public init(verdict: Verdict, grant: AccessGrant? = nil) {
+    public init(verdict: Verdict, grant: AccessGrant? = nil, selectedOptions: [String]? = nil) {
         self.verdict = verdict
         self.grant = grant
+        self.selectedOptions = selectedOptions
     }
 }

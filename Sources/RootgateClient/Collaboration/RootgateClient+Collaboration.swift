@@ -39,33 +39,47 @@ extension RootgateClient {
 
     /// Verifies up to 4,096 proofs. Returns a decision for each, in order, with a grant if the proof was granted.
     ///
-    /// `atLeast`: the sequence of a change that must have been applied, for example the caller's last one.
+    /// `wantsOptions`: whether to return the collaborations' selected share options as well. `atLeast`: the sequence of
+    /// a change that must have been applied, for example the caller's last one.
     public func open(
-        _ requests: [AccessRequest], atLeast: UInt64 = 0
+        _ requests: [AccessRequest], wantsOptions: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [OpenDecision] {
+        var named = NamedCollaborations()
+        let entries = requests.map { (named.position(of: $0.collaboration), $0.proof) }
         var body: [UInt8] = []
-        try RootgateClient.appendBatch(requests, isSigned: true, wantsRoots: false, atLeast: atLeast, to: &body)
+        try ProofBatch.append(
+            entries, of: named.collaborations, isSigned: true, wantsRoots: false, wantsOptions: wantsOptions,
+            atLeast: atLeast, to: &body)
         let answer = try await send(.open, body: body, isRepeatable: false)
-        let (verdicts, grants) = try answer.withRawBytes { body throws(ServiceError) in
-            try OpenAnswer.decode(body, count: requests.count)
+        let optionLists = wantsOptions ? named.collaborations.count : 0
+        let (verdicts, grants, options) = try answer.withRawBytes { body throws(ServiceError) in
+            try OpenAnswer.decode(body, count: requests.count, optionLists: optionLists)
         }
-        return zip(verdicts, grants).map { verdict, grant in
-            OpenDecision(verdict: verdict, grant: grant.flatMap { AccessGrant(bytes: $0) })
+        return requests.indices.map { index in
+            let grant = grants[index].flatMap { AccessGrant(bytes: $0) }
+            return OpenDecision(
+                verdict: verdicts[index], grant: grant,
+                selectedOptions: wantsOptions && grant != nil ? options[entries[index].0] : nil)
         }
     }
 
     /// Whether the device may open the collaboration, and a grant if it may.
     public func open(
-        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, atLeast: UInt64 = 0
+        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, wantsOptions: Bool = false,
+        atLeast: UInt64 = 0
     ) async throws(ServiceError) -> OpenDecision {
-        let decisions = try await open([AccessRequest(collaboration: collaboration, proof: proof)], atLeast: atLeast)
+        let request = AccessRequest(collaboration: collaboration, proof: proof)
+        let decisions = try await open([request], wantsOptions: wantsOptions, atLeast: atLeast)
         guard let decision = decisions.first else { throw malformedAnswer }
         return decision
     }
 
     /// Checks up to 4,096 grants. Returns a decision for each, in order.
+    ///
+    /// `wantsOptions`: whether to return the collaborations' selected share options as well. `atLeast`: the sequence of
+    /// a change that must have been applied.
     public func check(
-        _ checks: [GrantCheck], atLeast: UInt64 = 0
+        _ checks: [GrantCheck], wantsOptions: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [GrantDecision] {
         var named = NamedCollaborations()
         var entries: [GrantBatch.Entry] = []
@@ -79,19 +93,24 @@ extension RootgateClient {
                     grant: check.grant.bytes))
         }
         var body: [UInt8] = []
-        try GrantBatch.append(entries, of: named.collaborations, atLeast: atLeast, to: &body)
+        try GrantBatch.append(
+            entries, of: named.collaborations, wantsOptions: wantsOptions, atLeast: atLeast, to: &body)
         let answer = try await send(.checkGrants, body: body, isRepeatable: true)
-        let answers = try answer.withRawBytes { body throws(ServiceError) in try GrantAnswer.decode(body) }
+        let optionLists = wantsOptions ? named.collaborations.count : 0
+        let (answers, options) = try answer.withRawBytes { body throws(ServiceError) in
+            try GrantAnswer.decode(body, optionLists: optionLists)
+        }
         guard answers.count == checks.count else { throw malformedAnswer }
         var decisions: [GrantDecision] = []
         decisions.reserveCapacity(answers.count)
-        for answer in answers {
+        for (answer, entry) in zip(answers, entries) {
             guard let status = GrantStatus(rawValue: answer.status) else { throw malformedAnswer }
             decisions.append(
                 GrantDecision(
                     status: status, permission: Permission(code: answer.permission),
                     role: ParticipantRole(code: answer.role),
-                    timeLeft: status.isRefusal ? nil : .milliseconds(Int(answer.millisecondsLeft))))
+                    timeLeft: status.isRefusal ? nil : .milliseconds(Int(answer.millisecondsLeft)),
+                    selectedOptions: wantsOptions && !status.isRefusal ? options[entry.collaboration] : nil))
         }
         return decisions
     }

@@ -53,4 +53,11 @@ struct AccessLookup {
             try snapshot.contains(person.rootHash, in: view)
         }
     }
+
+    /// The identifiers of the collaboration's selected share options, as the record has them.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    func selectedOptions(in snapshot: borrowing Snapshot) throws(ServiceError) -> [UInt8] {
+        try snapshot.record(SelectedOptions.key(collaboration))?.value ?? SelectedOptions.none
+    }
 }

@@ -25,9 +25,10 @@ extension CollaborationLayer {
 
     /// Appends the body of the answer. All grants are checked on one snapshot. Checking a grant allocates nothing.
     ///
-    /// Throws `behindSequence`, or what the storage throws.
+    /// Throws `behindSequence`, `limitExceeded` when the selected options are too long, or what the storage throws.
     func append(checksOf batch: GrantBatch, to bytes: inout [UInt8]) throws(ServiceError) {
-        let end = bytes.count + 8 + batch.count * GrantAnswer.byteCount
+        let start = bytes.count
+        let end = start + 8 + batch.count * GrantAnswer.byteCount
         bytes.reserveCapacity(end)
         bytes.appendInteger(UInt32(batch.count))
         bytes.appendInteger(UInt32(0))
@@ -42,8 +43,28 @@ extension CollaborationLayer {
                     try append(range, of: batch, &lookups, authenticator, in: snapshot, to: &bytes)
                 }
             }
+            precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
+            if batch.wantsOptions { try appendOptions(of: batch, lookups, from: start, in: snapshot, to: &bytes) }
         }
-        precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
+    }
+
+    /// Appends the selected options of each of the batch's collaborations for which one of its grants is valid. The
+    /// results of the checks begin 8 bytes behind `start`.
+    private func appendOptions(
+        of batch: GrantBatch, _ lookups: [AccessLookup], from start: Int, in snapshot: borrowing Snapshot,
+        to bytes: inout [UInt8]
+    ) throws(ServiceError) {
+        var isShown = [Bool](repeating: false, count: lookups.count)
+        batch.withBytes { entries in
+            for index in 0..<batch.count
+            where bytes[start + 8 + index * GrantAnswer.byteCount] == GrantStatus.valid.rawValue {
+                isShown[GrantBatch.entry(index, in: entries).collaboration] = true
+            }
+        }
+        for (place, lookup) in lookups.enumerated() {
+            try OptionLists.append(
+                isShown[place] ? try lookup.selectedOptions(in: snapshot) : SelectedOptions.none, to: &bytes)
+        }
     }
 
     /// Appends the answers to a range of grants, at most as many as `authenticator` takes at once. `lookups`: one for

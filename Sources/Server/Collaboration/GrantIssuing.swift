@@ -44,7 +44,11 @@ extension CollaborationLayer {
     func open(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
         try resources.rootSets.check(atLeast: batch.atLeast)
         let issuing = GrantIssuing(batch, frame, pending)
-        guard batch.count > 0 else { return answer(issuing, Grants(verdicts: []), []) }
+        guard batch.count > 0 else {
+            let none = [[UInt8]](
+                repeating: SelectedOptions.none, count: batch.wantsOptions ? batch.collaborationCount : 0)
+            return answer(issuing, Grants(verdicts: [], options: none), [])
+        }
         pending.begin(.queued)
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
             pending.begin(.working)
@@ -62,6 +66,8 @@ extension CollaborationLayer {
         var verdicts: [Verdict]
         /// 112 bytes for each proof, zeros where there is no grant.
         var bytes: [UInt8] = []
+        /// The selected options of each of the request's collaborations, if they were asked for.
+        var options: [[UInt8]] = []
         /// The edits that record the joining of participants, by the keys of their records.
         var joinings: [[UInt8]: Edit] = [:]
     }
@@ -129,7 +135,34 @@ extension CollaborationLayer {
             let end = (index + 1) * AccessGrant.byteCount
             grants.bytes += repeatElement(0, count: end - grants.bytes.count)
         }
+        if issuing.batch.wantsOptions { grants.options = try options(issuing, grants, in: snapshot) }
         return grants
+    }
+
+    /// The selected options of each of the request's collaborations for which a grant was issued; no identifiers for
+    /// the others.
+    private func options(
+        _ issuing: GrantIssuing, _ grants: Grants, in snapshot: borrowing Snapshot
+    ) throws(ServiceError) -> [[UInt8]] {
+        let batch = issuing.batch
+        var isShown = [Bool](repeating: false, count: batch.collaborationCount)
+        for index in 0..<batch.count where grants.bytes[index * AccessGrant.byteCount] != 0 {
+            isShown[batch.collaborationIndex(of: index, in: issuing.body)] = true
+        }
+        var lists: [[UInt8]] = []
+        var byteCount = batch.count * (1 + Digest.byteCount + Limits.grantBytes)
+        for index in 0..<batch.collaborationCount {
+            var list = SelectedOptions.none
+            if isShown[index],
+                let collaboration = CollaborationIdentifier(utf8: batch.collaboration(at: index, in: issuing.body))
+            {
+                list = try AccessLookup(collaboration, snapshot).selectedOptions(in: snapshot)
+            }
+            byteCount += list.count
+            try checkLimit(byteCount, Limits.frameBodyBytesMax, "bytes of the answer with selected options")
+            lists.append(list)
+        }
+        return lists
     }
 
     private func grantOne(
@@ -196,6 +229,7 @@ extension CollaborationLayer {
                 }
             }
             bytes.append(contentsOf: grants.bytes)
+            for list in grants.options { bytes.append(contentsOf: list) }
         }
     }
 }

@@ -53,6 +53,37 @@ struct CollabCall: Sendable {
         return try texts.map(identity)
     }
 
+    /// The identities that an option names, separated by commas.
+    func identities(option: String) throws -> [PersonIdentity] { try (names(option) ?? []).map(identity) }
+
+    /// The grant that `--grant` gives, if it does.
+    func givenGrant() throws -> AccessGrant? { try arguments.text("grant").map(grant) }
+
+    /// The window of `--policy device-nonce`; `nil` for challenges.
+    func nonceWindow() throws -> UInt32? {
+        switch try arguments.required("policy") {
+        case "challenge": return nil
+        case "device-nonce":
+            let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
+            return UInt32(try arguments.number("window", in: range))
+        default: throw UsageError("--policy is challenge or device-nonce")
+        }
+    }
+
+    /// Throws `UsageError` when `--clear` names an option that the verb can't clear.
+    func checkClear(_ options: String...) throws {
+        if let stranger = (names("clear") ?? []).first(where: { !options.contains($0) }) {
+            throw UsageError("\(stranger) can't be cleared here: --clear takes \(options.joined(separator: ", "))")
+        }
+    }
+
+    /// What an option sets; cleared when `--clear` names the option, kept when neither says anything.
+    func patch<Value>(_ option: String, _ value: Value?) throws -> Patch<Value> {
+        guard (names("clear") ?? []).contains(option) else { return value.map { .set($0) } ?? .keep }
+        guard value == nil else { throw UsageError("--clear and --\(option) contradict each other") }
+        return .clear
+    }
+
     /// The identity that `--identity` gives, if it does.
     func givenIdentity() throws -> PersonIdentity? {
         try arguments.text("identity").map(identity)

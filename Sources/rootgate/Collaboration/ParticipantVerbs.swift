@@ -11,18 +11,29 @@ let participantVerbs: [CollabVerb] = [
         let people = try call.identities(from: 1).map {
             NewParticipant($0, displayName: call.arguments.text("name"), role: role, permission: permission)
         }
-        return AddParticipants(people, to: try call.collaboration())
+        return AddParticipants(people, to: try call.collaboration(), by: try call.givenGrant())
     },
     CollabVerb("remove", "ID HEX ...", "remove participants; their grants are revoked") { call in
-        RemoveParticipants(try call.identities(from: 1), from: try call.collaboration())
+        RemoveParticipants(
+            try call.identities(from: 1), from: try call.collaboration(), by: try call.givenGrant())
+    },
+    CollabVerb("change", "ID --add HEX,... --remove HEX,...", "add and remove participants in one change") { call in
+        UpdateParticipants(
+            of: try call.collaboration(), adding: try call.identities(option: "add").map { NewParticipant($0) },
+            removing: try call.identities(option: "remove"), by: try call.givenGrant())
     },
     CollabVerb("update", "ID HEX", "change a participant's name, role, permission") { call in
-        UpdateParticipant(
-            NewParticipant(
-                try call.identity(try call.operand(1, "the participant")), displayName: call.arguments.text("name"),
+        try call.checkClear("name", "permission")
+        return UpdateParticipant(
+            ParticipantChange(
+                try call.identity(try call.operand(1, "the participant")),
+                displayName: try call.patch("name", call.arguments.text("name")),
                 role: try call.choice(ParticipantRole.self, option: "role"),
-                permission: try call.choice(Permission.self, option: "permission")),
-            in: try call.collaboration())
+                permission: try call.patch("permission", try call.choice(Permission.self, option: "permission"))),
+            in: try call.collaboration(), by: try call.givenGrant())
+    },
+    CollabVerb("find", "ID HEX ...", "look participants up, removed ones too") { call in
+        FindParticipants(try call.identities(from: 1), in: try call.collaboration())
     },
     CollabVerb("participants", "ID [HEX]", "list participants, after a given one") { call in
         ListParticipants(
@@ -51,7 +62,8 @@ let participantVerbs: [CollabVerb] = [
             if case .proof(let proof) = line { proof } else { nil }
         }
         var decisions = try await call.client.open(
-            proofs.map { AccessRequest(collaboration: collaboration, proof: $0) }, atLeast: atLeast
+            proofs.map { AccessRequest(collaboration: collaboration, proof: $0) },
+            wantsOptions: call.arguments.isOn("with-options"), atLeast: atLeast
         ).makeIterator()
         for line in lines {
             number += 1
@@ -64,6 +76,7 @@ let participantVerbs: [CollabVerb] = [
                 guard let decision = decisions.next() else { continue }
                 object["verdict"] = decision.verdict.name
                 object["grant"] = decision.grant?.text
+                object["selectedOptions"] = decision.selectedOptions
                 refused = refused || decision.verdict.isRefusal
             }
             printNow(try json(object))
@@ -77,17 +90,18 @@ let participantVerbs: [CollabVerb] = [
     let checks = try call.operands.dropFirst().map { GrantCheck(try call.grant($0), in: collaboration) }
     guard !checks.isEmpty else { throw UsageError("give grants as operands") }
     let decisions = try await call.client.check(
-        checks, atLeast: UInt64(try call.arguments.number("at-least", in: 0...Int.max)))
+        checks, wantsOptions: call.arguments.isOn("with-options"),
+        atLeast: UInt64(try call.arguments.number("at-least", in: 0...Int.max)))
     for decision in decisions {
         var object: [String: Any] = ["status": decision.status.name]
         object["permission"] = decision.permission?.rawValue
         object["role"] = decision.role?.rawValue
         object["secondsLeft"] = decision.timeLeft.map { $0.components.seconds }
+        object["selectedOptions"] = decision.selectedOptions
+        let words = [decision.status.name, decision.permission?.rawValue, decision.role?.rawValue].compactMap { $0 }
         printNow(
             call.arguments.isOn("json")
-                ? try json(object)
-                : [decision.status.name, decision.permission?.rawValue, decision.role?.rawValue].compactMap { $0 }
-                    .joined(separator: " "))
+                ? try json(object) : (words + (decision.selectedOptions ?? [])).joined(separator: " "))
     }
     return decisions.contains { $0.status.isRefusal } ? .refused : .success
 }

@@ -6,14 +6,7 @@ import RootgateClient
 let rootSetVerbs: [CollabVerb] = [
     CollabVerb("create", "ID", "make a collaboration that is a policy and root hashes only") { call in
         let arguments = call.arguments
-        let policy: ProofPolicy
-        switch try arguments.required("policy") {
-        case "challenge": policy = .challenge
-        case "device-nonce":
-            let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
-            policy = .deviceNonce(windowSeconds: UInt32(try arguments.number("window", in: range)))
-        default: throw UsageError("--policy is challenge or device-nonce")
-        }
+        let policy = try call.nonceWindow().map { ProofPolicy.deviceNonce(windowSeconds: $0) } ?? .challenge
         try report(
             try await call.client.createCollaboration(try call.collaboration(), policy: policy), "created", arguments)
         return .success

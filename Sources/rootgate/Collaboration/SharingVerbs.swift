@@ -9,9 +9,23 @@ let sharingVerbs: [CollabVerb] = [
         metadata.title = call.arguments.text("title")
         metadata.initiatorHandle = call.arguments.text("handle")
         metadata.defaultShareOptions = try call.value(ShareOptions.self, fromFile: "options")
+        metadata.defaultPermission = try call.choice(Permission.self, option: "permission")
         return PrepareCollaboration(
             owner: try call.account("owner"), metadata: metadata, selectedOptions: call.names("select"),
-            ownerIdentity: try call.givenIdentity(), ownerName: call.arguments.text("name"))
+            ownerIdentity: try call.givenIdentity(), ownerName: call.arguments.text("name"),
+            nonceWindowSeconds: try call.nonceWindow())
+    },
+    CollabVerb("claim", "ID HEX", "make an identity of --owner the owner, once") { call in
+        ClaimOwnership(
+            of: try call.collaboration(), by: try call.account("owner"),
+            as: try call.identity(try call.operand(1, "the owner's identity")), displayName: call.arguments.text("name")
+        )
+    },
+    CollabVerb("transfer", "ID HEX", "hand the ownership of --owner over") { call in
+        TransferOwnership(
+            of: try call.collaboration(), from: try call.account("owner"),
+            to: try call.identity(try call.operand(1, "the participant who becomes the owner")),
+            localIdentifier: call.arguments.text("local").map { LocalCollaborationIdentifier(rawValue: $0) })
     },
     CollabVerb("abandon", "LOCAL", "undo prepare while nobody else takes part") { call in
         AbandonCollaboration(
@@ -22,19 +36,23 @@ let sharingVerbs: [CollabVerb] = [
         let text = try call.operand(0, "the collaboration or its link")
         return text.contains("://") ? FindHighlight(url: try call.url(text)) : FindHighlight(try call.collaboration())
     },
-    CollabVerb("options", "ID --select ID,...", "choose other share options") { call in
-        UpdateShareOptions(try call.collaboration(), selectedOptions: call.names("select") ?? [])
+    CollabVerb("options", "ID --select ID,...", "choose other share options, or replace them") { call in
+        UpdateShareOptions(
+            try call.collaboration(), selectedOptions: call.names("select"),
+            replacing: try call.value(ShareOptions.self, fromFile: "options"),
+            givenSummary: call.arguments.text("summary"), by: try call.givenGrant())
     },
     CollabVerb("details", "ID", "what the collaboration button shows") { call in
         ReadDetails(of: try call.collaboration(), viewer: try call.givenIdentity())
     },
     CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
-        CustomizeDetails(
-            of: try call.collaboration(), title: call.arguments.text("title"),
-            customItems: try call.value([CustomItem].self, fromFile: "items"),
-            manageButtonTitle: call.arguments.text("manage-title"))
+        try call.checkClear("title", "items", "manage-title")
+        return CustomizeDetails(
+            of: try call.collaboration(), title: try call.patch("title", call.arguments.text("title")),
+            customItems: try call.patch("items", try call.value([CustomItem].self, fromFile: "items")),
+            manageButtonTitle: try call.patch("manage-title", call.arguments.text("manage-title")))
     },
     CollabVerb("stop", "ID", "stop sharing: everything about it is deleted") { call in
-        StopSharing(try call.collaboration())
+        StopSharing(try call.collaboration(), by: try call.givenGrant())
     },
 ]

@@ -1,21 +1,22 @@
 public import Core
 import Foundation
 
-/// Changes what the app adds to the popover, and the collaboration's title.
+/// Changes what the app adds to the popover, and the collaboration's title. What is left out stays.
 public struct CustomizeDetails: RuledRequest {
     public static let name = "customizeDetails"
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// `nil` does not change the value.
-    public var title: String?
-    public var customItems: [CustomItem]?
-    /// An empty title restores the standard title.
-    public var manageButtonTitle: String?
+    /// Cleared: the collaboration has no title.
+    public var title: Patch<String>
+    /// Cleared: there are none.
+    public var customItems: Patch<[CustomItem]>
+    /// Cleared: the standard title.
+    public var manageButtonTitle: Patch<String>
 
     public init(
-        of collaboration: CollaborationIdentifier, title: String? = nil, customItems: [CustomItem]? = nil,
-        manageButtonTitle: String? = nil
+        of collaboration: CollaborationIdentifier, title: Patch<String> = .keep,
+        customItems: Patch<[CustomItem]> = .keep, manageButtonTitle: Patch<String> = .keep
     ) {
         self.collaboration = collaboration
         self.title = title
@@ -26,10 +27,14 @@ public struct CustomizeDetails: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(title, "a title")
-        try check(manageButtonTitle, "a title")
-        try checkLimit(customItems?.count ?? 0, Limits.customItemsMax, "custom items")
-        for item in customItems ?? [] {
+        try check(title.value, "a title")
+        try check(manageButtonTitle.value, "a title")
+        guard manageButtonTitle != .set("") else {
+            throw ServiceError(.malformedRequest, "manageButtonTitle is empty: null restores the standard title")
+        }
+        let items = customItems.value ?? []
+        try checkLimit(items.count, Limits.customItemsMax, "custom items")
+        for item in items {
             try checkName(item.identifier, "a custom item's identifier")
             try check(item.title, "a title")
             try check(item.subtitle, "a subtitle")
@@ -37,9 +42,10 @@ public struct CustomizeDetails: RuledRequest {
         }
         let found = try records.collaboration(collaboration)
         var stored = found.value
-        if let title { stored.title = title }
-        if let customItems { stored.customItems = customItems }
-        if let manageButtonTitle { stored.manageButtonTitle = manageButtonTitle.isEmpty ? nil : manageButtonTitle }
+        stored.title = title.applied(to: stored.title)
+        stored.customItems = customItems.applied(to: stored.customItems) ?? []
+        stored.manageButtonTitle = manageButtonTitle.applied(to: stored.manageButtonTitle)
+        guard stored != found.value else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))

@@ -22,11 +22,8 @@ public struct ReadDetails: RuledRequest {
         let stored = try records.collaboration(collaboration).value
         var operations = ManageOperation.allCases
         if let viewer {
-            switch try records.participant(viewer, in: collaboration).value.role {
-            case .owner: break
-            case .administrator: operations.removeAll { $0 == .stopSharing }
-            case .member: operations = []
-            }
+            let role = try records.participant(viewer, in: collaboration).value.role
+            operations = ManageOperation.permitted(to: role, by: stored.shareOptions)
         }
         let (participants, hasMore) = try records.participants(
             of: collaboration, stored, after: nil, limit: Limits.detailParticipantsMax, includesRemoved: false)

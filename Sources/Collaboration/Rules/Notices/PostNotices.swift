@@ -23,7 +23,12 @@ public struct PostNotices: RuledRequest {
         try checkLimit(events.count, Limits.noticesPerPostMax, "notices")
         let (author, access) = try records.bearer(of: grant, in: collaboration, context)
         guard !events.isEmpty else { return .unchanged }
+        let found = try records.collaboration(collaboration)
+        let options = found.value.shareOptions
         for event in events {
+            if let effect = event.effect, options.allows(effect) == false {
+                throw ServiceError(.notPermitted, "the share options don't allow to \(effect.rawValue)")
+            }
             guard access.permission == .readWrite || !event.changesContent else {
                 throw ServiceError(.notPermitted, "a participant who may only read can't report changes of the content")
             }
@@ -31,7 +36,12 @@ public struct PostNotices: RuledRequest {
         }
         var edit = Edit(collaboration)
         edit.records = access.expectations(of: author, in: collaboration)
-        let title = try records.collaboration(collaboration).value.title
+        if events.contains(where: { $0.effect.map { options.allows($0) != nil } ?? false }) {
+            // The edit is stale when the options were changed at the same time.
+            edit.records.append(
+                .checking(RecordKeys.collaboration(collaboration), expecting: .version(found.version)))
+        }
+        let title = found.value.title
         var names: [PersonIdentity: String?] = [:]
         let post = try StoredPost.bytes(
             of: events, by: author, on: collaboration, title: title, at: context.now
@@ -71,6 +81,15 @@ public struct PostNotices: RuledRequest {
 }
 
 extension HighlightEvent {
+    /// The effect of share options that can forbid the event; `nil` when none can.
+    fileprivate var effect: OptionEffect? {
+        switch self {
+        case .change(.comment): .comment
+        case .mention: .mention
+        case .change(.edit), .membership, .persistence: nil
+        }
+    }
+
     /// Whether the event reports something that needs the permission to write.
     fileprivate var changesContent: Bool {
         switch self {

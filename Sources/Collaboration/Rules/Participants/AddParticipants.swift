@@ -1,5 +1,4 @@
 public import Core
-import Foundation
 
 /// Adds participants by their identities: all of them, or none when one of them is refused. Present participants are
 /// not changed. Removed ones become participants again, with the state `invited`.
@@ -9,34 +8,26 @@ public struct AddParticipants: RuledRequest {
 
     public var collaboration: CollaborationIdentifier
     public var participants: [NewParticipant]
+    /// The grant of the participant who adds them; `nil`: the backend does.
+    public var grant: AccessGrant?
 
-    public init(_ participants: [NewParticipant], to collaboration: CollaborationIdentifier) {
+    public init(
+        _ participants: [NewParticipant], to collaboration: CollaborationIdentifier, by grant: AccessGrant? = nil
+    ) {
         self.collaboration = collaboration
         self.participants = participants
+        self.grant = grant
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(participants.count, Limits.participantsPerRequestMax, "participants")
-        _ = try records.collaboration(collaboration)
-        var edit = Edit(collaboration)
-        var seen: Set<PersonIdentity> = []
-        for participant in participants where seen.insert(participant.identity).inserted {
-            guard participant.role != .owner else {
-                throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
-            }
-            try check(participant.displayName, "a name")
-            let known = try records.load(
-                StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
-            if let known, known.value.removedAt == nil { continue }
-            edit.addedRoots.append(participant.identity.rootHash)
-            edit.records += try StoredParticipant.records(
-                of: participant, in: collaboration, at: context.now, version: known?.version)
-        }
-        guard !edit.addedRoots.isEmpty else { return .unchanged }
-        edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
-        let count = edit.addedRoots.count
-        return .change(edit, topics: [.collaboration(collaboration)], count: count)
+        let stored = try records.collaboration(collaboration).value
+        let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, stored, context)
+        var membership = Membership(collaboration, by: authority)
+        try membership.add(participants, context, records)
+        guard membership.count > 0 else { return .unchanged }
+        return .change(membership.edit, topics: membership.topics, count: membership.count)
     }
 }

@@ -58,25 +58,24 @@ extension RecordReader where Self: ~Copyable {
         for record in page.items {
             guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
             let person = PersonIdentity(rootHash: root)
-            guard let known = try load(StoredParticipant.self, at: RecordKeys.participant(collaboration, person)) else {
-                continue
-            }
-            participants.append(try describe(person, known.value, in: collaboration, stored))
+            if let participant = try describe(person, in: collaboration, stored) { participants.append(participant) }
         }
         return (participants, page.hasMore)
     }
 
-    private func describe(
-        _ person: PersonIdentity, _ known: StoredParticipant, in collaboration: CollaborationIdentifier,
-        _ stored: StoredCollaboration
-    ) throws(ServiceError) -> Participant {
+    /// The participant, removed or not; `nil` when the person never took part.
+    func describe(
+        _ person: PersonIdentity, in collaboration: CollaborationIdentifier, _ stored: StoredCollaboration
+    ) throws(ServiceError) -> Participant? {
+        guard let known = try load(StoredParticipant.self, at: RecordKeys.participant(collaboration, person))?.value
+        else { return nil }
         let joined = try record(RecordKeys.joining(collaboration, person))?.number()
         return Participant(
             identity: person, displayName: known.displayName, role: known.role,
-            permission: known.permission ?? stored.shareOptions.permission,
+            permission: known.permission ?? stored.permission,
             followsShareOptions: known.permission == nil,
             state: known.removedAt != nil ? .removed : joined != nil ? .joined : .invited, invitedAt: known.invitedAt,
             joinedAt: joined.map { Date(timeIntervalSince1970: Double($0) / 1000) }, removedAt: known.removedAt,
-            account: try account(of: person, in: collaboration))
+            account: known.removedAt == nil ? try account(of: person, in: collaboration) : known.formerAccount)
     }
 }

@@ -2,12 +2,14 @@ import Core
 import Foundation
 
 /// `p`: a participant.
-struct StoredParticipant: Codable {
+struct StoredParticipant: Hashable, Codable {
     var displayName: String?
     var role: ParticipantRole
     var permission: Permission?
     var invitedAt: Date
     var removedAt: Date?
+    /// The account that was concerned by the removal.
+    var formerAccount: Account?
 }
 
 extension StoredParticipant {
@@ -26,6 +28,22 @@ extension StoredParticipant {
             RecordEdit(
                 RecordKeys.access(collaboration, participant.identity),
                 value: OwnAccess.value(role: role, permission: participant.permission)),
+        ]
+    }
+
+    /// The records of a participant who is changed to this. `changesAccess`: whether the role or the permission is
+    /// another one; then the participant's grants are revoked.
+    func changeRecords(
+        of person: PersonIdentity, in collaboration: CollaborationIdentifier, version: UInt64, changesAccess: Bool
+    ) throws(ServiceError) -> [RecordEdit] {
+        let record = try RecordEdit.json(
+            RecordKeys.participant(collaboration, person), self, expecting: .version(version))
+        guard changesAccess else { return [record] }
+        return [
+            record,
+            RecordEdit(
+                RecordKeys.access(collaboration, person), value: OwnAccess.value(role: role, permission: permission),
+                expecting: .present),
         ]
     }
 }

@@ -1,47 +1,58 @@
 public import Core
-import Foundation
 
-/// Changes a participant's name, role or permission. A change of the role or the permission revokes the participant's
-/// grants.
+/// Changes a participant's name, role or permission. What is left out stays. A change of the role or the permission
+/// revokes the participant's grants.
 public struct UpdateParticipant: RuledRequest {
     public static let name = "updateParticipant"
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// The participant's new name, role and permission.
-    public var participant: NewParticipant
+    public var participant: ParticipantChange
+    /// The grant of the participant who makes the change; `nil`: the backend does.
+    public var grant: AccessGrant?
 
-    public init(_ participant: NewParticipant, in collaboration: CollaborationIdentifier) {
+    public init(
+        _ participant: ParticipantChange, in collaboration: CollaborationIdentifier, by grant: AccessGrant? = nil
+    ) {
         self.collaboration = collaboration
         self.participant = participant
+        self.grant = grant
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(participant.displayName, "a name")
-        _ = try records.collaboration(collaboration)
+        try Collaboration.check(participant.displayName.value, "a name")
+        let stored = try records.collaboration(collaboration).value
+        let authority = try records.authority(of: grant, for: .changeParticipants, in: collaboration, stored, context)
         let known = try records.participant(participant.identity, in: collaboration)
         let before = known.value
-        var stored = before
-        stored.displayName = participant.displayName
-        stored.role = participant.role ?? before.role
-        // The owner may always write.
-        stored.permission = before.role == .owner ? .readWrite : participant.permission
-        guard (stored.role == .owner) == (before.role == .owner) else {
-            throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
-        }
+        var changed = before
+        changed.displayName = participant.displayName.applied(to: before.displayName)
+        changed.role = participant.role ?? before.role
+        changed.permission = participant.permission.applied(to: before.permission)
+        try check(changed, before, authority)
+        guard changed != before else { return .unchanged }
         var edit = Edit(collaboration)
-        edit.records = [
-            try .json(
-                RecordKeys.participant(collaboration, participant.identity), stored, expecting: .version(known.version))
-        ]
-        if stored.role != before.role || stored.permission != before.permission {
-            edit.records.append(
-                RecordEdit(
-                    RecordKeys.access(collaboration, participant.identity),
-                    value: OwnAccess.value(role: stored.role, permission: stored.permission), expecting: .present))
-        }
+        edit.records = authority.expectations(in: collaboration)
+        edit.records += try changed.changeRecords(
+            of: participant.identity, in: collaboration, version: known.version,
+            changesAccess: changed.role != before.role || changed.permission != before.permission)
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
+    }
+
+    /// Throws `notPermitted` when nobody may make that change, or the bearer of the grant may not.
+    private func check(
+        _ changed: StoredParticipant, _ before: StoredParticipant, _ authority: ManagingAuthority
+    ) throws(ServiceError) {
+        guard (changed.role == .owner) == (before.role == .owner) else { throw ServiceError.oneOwner }
+        guard before.role != .owner || changed.permission == .readWrite else {
+            throw ServiceError(.notPermitted, "the owner may always write")
+        }
+        try authority.checkChanging(before.role)
+        if changed.role != before.role { try authority.checkGiving(role: changed.role, permission: nil) }
+        if changed.permission != before.permission {
+            try authority.checkGiving(role: nil, permission: changed.permission)
+        }
     }
 }

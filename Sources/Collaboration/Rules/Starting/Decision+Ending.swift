@@ -14,6 +14,7 @@ extension Decision<ChangeReceipt> {
         edit.records = [
             RecordEdit(RecordKeys.collaboration(identifier), value: nil, expecting: .version(found.version)),
             RecordEdit(RecordKeys.defaultPermission(identifier), value: nil),
+            RecordEdit(RecordKeys.selection(identifier), value: nil),
             RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]

@@ -3,6 +3,9 @@ public import Foundation
 
 /// Starts a collaboration: gives it an identifier that all devices know, and a universal link. Another request with the
 /// same owner and local identifier gets the same ones. `isNew` tells whether this request has started it.
+///
+/// For a collaboration that was started before, the request applies what the owner says anew: the options that it
+/// selects explicitly, and an identity while the owner has none. The answer tells what holds afterwards.
 public struct PrepareCollaboration: RuledRequest {
     public static let name = "prepare"
 
@@ -11,7 +14,11 @@ public struct PrepareCollaboration: RuledRequest {
         public let url: URL
         public let isNew: Bool
         public let highlight: CollaborationHighlight
-        /// Of the change that started the collaboration; `nil` when it existed before.
+        /// Identifiers of the options that are selected now.
+        public let selectedOptions: [String]
+        /// What participants without a permission of their own may do now.
+        public let permission: Permission
+        /// Of the change that this request has made; `nil` when it has changed nothing.
         public let sequence: UInt64?
     }
 
@@ -20,20 +27,23 @@ public struct PrepareCollaboration: RuledRequest {
     public var metadata: CollaborationMetadata
     /// Identifiers of the selected options; `nil`: as in the metadata.
     public var selectedOptions: [String]?
-    /// Adds the owner as a participant at once.
+    /// Makes this person the owner among the participants, once.
     public var ownerIdentity: PersonIdentity?
     /// The owner's name in notices.
     public var ownerName: String?
+    /// Devices sign nonces of their own choice, which are remembered for that long; `nil`: they sign challenges.
+    public var nonceWindowSeconds: UInt32?
 
     public init(
         owner: Account, metadata: CollaborationMetadata, selectedOptions: [String]? = nil,
-        ownerIdentity: PersonIdentity? = nil, ownerName: String? = nil
+        ownerIdentity: PersonIdentity? = nil, ownerName: String? = nil, nonceWindowSeconds: UInt32? = nil
     ) {
         self.owner = owner
         self.metadata = metadata
         self.selectedOptions = selectedOptions
         self.ownerIdentity = ownerIdentity
         self.ownerName = ownerName
+        self.nonceWindowSeconds = nonceWindowSeconds
     }
 
     package func decide(
@@ -41,73 +51,140 @@ public struct PrepareCollaboration: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         let local = metadata.localIdentifier
         try checkName(local.rawValue, "a local identifier")
+        try checkTexts()
         let start = RecordKeys.start(owner, local)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
-            let found = try records.collaboration(identifier)
-            // A repetition of the request that started the collaboration gets that request's answer.
-            let isNew = known.version == context.earlier
-            return .answer(
-                try answer(identifier, found.value, context, isNew: isNew, sequence: isNew ? known.version : nil))
+            return try decideAgain(identifier, startedAt: known.version, context, records)
         }
         let identifier = try context.freshIdentifier()
-        let stored = try stored(context)
-        let prepared = try answer(identifier, stored, context, isNew: true, sequence: nil)
+        var stored = try fresh(context)
         var edit = Edit(identifier)
-        edit.creation = .challenge
-        edit.records = [
-            RecordEdit(start, value: identifier.utf8, expecting: .absent),
-            try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent),
-            RecordEdit(
-                RecordKeys.defaultPermission(identifier), value: DefaultPermission.value(stored.shareOptions.permission)
-            ),
-        ]
+        edit.creation = try policy()
+        edit.records = [RecordEdit(start, value: identifier.utf8, expecting: .absent)]
         if let ownerIdentity {
-            edit.addedRoots = [ownerIdentity.rootHash]
-            edit.records += try StoredParticipant.records(
-                of: NewParticipant(
-                    ownerIdentity, displayName: ownerName ?? metadata.initiatorNameComponents?.formatted, role: .owner,
-                    permission: .readWrite),
-                in: identifier, at: context.now, version: nil)
+            try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
         }
-        return .edit(edit, topics: [.collaboration(identifier)]) { receipt in
-            Answer(
-                collaborationIdentifier: identifier, url: prepared.url, isNew: true, highlight: prepared.highlight,
-                sequence: receipt.sequence)
-        }
+        edit.records.append(try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent))
+        edit.records += stored.optionRecords(identifier, before: nil)
+        return try .editing(edit, identifier, stored, isNew: true, context)
     }
 
-    private func stored(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
-        var options = metadata.shareOptions ?? ShareOptions(optionsGroups: [])
+    /// Decides about a collaboration that was started at `sequence`.
+    private func decideAgain(
+        _ identifier: CollaborationIdentifier, startedAt sequence: UInt64, _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let found = try records.collaboration(identifier)
+        if let earlier = context.earlier {
+            // A repetition of a request that was applied changes nothing and tells the present state.
+            return .answer(
+                try Answer(
+                    identifier, found.value, isNew: sequence == earlier,
+                    sequence: earlier >= sequence ? earlier : nil, context))
+        }
+        guard nonceWindowSeconds == nil || nonceWindowSeconds == found.value.nonceWindowSeconds else {
+            throw ServiceError(.collaborationExists, "\(identifier) was started with another policy")
+        }
+        var stored = found.value
+        if let options = try explicitOptions(stored) { stored.shareOptions = options }
+        var edit = Edit(identifier)
+        edit.records = stored.optionRecords(identifier, before: found.value)
+        if let ownerIdentity {
+            try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
+        }
+        guard stored != found.value else {
+            return .answer(try Answer(identifier, stored, isNew: false, sequence: nil, context))
+        }
+        edit.records.append(
+            try .json(RecordKeys.collaboration(identifier), stored, expecting: .version(found.version)))
+        return try .editing(edit, identifier, stored, isNew: false, context)
+    }
+
+    /// The options that the owner has chosen in this request; `nil` when it brings default options at most.
+    private func explicitOptions(_ stored: StoredCollaboration) throws(ServiceError) -> ShareOptions? {
+        guard selectedOptions != nil || metadata.userSelectedShareOptions != nil else { return nil }
+        return try chosen(from: metadata.shareOptions ?? stored.shareOptions)
+    }
+
+    private func chosen(from options: ShareOptions) throws(ServiceError) -> ShareOptions {
         try options.checkSizes()
-        if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
-        try check(options.summary, "a permission summary")
+        guard let selectedOptions else {
+            try options.check()
+            return options
+        }
+        return try options.selecting(selectedOptions)
+    }
+
+    private func fresh(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
+        StoredCollaboration(
+            owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
+            initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
+            shareOptions: try chosen(from: metadata.shareOptions ?? ShareOptions(optionsGroups: [])),
+            defaultPermission: metadata.defaultPermission, nonceWindowSeconds: nonceWindowSeconds,
+            createdAt: context.now)
+    }
+
+    private var nameOfOwner: String? { ownerName ?? metadata.initiatorNameComponents?.formatted }
+
+    /// Throws `malformedRequest` when the window is out of its range.
+    private func policy() throws(ServiceError) -> ProofPolicy {
+        guard let nonceWindowSeconds else { return .challenge }
+        guard Limits.nonceWindowSecondsMin...Limits.nonceWindowSecondsMax ~= nonceWindowSeconds else {
+            throw ServiceError(
+                .malformedRequest,
+                """
+                nonceWindowSeconds is from \(Limits.nonceWindowSecondsMin) to \(Limits.nonceWindowSecondsMax)
+                """)
+        }
+        return .deviceNonce(windowSeconds: nonceWindowSeconds)
+    }
+
+    private func checkTexts() throws(ServiceError) {
         try check(metadata.title, "a title")
         try check(metadata.initiatorHandle, "a handle")
         try check(ownerName, "a name")
         try check(metadata.initiatorNameComponents?.formatted, "a name")
-        return StoredCollaboration(
-            owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
-            initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
-            shareOptions: options, createdAt: context.now)
     }
+}
 
-    private func answer(
-        _ identifier: CollaborationIdentifier, _ stored: StoredCollaboration, _ context: RuleContext, isNew: Bool,
-        sequence: UInt64?
-    ) throws(ServiceError) -> Answer {
+extension PrepareCollaboration.Answer {
+    /// Throws `noLinkBase`.
+    fileprivate init(
+        _ identifier: CollaborationIdentifier, _ stored: StoredCollaboration, isNew: Bool, sequence: UInt64?,
+        _ context: RuleContext
+    ) throws(ServiceError) {
         let highlight = stored.highlight(identifier, context)
         guard let url = highlight.url else {
             throw ServiceError(
                 .noLinkBase, "the service has no base for links: start it with --link-base")
         }
-        return Answer(
-            collaborationIdentifier: identifier, url: url, isNew: isNew, highlight: highlight, sequence: sequence)
+        self.init(
+            collaborationIdentifier: identifier, url: url, isNew: isNew, highlight: highlight,
+            selectedOptions: stored.shareOptions.selectedIdentifiers, permission: stored.permission,
+            sequence: sequence)
+    }
+
+    fileprivate func at(_ sequence: UInt64) -> PrepareCollaboration.Answer {
+        PrepareCollaboration.Answer(
+            collaborationIdentifier: collaborationIdentifier, url: url, isNew: isNew, highlight: highlight,
+            selectedOptions: selectedOptions, permission: permission, sequence: sequence)
+    }
+}
+
+extension Decision<PrepareCollaboration.Answer> {
+    /// Applies the edit and answers what holds then. Throws `noLinkBase`.
+    fileprivate static func editing(
+        _ edit: Edit, _ identifier: CollaborationIdentifier, _ stored: StoredCollaboration, isNew: Bool,
+        _ context: RuleContext
+    ) throws(ServiceError) -> Decision {
+        let prepared = try PrepareCollaboration.Answer(identifier, stored, isNew: isNew, sequence: nil, context)
+        return .edit(edit, topics: [.collaboration(identifier)]) { prepared.at($0.sequence) }
     }
 }
 
 extension ShareOptions {
     /// Throws `limitExceeded` unless groups, options and texts are within their limits.
-    fileprivate func checkSizes() throws(ServiceError) {
+    func checkSizes() throws(ServiceError) {
         try checkLimit(groups.count, Limits.optionGroupsMax, "groups of options")
         try checkLimit(groups.flatMap(\.options).count, Limits.optionsMax, "options")
         for group in optionsGroups {
@@ -118,9 +195,11 @@ extension ShareOptions {
                 for text in [option.identifier, option.title, option.subtitle] + option.requiredOptionsIdentifiers {
                     try Collaboration.check(text, "an option's text")
                 }
+                try checkLimit(option.effects.count, OptionEffect.allCases.count, "effects of an option")
             }
         }
-        try Collaboration.check(summary, "a permission summary")
+        // The derived summary joins titles: it is checked as well.
+        try Collaboration.check(summary(for: .readOnly), "a permission summary")
     }
 }
 

@@ -2,23 +2,53 @@ import Core
 import Foundation
 
 /// `c`: a collaboration.
-struct StoredCollaboration: Codable {
+struct StoredCollaboration: Hashable, Codable {
     var owner: Account
     var localIdentifier: LocalCollaborationIdentifier
+    /// The participant who is the owner; `nil` until the owner's account has claimed an identity.
+    var ownerIdentity: PersonIdentity?
     var title: String?
     var initiatorHandle: String?
     var initiatorNameComponents: NameComponents?
     var shareOptions: ShareOptions
+    /// What participants without a permission of their own may do when the selected options don't say; `nil`: read.
+    var defaultPermission: Permission?
+    /// How long nonces are remembered; `nil`: devices sign challenges.
+    var nonceWindowSeconds: UInt32?
     var createdAt: Date
     var customItems: [CustomItem] = []
     var manageButtonTitle: String?
 }
 
 extension StoredCollaboration {
+    /// What participants without a permission of their own may do.
+    var permission: Permission { shareOptions.permission ?? defaultPermission ?? .readOnly }
+
     /// The highlight of the collaboration, which the system shows.
     func highlight(_ identifier: CollaborationIdentifier, _ context: RuleContext) -> CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
-            url: context.settings.link(of: identifier), summary: shareOptions.summary)
+            url: context.settings.link(of: identifier), summary: shareOptions.summary(for: permission))
+    }
+
+    /// The records that follow from the share options: those that differ from what `before` came to, or all when there
+    /// was nothing before. Writing the default permission revokes grants, so it is written only when it changes.
+    func optionRecords(_ identifier: CollaborationIdentifier, before: StoredCollaboration?) -> [RecordEdit] {
+        var records: [RecordEdit] = []
+        // Replacing a record needs no space, so that options can be restricted while the storage is full.
+        let expectation: RecordEdit.Expectation = before == nil ? .anything : .present
+        if before?.permission != permission {
+            records.append(
+                RecordEdit(
+                    RecordKeys.defaultPermission(identifier), value: DefaultPermission.value(permission),
+                    expecting: expectation))
+        }
+        let selected = shareOptions.selectedIdentifiers
+        if before?.shareOptions.selectedIdentifiers != selected {
+            records.append(
+                RecordEdit(
+                    RecordKeys.selection(identifier), value: SelectedOptions.value(selected), expecting: expectation))
+        }
+        return records
     }
 }

@@ -1,40 +1,59 @@
 public import Core
 
-/// Selects other share options. A participant without a permission of his own inherits their permission; when it
-/// changes, his grants are revoked.
+/// Selects other share options, or replaces them. A participant without a permission of his own inherits their
+/// permission; when it changes, his grants are revoked.
 public struct UpdateShareOptions: RuledRequest {
     public static let name = "updateShareOptions"
     public typealias Answer = ChangeReceipt
 
     public var collaboration: CollaborationIdentifier
-    /// Identifiers of exactly the options that are selected from now on.
-    public var selectedOptions: [String]
+    /// Identifiers of exactly the options that are selected from now on; `nil`: those that the options say themselves.
+    public var selectedOptions: [String]?
+    /// Options that replace the present ones; `nil`: the present ones stay.
+    public var shareOptions: ShareOptions?
+    /// The summary of this selection. `nil`: a summary that was given for another selection is dropped.
+    public var givenSummary: String?
+    /// The grant of the participant who changes the options; `nil`: the backend does.
+    public var grant: AccessGrant?
 
-    public init(_ collaboration: CollaborationIdentifier, selectedOptions: [String]) {
+    public init(
+        _ collaboration: CollaborationIdentifier, selectedOptions: [String]? = nil,
+        replacing options: ShareOptions? = nil,
+        givenSummary: String? = nil, by grant: AccessGrant? = nil
+    ) {
         self.collaboration = collaboration
         self.selectedOptions = selectedOptions
+        self.shareOptions = options
+        self.givenSummary = givenSummary
+        self.grant = grant
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        let found = try records.collaboration(collaboration)
-        var stored = found.value
-        let before = stored.shareOptions
-        stored.shareOptions = try before.selecting(selectedOptions)
-        try check(stored.shareOptions.summary, "a permission summary")
-        guard stored.shareOptions != before else { return .unchanged }
-        var edit = Edit(collaboration)
-        edit.records = [
-            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
-        ]
-        if stored.shareOptions.permission != before.permission {
-            edit.records.append(
-                RecordEdit(
-                    RecordKeys.defaultPermission(collaboration),
-                    value: DefaultPermission.value(stored.shareOptions.permission),
-                    expecting: .present))
+        guard selectedOptions != nil || shareOptions != nil || givenSummary != nil else {
+            throw ServiceError(
+                .malformedRequest, "say selectedOptions, shareOptions or givenSummary: there is nothing to change")
         }
+        try check(givenSummary, "a permission summary")
+        try shareOptions?.checkSizes()
+        let found = try records.collaboration(collaboration)
+        let authority = try records.authority(of: grant, for: .changeOptions, in: collaboration, found.value, context)
+        var options = shareOptions ?? found.value.shareOptions
+        if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
+        if let givenSummary { options.givenSummary = givenSummary }
+        var stored = found.value
+        stored.shareOptions = options
+        try check(options.summary(for: stored.permission), "a permission summary")
+        if stored.permission != found.value.permission {
+            try authority.checkGiving(role: nil, permission: stored.permission)
+        }
+        guard stored != found.value else { return .unchanged }
+        var edit = Edit(collaboration)
+        edit.records = authority.expectations(in: collaboration)
+        edit.records.append(
+            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version)))
+        edit.records += stored.optionRecords(collaboration, before: found.value)
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -1,0 +1,65 @@
+import Core
+
+/// On whose authority a collaboration is managed: that of the app's backend, which may do everything, or that of a
+/// participant who shows a grant.
+enum ManagingAuthority {
+    case backend
+    case participant(PersonIdentity, Access)
+
+    /// Makes an edit stale when the participant's access has changed since it was read.
+    func expectations(in collaboration: CollaborationIdentifier) -> [RecordEdit] {
+        switch self {
+        case .backend: []
+        case .participant(let person, let access): access.expectations(of: person, in: collaboration)
+        }
+    }
+
+    /// Throws `notPermitted` when a participant would give more than he has: only owners and administrators make
+    /// administrators, and only who may write lets others write.
+    func checkGiving(role: ParticipantRole?, permission: Permission?) throws(ServiceError) {
+        guard case .participant(_, let access) = self else { return }
+        guard role ?? .member == .member || access.role != .member else {
+            throw ServiceError(.notPermitted, "a member can't make somebody an administrator")
+        }
+        guard permission != .readWrite || access.permission == .readWrite else {
+            throw ServiceError(.notPermitted, "a participant who may only read can't let others write")
+        }
+    }
+
+    /// Throws `notPermitted` when a participant may not remove that person. Everybody but the owner may leave. Only the
+    /// owner removes administrators.
+    func checkRemoving(_ person: PersonIdentity, role: ParticipantRole) throws(ServiceError) {
+        guard case .participant(let bearer, let access) = self, bearer != person else { return }
+        guard access.role != .member else {
+            throw ServiceError(.notPermitted, "a member can remove nobody but himself")
+        }
+        try checkChanging(role)
+    }
+
+    /// Throws `notPermitted` when a participant may not change somebody of that role.
+    func checkChanging(_ role: ParticipantRole) throws(ServiceError) {
+        guard case .participant(_, let access) = self, access.role != .owner else { return }
+        guard role == .member else {
+            throw ServiceError(.notPermitted, "only the owner changes or removes administrators")
+        }
+    }
+}
+
+extension RecordReader where Self: ~Copyable {
+    /// The authority to manage the collaboration in that way. Without a grant it is the backend's.
+    ///
+    /// Throws `grantRefused`, or `notPermitted` when the bearer's role or the share options don't allow the operation.
+    func authority(
+        of grant: AccessGrant?, for operation: ManageOperation?, in collaboration: CollaborationIdentifier,
+        _ stored: StoredCollaboration, _ context: RuleContext
+    ) throws(ServiceError) -> ManagingAuthority {
+        guard let grant else { return .backend }
+        let (person, access) = try bearer(of: grant, in: collaboration, context)
+        if let operation {
+            guard ManageOperation.permitted(to: access.role, by: stored.shareOptions).contains(operation) else {
+                throw ServiceError(.notPermitted, "the bearer of the grant may not \(operation.rawValue)")
+            }
+        }
+        return .participant(person, access)
+    }
+}

@@ -1,0 +1,121 @@
+import Core
+
+/// People who join and leave a collaboration in one edit. Removals come first, then additions.
+struct Membership {
+    private(set) var edit: Edit
+    private(set) var topics: [Topic]
+    private let collaboration: CollaborationIdentifier
+    private let authority: ManagingAuthority
+
+    /// The number of people who join or leave.
+    var count: Int { edit.addedRoots.count + edit.removedRoots.count }
+
+    init(_ collaboration: CollaborationIdentifier, by authority: ManagingAuthority) {
+        self.collaboration = collaboration
+        self.authority = authority
+        edit = Edit(collaboration)
+        edit.records = authority.expectations(in: collaboration)
+        topics = [.collaboration(collaboration)]
+    }
+
+    /// Adds those who take no part yet; leaves the others as they are.
+    ///
+    /// Throws `notPermitted`, `limitExceeded`.
+    mutating func add(
+        _ participants: [NewParticipant], _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        var seen: Set<PersonIdentity> = []
+        for participant in participants where seen.insert(participant.identity).inserted {
+            guard participant.role != .owner else { throw ServiceError.oneOwner }
+            try check(participant.displayName, "a name")
+            try authority.checkGiving(role: participant.role, permission: participant.permission)
+            let known = try records.load(
+                StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
+            if let known, known.value.removedAt == nil { continue }
+            edit.addedRoots.append(participant.identity.rootHash)
+            edit.records += try StoredParticipant.records(
+                of: participant, in: collaboration, at: context.now, version: known?.version)
+        }
+        if !edit.addedRoots.isEmpty { edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: [])) }
+    }
+
+    /// Removes those who take part. Returns everybody among `people` who takes no part afterwards and took part once,
+    /// with the account concerned.
+    ///
+    /// Throws `notPermitted`.
+    mutating func remove(
+        _ people: [PersonIdentity], _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> [RemovedParticipant] {
+        let leaving = Set(people)
+        var removed: [RemovedParticipant] = []
+        var seen: Set<PersonIdentity> = []
+        for person in people where seen.insert(person).inserted {
+            let key = RecordKeys.participant(collaboration, person)
+            guard let known = try records.load(StoredParticipant.self, at: key) else { continue }
+            guard known.value.removedAt == nil else {
+                removed.append(RemovedParticipant(identity: person, account: known.value.formerAccount))
+                continue
+            }
+            guard known.value.role != .owner else {
+                throw ServiceError(
+                    .notPermitted, "the owner can't be removed: hand the ownership over first, or stop sharing")
+            }
+            try authority.checkRemoving(person, role: known.value.role)
+            let account = try remove(person, known, leaving: leaving, context, records)
+            removed.append(RemovedParticipant(identity: person, account: account))
+        }
+        return removed
+    }
+
+    /// Removes one participant; `leaving`: all who are removed. Returns the account concerned.
+    private mutating func remove(
+        _ person: PersonIdentity, _ known: Loaded<StoredParticipant>, leaving: Set<PersonIdentity>,
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Account? {
+        let linked = try records.account(of: person, in: collaboration)
+        let acceptance = try records.record(RecordKeys.acceptance(collaboration, person))
+        let accepter = acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+        var stored = known.value
+        stored.removedAt = context.now
+        stored.formerAccount = linked ?? accepter
+        edit.removedRoots.append(person.rootHash)
+        edit.records += [
+            try .json(
+                RecordKeys.participant(collaboration, person), stored, expecting: .version(known.version)),
+            RecordEdit(RecordKeys.access(collaboration, person), value: nil),
+            RecordEdit(RecordKeys.joining(collaboration, person), value: nil),
+            RecordEdit(RecordKeys.cleared(collaboration, person), value: nil),
+            // The edit is stale when an account was linked at the same time: otherwise that link would remain.
+            RecordEdit(
+                RecordKeys.link(collaboration, person), value: nil,
+                expecting: try records.linkExpectation(of: person, in: collaboration)),
+            RecordEdit(
+                RecordKeys.acceptance(collaboration, person), value: nil,
+                expecting: acceptance.map { .version($0.version) } ?? .absent),
+        ]
+        if let linked {
+            edit.records.append(RecordEdit(RecordKeys.linked(linked, collaboration, person), value: nil))
+            topics.append(.account(linked))
+        }
+        // The share leaves the account's scope, unless the account takes part under another identity.
+        for account in Set([linked, accepter].compactMap { $0 }) {
+            let key = RecordKeys.accepted(account, collaboration)
+            let acceptedAs = try records.record(key)?.value
+            guard account == linked || acceptedAs == person.rootHash.bytes else { continue }
+            if let other = try records.link(of: account, in: collaboration, toOtherThan: leaving) {
+                edit.records.append(.checking(other.key, expecting: .version(other.version)))
+            } else {
+                edit.records.append(RecordEdit(key, value: nil))
+            }
+        }
+        return stored.formerAccount
+    }
+}
+
+extension ServiceError {
+    /// A request would make a second owner.
+    static var oneOwner: ServiceError {
+        ServiceError(
+            .notPermitted, "a collaboration has one owner: claimOwnership and transferOwnership say who it is")
+    }
+}

@@ -1,0 +1,49 @@
+import Core
+
+/// The owner among the participants. The owner's account claims an identity once, because identities derive from the
+/// collaboration's identifier, which nobody knows before the start.
+enum Ownership {
+    /// Makes a person the owner: adds the person, or raises a participant's role. Nothing happens when the person is
+    /// the owner already.
+    ///
+    /// `edit` and `stored` are changed; the caller writes `stored`. `name`: `nil` keeps a participant's name.
+    ///
+    /// Throws `notPermitted` when the owner has another identity.
+    static func add(
+        _ person: PersonIdentity, named name: String?, to stored: inout StoredCollaboration,
+        _ collaboration: CollaborationIdentifier, _ edit: inout Edit, _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        if let known = stored.ownerIdentity {
+            guard known == person else {
+                throw ServiceError(
+                    .notPermitted, "the owner of \(collaboration) takes part already, under another identity")
+            }
+            return
+        }
+        stored.ownerIdentity = person
+        let key = RecordKeys.participant(collaboration, person)
+        let before = try records.load(StoredParticipant.self, at: key)
+        guard let before, before.value.removedAt == nil else {
+            edit.addedRoots.append(person.rootHash)
+            edit.records += try StoredParticipant.records(
+                of: NewParticipant(person, displayName: name, role: .owner, permission: .readWrite),
+                in: collaboration, at: context.now, version: before?.version)
+            return
+        }
+        var owner = before.value
+        owner.displayName = name ?? owner.displayName
+        edit.records += try raise(owner, person, collaboration, version: before.version)
+    }
+
+    /// The records of a participant who becomes the owner.
+    static func raise(
+        _ participant: StoredParticipant, _ person: PersonIdentity, _ collaboration: CollaborationIdentifier,
+        version: UInt64
+    ) throws(ServiceError) -> [RecordEdit] {
+        var owner = participant
+        owner.role = .owner
+        owner.permission = .readWrite
+        return try owner.changeRecords(of: person, in: collaboration, version: version, changesAccess: true)
+    }
+}

@@ -1,0 +1,104 @@
+public import Core
+
+/// Hands the collaboration over to a participant who has joined and is linked to an account. That account is the
+/// owner's from then on. The former owner goes on as a member who may write.
+public struct TransferOwnership: RuledRequest {
+    public static let name = "transferOwnership"
+    public typealias Answer = ChangeReceipt
+
+    public var collaboration: CollaborationIdentifier
+    /// The account that owns the collaboration.
+    public var owner: Account
+    /// The participant who becomes the owner.
+    public var identity: PersonIdentity
+    /// What the new owner's account calls the content; `nil`: what the former owner's called it.
+    public var localIdentifier: LocalCollaborationIdentifier?
+
+    public init(
+        of collaboration: CollaborationIdentifier, from owner: Account, to identity: PersonIdentity,
+        localIdentifier: LocalCollaborationIdentifier? = nil
+    ) {
+        self.collaboration = collaboration
+        self.owner = owner
+        self.identity = identity
+        self.localIdentifier = localIdentifier
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        if let localIdentifier { try checkName(localIdentifier.rawValue, "a local identifier") }
+        let found = try records.ownedCollaboration(collaboration, by: owner)
+        let heir = try records.participant(identity, in: collaboration)
+        guard heir.value.role != .owner else {
+            throw ServiceError(.notPermitted, "\(identity.rootHash) is the owner of \(collaboration) already")
+        }
+        guard let joined = try records.record(RecordKeys.joining(collaboration, identity)),
+            let account = try records.account(of: identity, in: collaboration)
+        else {
+            throw ServiceError(
+                .notPermitted, "a new owner has joined and is linked to an account: link one with linkAccount")
+        }
+        var stored = found.value
+        stored.owner = account
+        stored.ownerIdentity = identity
+        stored.localIdentifier = localIdentifier ?? stored.localIdentifier
+        var edit = Edit(collaboration)
+        edit.records = [
+            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version)),
+            .checking(RecordKeys.joining(collaboration, identity), expecting: .version(joined.version)),
+            .checking(
+                RecordKeys.link(collaboration, identity),
+                expecting: try records.linkExpectation(of: identity, in: collaboration)),
+        ]
+        edit.records += try Ownership.raise(heir.value, identity, collaboration, version: heir.version)
+        if let former = found.value.ownerIdentity {
+            try demote(former, keepsShare: account != owner, &edit, records)
+        }
+        try moveStart(from: found.value, to: stored, &edit, records)
+        return .change(
+            edit, topics: [.collaboration(collaboration), .account(owner), .account(account)], count: 1)
+    }
+
+    /// The former owner becomes a member. `keepsShare`: whether the collaboration becomes one of the shares that the
+    /// former owner's account takes part in; removing the member ends that.
+    private func demote(
+        _ former: PersonIdentity, keepsShare: Bool, _ edit: inout Edit,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        let known = try records.participant(former, in: collaboration)
+        var member = known.value
+        member.role = .member
+        edit.records += try member.changeRecords(
+            of: former, in: collaboration, version: known.version, changesAccess: true)
+        guard keepsShare else { return }
+        edit.records += [
+            RecordEdit(RecordKeys.accepted(owner, collaboration), value: former.rootHash.bytes),
+            RecordEdit(RecordKeys.acceptance(collaboration, former), value: Array(owner.name.utf8)),
+        ]
+    }
+
+    /// The start moves to the new owner's account: the former one can neither find nor abandon the collaboration by it.
+    ///
+    /// Throws `notPermitted` when the new owner's account has other content of that name.
+    private func moveStart(
+        from before: StoredCollaboration, to stored: StoredCollaboration, _ edit: inout Edit,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        let (old, new) = (
+            RecordKeys.start(before.owner, before.localIdentifier),
+            RecordKeys.start(stored.owner, stored.localIdentifier)
+        )
+        guard old != new else { return }
+        guard try records.record(new) == nil else {
+            throw ServiceError(
+                .notPermitted,
+                "\(stored.owner) has started other content of that name: give another localIdentifier")
+        }
+        edit.records += [
+            RecordEdit(old, value: nil), RecordEdit(new, value: collaboration.utf8, expecting: .absent),
+        ]
+        guard before.owner != stored.owner else { return }
+        edit.records.append(RecordEdit(RecordKeys.accepted(stored.owner, collaboration), value: nil))
+    }
+}

@@ -1,0 +1,167 @@
+import Collaboration
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The owner")
+struct OwnerTests {
+    private let world = World()
+
+    /// A start of the account "ana" without an identity: it derives from the collaboration's identifier.
+    private func start(_ local: String = "deck", by owner: String = "ana") throws -> CollaborationIdentifier {
+        try world.send(try prepare(local, by: owner)).collaborationIdentifier
+    }
+
+    private func prepare(
+        _ local: String = "deck", by owner: String = "ana", as identity: PersonIdentity? = nil
+    ) throws -> PrepareCollaboration {
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: local))
+        metadata.initiatorNameComponents = NameComponents(givenName: "Ana")
+        return PrepareCollaboration(owner: try account(owner), metadata: metadata, ownerIdentity: identity)
+    }
+
+    private func claim(
+        _ collaboration: CollaborationIdentifier, as number: UInt8 = 1, by owner: String = "ana"
+    ) throws -> ClaimOwnership {
+        ClaimOwnership(of: collaboration, by: try account(owner), as: person(number))
+    }
+
+    private func transfer(
+        _ collaboration: CollaborationIdentifier, to number: UInt8 = 2, from owner: String = "ana",
+        as local: String? = nil
+    ) throws -> TransferOwnership {
+        TransferOwnership(
+            of: collaboration, from: try account(owner), to: person(number),
+            localIdentifier: local.map { LocalCollaborationIdentifier(rawValue: $0) })
+    }
+
+    /// A collaboration of "ana", who is person 1, with person 2, who has joined and is linked to "bo".
+    private func shared() throws -> CollaborationIdentifier {
+        let collaboration = try start()
+        try world.send(try claim(collaboration))
+        try world.join(person(1), in: collaboration)
+        try world.admit([person(2), person(3)], to: collaboration)
+        try world.send(LinkAccount(try account("bo"), to: person(2), in: collaboration))
+        return collaboration
+    }
+
+    @Test("The owner's account claims an identity after the start, once", arguments: [false, true])
+    func claimOnce(byPreparing: Bool) throws {
+        let collaboration = try start()
+        #expect(try world.participants(of: collaboration).isEmpty)
+        if byPreparing {
+            let answer = try world.send(try prepare(as: person(1)))
+            #expect(!answer.isNew && answer.sequence == world.storage.sequence)
+            #expect(try world.send(try prepare(as: person(1))).sequence == nil)
+            #expect(world.code(of: try prepare(as: person(2))) == .notPermitted)
+        } else {
+            #expect(try world.send(try claim(collaboration)).changed == 1)
+            #expect(try world.send(try claim(collaboration)).changed == 0)
+            #expect(world.code(of: try claim(collaboration, as: 2)) == .notPermitted)
+        }
+        let owner = try #require(try world.participants(of: collaboration)[person(1)])
+        #expect(owner.role == .owner && owner.permission == .readWrite && owner.displayName == "Ana")
+        #expect(world.storage.sets[collaboration] == [person(1).rootHash])
+    }
+
+    @Test("Nobody but the owner's account claims the ownership")
+    func claimByOthers() throws {
+        let collaboration = try start()
+        #expect(world.code(of: try claim(collaboration, by: "bo")) == .notPermitted)
+        #expect(world.code(of: try claim(try #require(CollaborationIdentifier("none")))) == .unknownCollaboration)
+    }
+
+    @Test("A participant becomes the owner by the claim, whose grants as a member are revoked")
+    func claimByParticipant() throws {
+        let collaboration = try start()
+        try world.admit([person(1)], to: collaboration)
+        let grant = try world.grant(person(1), in: collaboration)
+        try world.send(try claim(collaboration))
+        let owner = try #require(try world.participants(of: collaboration)[person(1)])
+        #expect(owner.role == .owner && owner.permission == .readWrite && owner.state == .joined)
+        #expect(world.code(of: PostNotices([], on: collaboration, by: grant)) == .grantRefused)
+    }
+
+    @Test("An identity that was removed takes part again when the owner claims it")
+    func claimAfterRemoval() throws {
+        let collaboration = try start()
+        try world.admit([person(1)], to: collaboration)
+        try world.send(RemoveParticipants([person(1)], from: collaboration))
+        try world.send(try claim(collaboration))
+        #expect(try world.participants(of: collaboration)[person(1)]?.role == .owner)
+        #expect(world.storage.sets[collaboration] == [person(1).rootHash])
+    }
+
+    @Test("A start with a claimed owner can be abandoned, and a claim that is decided before is stale then")
+    func abandonClaimed() throws {
+        let collaboration = try start()
+        let late = try world.edit(try claim(collaboration, as: 2))
+        try world.send(try claim(collaboration))
+        #expect(try world.isStale(late))
+        let abandon = AbandonCollaboration(
+            owner: try account("ana"), localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        #expect(try world.send(abandon).changed == 1)
+        #expect(world.storage.records.isEmpty)
+    }
+
+    @Test("A handed over collaboration belongs to the new owner's account, and the former owner may still write")
+    func handOver() throws {
+        let collaboration = try shared()
+        let grants = try [1, 2, 3].map { try world.grant(person($0), in: collaboration) }
+        #expect(try world.send(try transfer(collaboration)).changed == 1)
+        let people = try world.participants(of: collaboration)
+        #expect(people[person(2)]?.role == .owner && people[person(2)]?.permission == .readWrite)
+        #expect(people[person(1)]?.role == .member && people[person(1)]?.permission == .readWrite)
+        for (grant, code) in zip(grants, [.grantRefused, .grantRefused, nil] as [ServiceError.Code?]) {
+            #expect(world.code(of: PostNotices([], on: collaboration, by: grant)) == code)
+        }
+        func shares(_ name: String, _ scope: Scope) throws -> [CollaborationIdentifier] {
+            try world.send(ListShares(of: try account(name), scope: scope)).shares.map(\.collaborationIdentifier)
+        }
+        #expect(try shares("ana", .private) == [] && shares("ana", .shared) == [collaboration])
+        #expect(try shares("bo", .private) == [collaboration] && shares("bo", .shared) == [])
+        #expect(try world.send(try prepare()).isNew, "the former owner's content is another one now")
+        #expect(try world.send(try prepare(by: "bo")).collaborationIdentifier == collaboration)
+        #expect(world.code(of: try transfer(collaboration, to: 3)) == .notPermitted)
+        #expect(world.code(of: try claim(collaboration)) == .notPermitted)
+        try world.send(RemoveParticipants([person(1)], from: collaboration))
+        #expect(try shares("ana", .shared) == [])
+        #expect(world.code(of: RemoveParticipants([person(2)], from: collaboration)) == .notPermitted)
+    }
+
+    @Test("Only the owner hands over, and only to a participant who has joined and is linked")
+    func refusedHandOver() throws {
+        let collaboration = try shared()
+        try world.send(AddParticipants([NewParticipant(person(4))], to: collaboration))
+        #expect(world.code(of: try transfer(collaboration, from: "bo")) == .notPermitted)
+        #expect(world.code(of: try transfer(collaboration, to: 1)) == .notPermitted)
+        #expect(world.code(of: try transfer(collaboration, to: 3)) == .notPermitted, "not linked")
+        #expect(world.code(of: try transfer(collaboration, to: 4)) == .notPermitted, "not joined")
+        #expect(world.code(of: try transfer(collaboration, to: 9)) == .unknownParticipant)
+        #expect(world.code(of: try transfer(collaboration, as: "")) == .malformedRequest)
+    }
+
+    @Test("The new owner's other content of the same name stays his: another name is needed")
+    func handOverCollision() throws {
+        let theirs = try start(by: "bo")
+        let collaboration = try shared()
+        #expect(world.code(of: try transfer(collaboration)) == .notPermitted)
+        try world.send(try transfer(collaboration, as: "ana's deck"))
+        #expect(try world.send(try prepare(by: "bo")).collaborationIdentifier == theirs)
+        #expect(try world.send(try prepare("ana's deck", by: "bo")).collaborationIdentifier == collaboration)
+    }
+
+    @Test(
+        "A hand-over is stale when the new owner was removed or linked elsewhere meanwhile", arguments: [false, true])
+    func handOverRace(isRemoved: Bool) throws {
+        let collaboration = try shared()
+        let edit = try world.edit(try transfer(collaboration))
+        if isRemoved {
+            try world.send(RemoveParticipants([person(2)], from: collaboration))
+        } else {
+            try world.send(LinkAccount(try account("cy"), to: person(2), in: collaboration))
+        }
+        #expect(try world.isStale(edit))
+    }
+}
