@@ -11,7 +11,8 @@ struct PatchTests {
 
     private func read(_ json: String) throws -> Update { try JSON.decode(Update.self, from: Array(json.utf8)) }
 
-    @Test func `What is absent stays, null clears, a value replaces`() throws {
+    @Test("What is absent stays, null clears, a value replaces")
+    func reading() throws {
         #expect(try read("{}") == Update())
         #expect(try read(#"{"name":null}"#) == Update(name: .clear))
         #expect(try read(#"{"name":"Ana"}"#) == Update(name: .set("Ana")))
@@ -19,7 +20,8 @@ struct PatchTests {
         #expect(try read(#"{"permission":null,"items":[]}"#) == Update(permission: .clear, items: .set([])))
     }
 
-    @Test func `A patch is written as it is read`() throws {
+    @Test("A patch is written as it is read")
+    func writing() throws {
         let updates = [
             Update(), Update(name: .clear), Update(name: .set("")),
             Update(name: .set("Ana"), permission: .clear, items: .set([CustomItem(identifier: "a", title: "b")])),
@@ -29,13 +31,15 @@ struct PatchTests {
         #expect(try texts.map(read) == updates)
     }
 
-    @Test func `A value of the wrong type is neither kept nor cleared`() {
+    @Test("A value of the wrong type is neither kept nor cleared")
+    func wrongTypes() {
         for json in [#"{"name":1}"#, #"{"permission":"write"}"#, #"{"items":{}}"#, #"{"items":[null]}"#] {
             #expect(thrownServiceError { _ = try read(json) }?.code == .malformedRequest, "\(json)")
         }
     }
 
-    @Test func `A patch is applied to what is stored`() {
+    @Test("A patch is applied to what is stored")
+    func applying() {
         for stored in [nil, "Ana"] {
             #expect(Patch<String>.keep.applied(to: stored) == stored)
             #expect(Patch<String>.clear.applied(to: stored) == nil)

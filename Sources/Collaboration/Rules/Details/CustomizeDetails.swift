@@ -26,14 +26,14 @@ public struct CustomizeDetails: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(title, "a title")
-        try check(manageButtonTitle, "a title")
+        try check(title, "title")
+        try check(manageButtonTitle, "manageButtonTitle")
         try checkLimit(customItems?.count ?? 0, Limits.customItemsMax, "custom items")
-        for item in customItems ?? [] {
-            try checkName(item.identifier, "a custom item's identifier")
-            try check(item.title, "a title")
-            try check(item.subtitle, "a subtitle")
-            try check(item.url?.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
+        for (index, item) in (customItems ?? []).enumerated() {
+            try checkName(item.identifier, "customItems[\(index)].identifier")
+            try check(item.title, "customItems[\(index)].title")
+            try check(item.subtitle, "customItems[\(index)].subtitle")
+            try check(item.url, "customItems[\(index)].url")
         }
         let found = try records.collaboration(collaboration)
         var stored = found.value

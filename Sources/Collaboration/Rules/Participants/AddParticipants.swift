@@ -22,11 +22,11 @@ public struct AddParticipants: RuledRequest {
         _ = try records.collaboration(collaboration)
         var edit = Edit(collaboration)
         var seen: Set<PersonIdentity> = []
-        for participant in participants where seen.insert(participant.identity).inserted {
+        for (index, participant) in participants.enumerated() where seen.insert(participant.identity).inserted {
             guard participant.role != .owner else {
                 throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
             }
-            try check(participant.displayName, "a name")
+            try check(participant.displayName, "participants[\(index)].displayName")
             let known = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
             if let known, known.value.removedAt == nil { continue }

@@ -19,7 +19,7 @@ public struct UpdateParticipant: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(participant.displayName, "a name")
+        try check(participant.displayName, "participant.displayName")
         _ = try records.collaboration(collaboration)
         let known = try records.participant(participant.identity, in: collaboration)
         let before = known.value

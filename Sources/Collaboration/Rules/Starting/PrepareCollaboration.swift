@@ -40,7 +40,7 @@ public struct PrepareCollaboration: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         let local = metadata.localIdentifier
-        try checkName(local.rawValue, "a local identifier")
+        try checkName(local.rawValue, "metadata.localIdentifier")
         let start = RecordKeys.start(owner, local)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
             let found = try records.collaboration(identifier)
@@ -78,13 +78,15 @@ public struct PrepareCollaboration: RuledRequest {
 
     private func stored(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
         var options = metadata.shareOptions ?? ShareOptions(optionsGroups: [])
-        try options.checkSizes()
+        try options.checkSizes(
+            metadata.userSelectedShareOptions == nil
+                ? "metadata.defaultShareOptions" : "metadata.userSelectedShareOptions")
         if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
-        try check(options.summary, "a permission summary")
-        try check(metadata.title, "a title")
-        try check(metadata.initiatorHandle, "a handle")
-        try check(ownerName, "a name")
-        try check(metadata.initiatorNameComponents?.formatted, "a name")
+        try check(options.summary, "the summary")
+        try check(metadata.title, "metadata.title")
+        try check(metadata.initiatorHandle, "metadata.initiatorHandle")
+        try check(ownerName, "ownerName")
+        try metadata.initiatorNameComponents?.check("metadata.initiatorNameComponents")
         return StoredCollaboration(
             owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
             initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
@@ -106,21 +108,37 @@ public struct PrepareCollaboration: RuledRequest {
 }
 
 extension ShareOptions {
-    /// Throws `limitExceeded` unless groups, options and texts are within their limits.
-    fileprivate func checkSizes() throws(ServiceError) {
+    /// Throws `limitExceeded` unless groups, options and texts are within their limits, and `malformedRequest` when a
+    /// text has control characters. `field`: the field with these options.
+    fileprivate func checkSizes(_ field: String) throws(ServiceError) {
         try checkLimit(groups.count, Limits.optionGroupsMax, "groups of options")
         try checkLimit(groups.flatMap(\.options).count, Limits.optionsMax, "options")
-        for group in optionsGroups {
-            for text in [group.identifier, group.title, group.footer] {
-                try Collaboration.check(text, "a group's text")
-            }
-            for option in group.options {
-                for text in [option.identifier, option.title, option.subtitle] + option.requiredOptionsIdentifiers {
-                    try Collaboration.check(text, "an option's text")
+        for (index, group) in optionsGroups.enumerated() {
+            let field = "\(field).groups[\(index)]"
+            try Collaboration.check(group.identifier, "\(field).identifier")
+            try Collaboration.check(group.title, "\(field).title")
+            try Collaboration.check(group.footer, "\(field).footer")
+            for (index, option) in group.options.enumerated() {
+                let field = "\(field).options[\(index)]"
+                try Collaboration.check(option.identifier, "\(field).identifier")
+                try Collaboration.check(option.title, "\(field).title")
+                try Collaboration.check(option.subtitle, "\(field).subtitle")
+                for (index, required) in option.requiredOptionsIdentifiers.enumerated() {
+                    try Collaboration.check(required, "\(field).requiredOptionsIdentifiers[\(index)]")
                 }
             }
         }
-        try Collaboration.check(summary, "a permission summary")
+        try Collaboration.check(givenSummary, "\(field).givenSummary")
+    }
+}
+
+extension NameComponents {
+    /// Throws `limitExceeded` or `malformedRequest` unless each part and the whole name are texts.
+    fileprivate func check(_ field: String) throws(ServiceError) {
+        try Collaboration.check(givenName, "\(field).givenName")
+        try Collaboration.check(familyName, "\(field).familyName")
+        try Collaboration.check(nickname, "\(field).nickname")
+        try Collaboration.check(formatted, field)
     }
 }
 

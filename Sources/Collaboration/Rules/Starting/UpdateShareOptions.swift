@@ -22,7 +22,7 @@ public struct UpdateShareOptions: RuledRequest {
         var stored = found.value
         let before = stored.shareOptions
         stored.shareOptions = try before.selecting(selectedOptions)
-        try check(stored.shareOptions.summary, "a permission summary")
+        try check(stored.shareOptions.summary, "the summary")
         guard stored.shareOptions != before else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = [
