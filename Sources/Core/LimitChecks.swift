@@ -14,9 +14,16 @@ package func checkSequence(_ wanted: UInt64, last: UInt64) throws(ServiceError) 
         "sequence \(wanted) has not been applied here: the last one is \(last)")
 }
 
+/// Throws unless the value of a field is in its range: `malformedRequest` below it, `limitExceeded` above it.
+package func checkRange(_ value: Int, _ range: ClosedRange<Int>, _ field: String) throws(ServiceError) {
+    guard !range.contains(value) else { return }
+    let reason = "\(field) is \(value), not a number from \(range.lowerBound) to \(range.upperBound)"
+    guard value > range.upperBound else { throw ServiceError(.malformedRequest, reason) }
+    throw ServiceError(.limitExceeded, detail: UInt32(clamping: range.upperBound), reason)
+}
+
 /// Throws unless `limit` is a valid number of items in a page: `malformedRequest` below 1, `limitExceeded` above
 /// `most`.
 package func checkPage(_ limit: Int, _ most: Int) throws(ServiceError) {
-    guard limit > 0 else { throw ServiceError(.malformedRequest, "a page has at least one item") }
-    try checkLimit(limit, most, "items in a page")
+    try checkRange(limit, 1...most, "limit")
 }

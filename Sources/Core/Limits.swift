@@ -119,6 +119,8 @@ public enum Limits {
 
     /// Bytes of a request's JSON.
     public static let collaborationRequestBytesMax = 256 << 10
+    /// Arrays and objects inside of each other in JSON.
+    public static let jsonDepthMax = 32
     /// Bytes of a request's name.
     public static let requestNameBytesMax = 64
     /// UTF-8 bytes of a title, a name or another text for people, and of a link.
@@ -146,9 +148,10 @@ public enum Limits {
     public static let followsPerConnectionMax = 1024
     /// Suspended queries of all connections.
     public static let followsMax = 65_536
-    /// Shelves that one share is put on, and items in one page of a shelf.
+    /// Shelves that one share is put on, items in one page of a shelf, and items before a page.
     public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64
+    public static let shelfOffsetMax = 1 << 20
     /// Bytes after which a page of a shelf ends, conversations that are read for one item, and attributions of one item
     /// in an answer.
     public static let shelfPageBytesMax = 512 << 10

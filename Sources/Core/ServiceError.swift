@@ -137,7 +137,8 @@ public struct ServiceError: Error, Sendable {
     public var code: Code { content.code }
     /// The number that belongs to the code: a limit, an operation, a version, an errno; otherwise zero.
     public var detail: UInt32 { content.detail }
-    /// One line for people: what was wrong and what to do.
+    /// One line for people: what was wrong and what to do. At most 512 bytes without control characters: where the text
+    /// of a peer had one, it is escaped.
     public var reason: String { content.reason }
     /// Whether this process or the service made the error.
     public var origin: Origin { content.origin }
@@ -148,7 +149,8 @@ public struct ServiceError: Error, Sendable {
         _ code: Code, detail: UInt32 = 0, origin: Origin = .local, _ reason: String, file: StaticString = #fileID,
         line: UInt = #line
     ) {
-        content = Content(code, detail, reason, origin, file, line)
+        let shown = reason.escapingControls.prefix(bytesMax: Limits.errorTextBytesMax)
+        content = Content(code, detail, shown, origin, file, line)
     }
 }
 

@@ -126,9 +126,7 @@ package enum FrameWriter {
         _ error: ServiceError, operation: UInt16, requestID: UInt64, to bytes: inout [UInt8]
     ) {
         append(.error, operation, requestID: requestID, to: &bytes) { bytes in
-            var text = Array(error.reason.utf8.prefix(Limits.errorTextBytesMax))
-            // A character that the limit cuts in two is left out.
-            while String(validating: text, as: UTF8.self) == nil { text.removeLast() }
+            let text = Array(error.reason.utf8)
             bytes.appendInteger(error.code.rawValue)
             bytes.appendInteger(UInt16(text.count))
             bytes.appendInteger(error.detail)

@@ -1,3 +1,4 @@
+import Core
 import Foundation
 import LoadHarness
 
@@ -78,15 +79,16 @@ extension ProgressMeter {
     }
 }
 
-/// Writes one line to stderr.
+/// Writes one line to stderr. Control characters in it, which a file's name or a peer's text may have, are escaped.
 func complain(_ text: String) {
     // Nothing is left to complain to when standard error is gone.
-    try? FileHandle.standardError.write(contentsOf: Data("rootgate: \(text)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("rootgate: \(text.escapingControls)\n".utf8))
 }
 
-/// `value` as one line of JSON with sorted keys.
+/// `value` as one line of JSON with sorted keys. Characters that steer a terminal are escaped.
 func json(_ value: [String: Any]) throws -> String {
     String(
         decoding: try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes]),
-        as: UTF8.self)
+        as: UTF8.self
+    ).escapingControls
 }

@@ -32,9 +32,9 @@ let verifyCommand = Command(
             try lines.map { line in
                 switch line {
                 case .malformed(let reason): return LineVerdict(.malformed, reason: reason)
-                case .proof(let proof):
+                case .proof(let proof, _):
                     let (verdict, root) = try verifier.verify(proof)
-                    return LineVerdict(verdict, root: root)
+                    return LineVerdict(verdict, root: root, reason: line.reason(for: verdict))
                 }
             }
         }
@@ -79,13 +79,44 @@ struct LineVerdict {
 
 /// One line of input.
 enum ProofLine {
-    case proof(SignedIdentityProof)
+    /// A proof, and its index as it is written. An index that is no index of any tree stands in the proof as the
+    /// greatest number, which is none either.
+    case proof(SignedIdentityProof, index: String)
     case malformed(String)
+
+    /// What is wrong with the line, for people; `nil` when the verdict says it all.
+    func reason(for verdict: Verdict) -> String? {
+        switch self {
+        case .malformed(let reason): return reason
+        case .proof(let proof, let index):
+            guard verdict == .badIndex else { return nil }
+            let depth = min(proof.inclusionHashes.count, Limits.inclusionHashesMax)
+            let last = (UInt64(1) << UInt64(depth)) - 1
+            return "publicKeyIndex is \(index.prefix(40)), not a whole number from 0 to \(last), "
+                + "as it is with \(depth) inclusion hashes"
+        }
+    }
+}
+
+extension SignedIdentityProof {
+    /// The verdict on a proof that is too long for a request, by the service's rules; `nil` when it is not.
+    var verdictWithoutService: Verdict? {
+        if inclusionHashes.count > Limits.inclusionHashesMax || data.count > Limits.signedDataBytesMax {
+            .malformed
+        } else if publicKey.count > Limits.publicKeyBytesMax {
+            .badKey
+        } else if signature.count > Limits.signatureBytesMax {
+            .badSignatureEncoding
+        } else {
+            nil
+        }
+    }
 }
 
 /// Reads proofs, one JSON object a line. A bad line is a value, not an error.
 final class ProofLines {
     private let file: FileHandle
+    private let path: String
     /// Of the file; 0 when it is not known, as for a pipe.
     private let bytes: UInt64
     private var bytesRead: UInt64 = 0
@@ -97,6 +128,7 @@ final class ProofLines {
 
     /// Throws a `FileFailure` when the file can't be opened.
     init(path: String) throws {
+        self.path = path
         if path == "-" {
             file = .standardInput
         } else {
@@ -114,7 +146,7 @@ final class ProofLines {
     /// How much of the input was read, from 0 to 1; `nil` when its size is not known.
     var readShare: Double? { bytes > 0 ? Double(bytesRead) / Double(bytes) : nil }
 
-    /// Up to `count` lines; none at the end.
+    /// Up to `count` lines; none at the end. Throws a `FileFailure` when the file can't be read.
     func next(_ count: Int) throws -> [ProofLine] {
         var lines: [ProofLine] = []
         while lines.count < count, let line = try nextLine() { lines.append(line) }
@@ -144,7 +176,13 @@ final class ProofLines {
                 }
                 return isSkipping ? .malformed("the line is longer than 1 MiB") : ProofLines.parse(rest)
             }
-            if let more = try file.read(upToCount: 64 << 10), !more.isEmpty {
+            let more: Data?
+            do {
+                more = try file.read(upToCount: 64 << 10)
+            } catch {
+                throw FileFailure("read", path, error)
+            }
+            if let more, !more.isEmpty {
                 bytesRead += UInt64(more.count)
                 // A fresh copy releases the memory of what was read before.
                 rest = Data(rest) + more
@@ -156,21 +194,21 @@ final class ProofLines {
 
     private struct Fields: Decodable {
         let publicKey: Data
-        let publicKeyIndex: UInt64
+        let publicKeyIndex: JSONNumber
         let inclusionHashes: [Data]
         let signature: Data
         let data: Data
         let signatureFormat: String?
+        /// Written by `simulate` for whoever adds it to a set. The verifier computes its own.
+        let rootHash: Digest?
     }
 
     static func parse(_ line: Data) -> ProofLine {
         let fields: Fields
-        do {
-            fields = try JSONDecoder().decode(Fields.self, from: line)
-        } catch let error as DecodingError {
-            return .malformed(reason(error))
+        do throws(ServiceError) {
+            fields = try JSON.decodeStrictly(Fields.self, from: Array(line))
         } catch {
-            return .malformed("not a JSON object with the fields of a proof")
+            return .malformed(error.reason)
         }
         var siblings: [Digest] = []
         for hash in fields.inclusionHashes {
@@ -186,23 +224,12 @@ final class ProofLines {
             }
             format = named
         }
+        let index = fields.publicKeyIndex.text
         return .proof(
             SignedIdentityProof(
-                publicKey: Array(fields.publicKey), publicKeyIndex: fields.publicKeyIndex, inclusionHashes: siblings,
-                signature: Array(fields.signature), signatureFormat: format, data: Array(fields.data)))
-    }
-
-    private static func reason(_ error: DecodingError) -> String {
-        switch error {
-        case .keyNotFound(let key, _): "\(key.stringValue) is missing"
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            if let field = context.codingPath.first?.stringValue {
-                "\(field) is not what it must be (binary in standard base64, the index a whole number)"
-            } else {
-                "not a JSON object"
-            }
-        @unknown default: "not a JSON object with the fields of a proof"
-        }
+                publicKey: Array(fields.publicKey), publicKeyIndex: UInt64(index) ?? .max, inclusionHashes: siblings,
+                signature: Array(fields.signature), signatureFormat: format, data: Array(fields.data)),
+            index: index)
     }
 }
 
@@ -216,13 +243,9 @@ private func judgeByService(
     for (position, line) in lines.enumerated() {
         switch line {
         case .malformed(let reason): verdicts[position] = LineVerdict(.malformed, reason: reason)
-        case .proof(let proof):
-            if proof.inclusionHashes.count > Limits.inclusionHashesMax || proof.data.count > Limits.signedDataBytesMax {
-                verdicts[position] = LineVerdict(.malformed)
-            } else if proof.publicKey.count > Limits.publicKeyBytesMax {
-                verdicts[position] = LineVerdict(.badKey)
-            } else if proof.signature.count > Limits.signatureBytesMax {
-                verdicts[position] = LineVerdict(.badSignatureEncoding)
+        case .proof(let proof, _):
+            if let verdict = proof.verdictWithoutService {
+                verdicts[position] = LineVerdict(verdict)
             } else {
                 requests.append(AccessRequest(collaboration: collaboration, proof: proof))
                 positions.append(position)
@@ -232,7 +255,8 @@ private func judgeByService(
     if !requests.isEmpty {
         let decisions = try await client.verify(requests, wantsRoots: true, atLeast: atLeast)
         for (position, decision) in zip(positions, decisions) {
-            verdicts[position] = LineVerdict(decision.verdict, root: decision.rootHash)
+            verdicts[position] = LineVerdict(
+                decision.verdict, root: decision.rootHash, reason: lines[position].reason(for: decision.verdict))
         }
     }
     return verdicts.compactMap { $0 }

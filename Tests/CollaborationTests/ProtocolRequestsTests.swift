@@ -39,9 +39,9 @@ struct ProtocolRequestsTests {
     func reread(name: String) throws {
         func check<Request: CollaborationRequest>(_ type: Request.Type) throws {
             let (request, answer) = (try example("\(name)-request"), try example("\(name)-answer"))
-            let readRequest = try JSON.decode(Request.self, from: Array(request))
+            let readRequest = try JSON.decodeStrictly(Request.self, from: Array(request))
             #expect(try canonical(Data(JSON.encode(readRequest))) == canonical(request))
-            let readAnswer = try JSON.decode(Request.Answer.self, from: Array(answer))
+            let readAnswer = try JSON.decodeStrictly(Request.Answer.self, from: Array(answer))
             #expect(try canonical(Data(JSON.encode(readAnswer))) == canonical(answer))
         }
         let type = try #require(Requests.all.first { $0.name == name } as (any RuledRequest.Type)?)

@@ -201,8 +201,7 @@ struct ShelfTests {
         #expect(try page(3, 3) == [4, 3, 2])
         #expect(try page(3, 6) == [1])
         #expect(try page(3, 7) == [])
-        #expect(try page(3, .max) == [])
-        #expect(try page(3, -2) == [7, 6, 5])
+        #expect(try page(3, Limits.shelfOffsetMax) == [])
         #expect(world.code(of: ReadShelf(of: bench.bo, limit: 0)) == .malformedRequest)
         #expect(world.code(of: ReadShelf(of: bench.bo, limit: Limits.highlightsPerPageMax + 1)) == .limitExceeded)
     }
@@ -215,11 +214,11 @@ struct ShelfTests {
             let request = ReadShelf(of: bench.bo, after: after, waitMilliseconds: milliseconds)
             guard case .wait(let topics, let time, let shelf) = try world.decide(request) else { return false }
             #expect(topics == [.shelf(bench.bo)] && shelf.version == version)
-            #expect(time == min(milliseconds ?? 0, Limits.followMillisecondsMax))
+            #expect(time == milliseconds)
             return true
         }
         #expect(try waits(version, 100))
-        #expect(try waits(version, 100_000))
+        #expect(try waits(version, 60_000))
         #expect(try !waits(version - 1, 100))
         #expect(try !waits(version, nil) && !waits(version, 0) && !waits(nil, 100))
         try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo))

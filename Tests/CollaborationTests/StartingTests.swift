@@ -449,10 +449,10 @@ struct FindHighlightTests {
         #expect(try found(link.absoluteString) == nil)
     }
 
-    @Test("A request for a highlight that names nothing is unknown-collaboration")
+    @Test("A request for a highlight that names nothing is malformed")
     func nothing() throws {
         let empty = try JSON.decode(FindHighlight.self, from: Array("{}".utf8))
-        #expect(world.code(of: empty) == .unknownCollaboration)
+        #expect(world.code(of: empty) == .malformedRequest)
     }
 }
 

@@ -25,7 +25,7 @@ final class World {
 
     /// What the rules decide about the request, after it has travelled as JSON.
     func decide<R: RuledRequest>(_ request: R) throws(ServiceError) -> Decision<R.Answer> {
-        let travelled = try JSON.decode(R.self, from: try JSON.encode(request))
+        let travelled = try JSON.decodeStrictly(R.self, from: try JSON.encode(request))
         let decision = try travelled.decide(context, storage)
         check(decision, about: R.self)
         return decision
@@ -45,7 +45,7 @@ final class World {
     @discardableResult
     func send<R: RuledRequest>(_ request: R) throws(ServiceError) -> R.Answer {
         let answer: [UInt8]
-        let travelled = try JSON.decode(R.self, from: try JSON.encode(request))
+        let travelled = try JSON.decodeStrictly(R.self, from: try JSON.encode(request))
         let decision = try travelled.decideEncoded(context, storage)
         check(decision, about: R.self)
         switch decision {
@@ -192,7 +192,7 @@ func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
 /// What comes back when the value has travelled as JSON.
 func travelled<Value: Codable>(_ value: Value) throws -> Value {
-    try JSON.decode(Value.self, from: try JSON.encode(value))
+    try JSON.decodeStrictly(Value.self, from: try JSON.encode(value))
 }
 
 extension ShareOptions {

@@ -130,6 +130,8 @@ struct LimitsTests {
         #expect(Limits.collaborationsPerPageMax == 1024)
         #expect(Limits.changesPerPageMax == 1024)
         #expect(Limits.collaborationRequestBytesMax == 256 * 1024)
+        #expect(Limits.jsonDepthMax == 32)
+        #expect(Limits.shelfOffsetMax == 1_048_576)
         #expect(Limits.requestNameBytesMax == 64)
         #expect(Limits.textBytesMax == 512)
         #expect(Limits.linkBytesMax == 2048)

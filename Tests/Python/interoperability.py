@@ -1089,8 +1089,10 @@ class CollaborationLayer:
         self.checks.true("prepare: date", recent, highlight["creationDate"], "milliseconds since 1970")
         equal("highlight by identifier", self.ask("highlight", collaboration=self.collaboration), highlight)
         equal("highlight by link", self.ask("highlight", url=url), highlight)
-        for fields in ({"collaboration": "nothing"}, {"url": "https://example.com/"}, {}):
+        for fields in ({"collaboration": "nothing"}, {"url": "https://example.com/"}):
             self.error(f"highlight: {fields}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", **fields)
+        for fields in ({}, {"collaboration": self.collaboration, "url": url}):
+            self.error(f"highlight: {fields}", ErrorCode.MALFORMED_REQUEST, "highlight", **fields)
         state = CollaborationState(Policy.CHALLENGE, 0, 1)
         equal("prepare: the gate's collaboration", self.client.count_roots(self.collaboration).result(), state)
         equal("prepare: the owner's root hash", self.tests(self.ann), [True])
@@ -2090,6 +2092,7 @@ class CollaborationLayer:
         for label, body in malformed.items():
             pending = self.client.request(Operation.COLLABORATE, body, decode_json)
             self.checks.error(label, pending, ErrorCode.MALFORMED_REQUEST)
+        self.check_strict_json()
         spaces = b" " * (262_144 - len(fields))
         highlight = self.client.request(Operation.COLLABORATE, mutation + name + fields + spaces, decode_json).result()
         self.checks.equal("256 KiB of JSON", highlight["collaborationIdentifier"], self.collaboration)
@@ -2103,6 +2106,75 @@ class CollaborationLayer:
         unknown = self.client.collaborate("nothing", {})
         self.checks.error("unknown request", unknown, ErrorCode.UNKNOWN_OPERATION, detail=None, names=["nothing"])
         self.checks.equal("the connection goes on", self.client.ping(b"still here").result(), b"still here")
+
+    def check_strict_json(self) -> None:
+        """What “Collaborate” says about types: each text is a valid request with one thing changed."""
+        name = self.collaboration
+        page = f'"feed":{{"collaboration":"{name}"}},"after":0,"limit":1'
+        person = f'"identity":"{"0" * 64}"'
+        malformed = {
+            "an unknown field": ("highlight", f'{{"collaboration":"{name}","urls":null}}', "urls"),
+            "an unknown field inside": (
+                "addParticipants",
+                f'{{"collaboration":"{name}","participants":[{{{person}}},{{{person},"displayNam":"x"}}]}}',
+                "participants[1].displayNam",
+            ),
+            "a field twice": ("highlight", f'{{"collaboration":"{name}","collaboration":"{name}"}}', "collaboration"),
+            "a field twice, escaped": ("highlight", f'{{"url":null,"\\u0075rl":null,"collaboration":"{name}"}}', "url"),
+            "a trailing comma": ("highlight", f'{{"collaboration":"{name}",}}', "byte"),
+            "a byte-order mark": ("highlight", f'\ufeff{{"collaboration":"{name}"}}', "byte-order mark"),
+            "half of a surrogate pair": ("highlight", '{"collaboration":"\\ud83d"}', "surrogate"),
+            "null for a required field": ("readNotices", '{"feed":null,"after":0,"limit":1}', "feed"),
+            "a fraction": ("readNotices", f'{{{page},"atLeast":1.0}}', "atLeast"),
+            "an exponent": ("readNotices", f'{{{page},"atLeast":1e3}}', "atLeast"),
+            "more than 64 bits": ("readNotices", f'{{{page},"atLeast":{1 << 64}}}', "atLeast"),
+            "a negative wait": ("readNotices", f'{{{page},"waitMilliseconds":-1}}', "waitMilliseconds"),
+            "a negative offset": ("readShelf", '{"account":"a","limit":1,"offset":-1}', "offset"),
+            "a truth as a number": (
+                "listParticipants",
+                f'{{"collaboration":"{name}","limit":1,"includesRemoved":0}}',
+                "includesRemoved",
+            ),
+            "two feeds": (
+                "readNotices",
+                f'{{"feed":{{"collaboration":"{name}","account":"a"}},"after":0,"limit":1}}',
+                "feed",
+            ),
+            "two levels": ("setConsent", '{"account":"a","level":{"everything":true,"app":"b"}}', "level"),
+            "everything is false": ("setConsent", '{"account":"a","level":{"everything":false}}', "level"),
+            "a field of another kind of event": (
+                "postNotices",
+                f'{{"collaboration":"{name}","grant":"{"A" * 150}","events":[{{"kind":"change","trigger":"edit",'
+                f'"person":"{"0" * 64}"}}]}}',
+                "events[0].person",
+            ),
+            "a control character in a name": (
+                "addParticipants",
+                f'{{"collaboration":"{name}","participants":[{{{person},"displayName":"\\u202e"}}]}}',
+                "participants[0].displayName",
+            ),
+        }
+        for label, (request, text, place) in malformed.items():
+            self.checks.error(label, self.collaborate_text(request, text), ErrorCode.MALFORMED_REQUEST, names=[place])
+        limits = {
+            "a wait": ("readNotices", f'{{{page},"waitMilliseconds":60001}}', 60_000),
+            "an offset": ("readShelf", '{"account":"a","limit":1,"offset":1048577}', 1_048_576),
+            "depth": ("highlight", "[" * 33 + "]" * 33, 32),
+        }
+        for label, (request, text, limit) in limits.items():
+            self.checks.error(
+                f"limit: {label}", self.collaborate_text(request, text), ErrorCode.LIMIT_EXCEEDED, limit
+            )
+        escaped = self.collaborate_text("highlight", '{"\\u001b[2J\\n":1}')
+        self.checks.error("a text without control characters", escaped, ErrorCode.MALFORMED_REQUEST, names=["\\u001B"])
+        null = self.collaborate_text("highlight", f'{{"collaboration":"{name}","url":null}}').result()
+        self.checks.equal("null is absent", null["collaborationIdentifier"], name)
+
+    def collaborate_text(self, request: str, text: str) -> Pending[Any]:
+        """A request whose JSON is this text."""
+        name = request.encode()
+        body = bytes(16) + bytes([len(name)]) + name + text.encode()
+        return self.client.request(Operation.COLLABORATE, body, decode_json)
 
     def check_stop(self) -> None:
         where = {"collaboration": self.collaboration}

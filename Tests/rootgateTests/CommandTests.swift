@@ -127,7 +127,8 @@ private let programPath: String = {
         ]
         let result = try rootgate("verify", "--roots", simulated.roots, input: lines.joined(separator: "\n"))
         #expect(result.code == 1)
-        let expected = ["granted"] + Array(repeating: "malformed", count: 10) + ["granted"]
+        let malformed = Array(repeating: "malformed", count: 4)
+        let expected = ["granted"] + malformed + ["bad-index", "bad-index"] + malformed + ["granted"]
         #expect(try verdicts(result.output) == expected)
         #expect(result.output.split(separator: "\n")[3].contains("\"line\":4"))
     }

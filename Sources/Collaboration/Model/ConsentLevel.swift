@@ -12,16 +12,17 @@ public enum ConsentLevel: Hashable, Sendable, Codable {
     /// Reads `{"everything": true}`, `{"app": ...}` or `{"conversation": ...}`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        if let app = try container.decodeIfPresent(String.self, forKey: .app) {
-            self = .app(app)
-        } else if let conversation = try container.decodeIfPresent(String.self, forKey: .conversation) {
-            self = .conversation(conversation)
-        } else if try container.decode(Bool.self, forKey: .everything) {
-            self = .everything
-        } else {
-            throw DecodingError.dataCorruptedError(
-                forKey: .everything, in: container,
-                debugDescription: "not true: a level is everything, app or conversation")
+        let app = try container.decodeIfPresent(String.self, forKey: .app)
+        let conversation = try container.decodeIfPresent(String.self, forKey: .conversation)
+        switch (try container.decodeIfPresent(Bool.self, forKey: .everything), app, conversation) {
+        case (true?, nil, nil): self = .everything
+        case (nil, let app?, nil): self = .app(app)
+        case (nil, nil, let conversation?): self = .conversation(conversation)
+        default:
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "not a level: exactly one of everything (which is true), app and conversation"))
         }
     }
 

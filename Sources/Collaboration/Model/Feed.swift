@@ -14,13 +14,18 @@ public enum Feed: Hashable, Sendable, Codable {
     /// Reads `{"collaboration": ...}`, `{"collaboration": ..., "participant": ...}` or `{"account": ...}`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        if let account = try container.decodeIfPresent(Account.self, forKey: .account) {
-            self = .account(account)
-            return
-        }
-        let collaboration = try container.decode(CollaborationIdentifier.self, forKey: .collaboration)
+        let collaboration = try container.decodeIfPresent(CollaborationIdentifier.self, forKey: .collaboration)
         let participant = try container.decodeIfPresent(PersonIdentity.self, forKey: .participant)
-        self = participant.map { .participant($0, of: collaboration) } ?? .collaboration(collaboration)
+        switch (try container.decodeIfPresent(Account.self, forKey: .account), collaboration, participant) {
+        case (let account?, nil, nil): self = .account(account)
+        case (nil, let collaboration?, let person?): self = .participant(person, of: collaboration)
+        case (nil, let collaboration?, nil): self = .collaboration(collaboration)
+        default:
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "not a feed: either account, or collaboration with or without participant"))
+        }
     }
 
     /// Writes what `init(from:)` reads.

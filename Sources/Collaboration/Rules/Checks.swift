@@ -1,14 +1,30 @@
 import Core
 import Foundation
 
-/// Throws `limitExceeded` unless the text has at most that many bytes of UTF-8.
-func check(_ text: String?, _ what: String, bytesMax: Int = Limits.textBytesMax) throws(ServiceError) {
-    try checkLimit(text?.utf8.count ?? 0, bytesMax, "bytes of \(what)")
+/// Throws unless a text for people is what a field takes: `limitExceeded` when it has more bytes of UTF-8,
+/// `malformedRequest` when it has a control character. `field`: the field and its place, as `participants[0].title`.
+func check(_ text: String?, _ field: String, bytesMax: Int = Limits.textBytesMax) throws(ServiceError) {
+    guard let text else { return }
+    try checkLimit(text.utf8.count, bytesMax, "bytes of \(field)")
+    guard let control = text.unicodeScalars.first(where: \.isControl) else { return }
+    throw ServiceError(
+        .malformedRequest, "\(field) contains the control character U+\(control.hexadecimalDigits)")
+}
+
+/// Throws `limitExceeded` unless a link is within its limit.
+func check(_ link: URL?, _ field: String) throws(ServiceError) {
+    guard let link else { return }
+    try checkLimit(link.absoluteString.utf8.count, Limits.linkBytesMax, "bytes of \(field)")
 }
 
 /// Throws `malformedRequest` unless the text may name something, as an account's name does.
-func checkName(_ text: String, _ what: String) throws(ServiceError) {
+func checkName(_ text: String, _ field: String) throws(ServiceError) {
     guard CollaborationIdentifier.isValid(Array(text.utf8)) else {
-        throw ServiceError(.malformedRequest, "\(what) is 1 to 128 bytes of UTF-8 without control characters")
+        throw ServiceError(.malformedRequest, "\(field) is not 1 to 128 bytes of UTF-8 without control characters")
     }
+}
+
+/// Throws unless a query may wait for that long.
+func checkWait(_ milliseconds: Int?) throws(ServiceError) {
+    try checkRange(milliseconds ?? 0, 0...Limits.followMillisecondsMax, "waitMilliseconds")
 }

@@ -23,6 +23,6 @@ package enum Requests {
         guard let request = byName[name] else {
             throw ServiceError(.unknownOperation, "the collaboration layer has no request “\(name.prefix(64))”")
         }
-        return try JSON.decode(request, from: json)
+        return try JSON.decodeStrictly(request, from: json)
     }
 }

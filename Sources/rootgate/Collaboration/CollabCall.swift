@@ -120,7 +120,7 @@ struct CollabCall: Sendable {
         guard let path = arguments.text(option) else { return nil }
         let data = try contents(of: path)
         do throws(ServiceError) {
-            return try JSON.decode(type, from: Array(data))
+            return try JSON.decodeStrictly(type, from: Array(data))
         } catch {
             throw UsageError("\(path): \(error.reason)")
         }
@@ -129,10 +129,10 @@ struct CollabCall: Sendable {
     /// Prints an answer: one line for machines, indented for people.
     func show(_ answer: some Encodable) throws {
         let bytes = try JSON.encode(answer)
-        if arguments.isOn("json") { return printNow(String(decoding: bytes, as: UTF8.self)) }
+        if arguments.isOn("json") { return printNow(String(decoding: bytes, as: UTF8.self).escapingControls) }
         let object = try JSONSerialization.jsonObject(with: Data(bytes), options: [.fragmentsAllowed])
         let pretty = try JSONSerialization.data(
             withJSONObject: object, options: [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes, .fragmentsAllowed])
-        printNow(String(decoding: pretty, as: UTF8.self))
+        printNow(String(decoding: pretty, as: UTF8.self).escapingControls(besides: "\n"))
     }
 }

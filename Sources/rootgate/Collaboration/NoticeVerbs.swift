@@ -49,7 +49,7 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
         if call.arguments.isOn("json") {
             try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
         } else {
-            for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence)") }
+            for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)") }
         }
         return .success
     }
@@ -58,7 +58,7 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
             if call.arguments.isOn("json") {
                 try call.show(notice)
             } else {
-                printNow("\(notice.sequence)\t\(notice.sentence)")
+                printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)")
             }
         }
     }

@@ -59,7 +59,7 @@ let participantVerbs: [CollabVerb] = [
     var number = 0
     while case let lines = try input.next(256), !lines.isEmpty {
         let proofs = lines.compactMap { line -> SignedIdentityProof? in
-            if case .proof(let proof) = line { proof } else { nil }
+            if case .proof(let proof, _) = line, proof.verdictWithoutService == nil { proof } else { nil }
         }
         var decisions = try await call.client.open(
             proofs.map { AccessRequest(collaboration: collaboration, proof: $0) },
@@ -72,12 +72,14 @@ let participantVerbs: [CollabVerb] = [
             case .malformed(let reason):
                 (object["verdict"], object["reason"]) = (Verdict.malformed.name, reason)
                 refused = true
-            case .proof:
-                guard let decision = decisions.next() else { continue }
-                object["verdict"] = decision.verdict.name
-                object["grant"] = decision.grant?.text
-                object["selectedOptions"] = decision.selectedOptions
-                refused = refused || decision.verdict.isRefusal
+            case .proof(let proof, _):
+                let decision = proof.verdictWithoutService == nil ? decisions.next() : nil
+                guard let verdict = decision?.verdict ?? proof.verdictWithoutService else { continue }
+                object["verdict"] = verdict.name
+                object["reason"] = line.reason(for: verdict)
+                object["grant"] = decision?.grant?.text
+                object["selectedOptions"] = decision?.selectedOptions
+                refused = refused || verdict.isRefusal
             }
             printNow(try json(object))
         }

@@ -20,10 +20,10 @@ let rootSetVerbs: [CollabVerb] = [
         while true {
             let page = try await call.client.collaborations(after: start)
             for state in page.items {
+                let identifier = state.identifier.description.escapingControls
                 printNow(
                     call.arguments.isOn("json")
-                        ? try json(describe(state))
-                        : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
+                        ? try json(describe(state)) : "\(identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
             start = page.items.last?.identifier
             if !page.hasMore { return .success }

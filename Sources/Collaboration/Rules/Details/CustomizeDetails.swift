@@ -27,18 +27,18 @@ public struct CustomizeDetails: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(title.value, "a title")
-        try check(manageButtonTitle.value, "a title")
+        try check(title.value, "title")
+        try check(manageButtonTitle.value, "manageButtonTitle")
         guard manageButtonTitle != .set("") else {
             throw ServiceError(.malformedRequest, "manageButtonTitle is empty: null restores the standard title")
         }
         let items = customItems.value ?? []
         try checkLimit(items.count, Limits.customItemsMax, "custom items")
-        for item in items {
-            try checkName(item.identifier, "a custom item's identifier")
-            try check(item.title, "a title")
-            try check(item.subtitle, "a subtitle")
-            try check(item.url?.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
+        for (index, item) in items.enumerated() {
+            try checkName(item.identifier, "customItems[\(index)].identifier")
+            try check(item.title, "customItems[\(index)].title")
+            try check(item.subtitle, "customItems[\(index)].subtitle")
+            try check(item.url, "customItems[\(index)].url")
         }
         let found = try records.collaboration(collaboration)
         var stored = found.value

@@ -24,7 +24,7 @@ public struct AcceptInvitation: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(displayName, "a name")
+        try check(displayName, "displayName")
         func refused(_ refusal: Acceptance.Refusal) -> Decision<Answer> {
             .answer(Acceptance(token: token, refusal: refusal, share: nil))
         }

@@ -31,7 +31,7 @@ public struct ListShares: RuledRequest {
         let prefix = scope == .private ? RecordKeys.starts(account) : RecordKeys.accepted(account)
         var range = RecordRange.beginning(with: prefix)
         if let after {
-            try checkName(after, "where the page before ended")
+            try checkName(after, "after")
             range.start = prefix + Array(after.utf8) + [0]
         }
         var shares: [CollaborationHighlight] = []

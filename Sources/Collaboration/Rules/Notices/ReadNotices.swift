@@ -45,6 +45,7 @@ public struct ReadNotices: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.noticesPerPageMax)
+        try checkWait(waitMilliseconds)
         let last = try records.lastSequence()
         try checkSequence(max(atLeast ?? 0, after), last: last)
         var reading = FeedReading(context, limit: limit)
@@ -75,8 +76,7 @@ public struct ReadNotices: RuledRequest {
         page.append(to: &json)
         json += Array("]}".utf8)
         if let waitMilliseconds, waitMilliseconds > 0, page.noticeCount == 0, page.end == nil {
-            return .wait(
-                topics: topics, milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax), answer: json)
+            return .wait(topics: topics, milliseconds: waitMilliseconds, answer: json)
         }
         return .answer(json)
     }

@@ -26,7 +26,7 @@ public struct AddParticipants: RuledRequest {
         let stored = try records.collaboration(collaboration).value
         let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, stored, context)
         var membership = Membership(collaboration, by: authority)
-        try membership.add(participants, context, records)
+        try membership.add(participants, "participants", context, records)
         guard membership.count > 0 else { return .unchanged }
         return .change(membership.edit, topics: membership.topics, count: membership.count)
     }

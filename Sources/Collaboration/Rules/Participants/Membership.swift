@@ -18,16 +18,17 @@ struct Membership {
         topics = [.collaboration(collaboration)]
     }
 
-    /// Adds those who take no part yet; leaves the others as they are.
+    /// Adds those who take no part yet; leaves the others as they are. `field`: the field of the request that names them.
     ///
     /// Throws `notPermitted`, `limitExceeded`.
     mutating func add(
-        _ participants: [NewParticipant], _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+        _ participants: [NewParticipant], _ field: String, _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {
         var seen: Set<PersonIdentity> = []
-        for participant in participants where seen.insert(participant.identity).inserted {
+        for (index, participant) in participants.enumerated() where seen.insert(participant.identity).inserted {
             guard participant.role != .owner else { throw ServiceError.oneOwner }
-            try check(participant.displayName, "a name")
+            try check(participant.displayName, "\(field)[\(index)].displayName")
             try authority.checkGiving(role: participant.role, permission: participant.permission)
             let known = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))

@@ -22,7 +22,7 @@ public struct UpdateParticipant: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try Collaboration.check(participant.displayName.value, "a name")
+        try Collaboration.check(participant.displayName.value, "participant.displayName")
         let stored = try records.collaboration(collaboration).value
         let authority = try records.authority(of: grant, for: .changeParticipants, in: collaboration, stored, context)
         let known = try records.participant(participant.identity, in: collaboration)

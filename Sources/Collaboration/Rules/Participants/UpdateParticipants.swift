@@ -41,7 +41,7 @@ public struct UpdateParticipants: RuledRequest {
         let authority = try authority(stored, context, records)
         var membership = Membership(collaboration, by: authority)
         let gone = try membership.remove(removed, context, records)
-        try membership.add(added, context, records)
+        try membership.add(added, "added", context, records)
         let count = membership.count
         guard count > 0 else { return .answer(MembershipReceipt(sequence: nil, changed: 0, removed: gone)) }
         return .edit(membership.edit, topics: membership.topics) {

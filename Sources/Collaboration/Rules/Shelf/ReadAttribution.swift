@@ -24,10 +24,10 @@ public struct ReadAttribution: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(removeTitle, "a title")
+        try check(removeTitle, "removeTitle")
         if let removeTitle, !removeTitle.localizedCaseInsensitiveContains(ReadAttribution.removeWord) {
             throw ServiceError(
-                .malformedRequest, "the title “\(removeTitle)” does not contain the word \(ReadAttribution.removeWord)")
+                .malformedRequest, "removeTitle does not contain the word \(ReadAttribution.removeWord)")
         }
         let shares = try records.shares(of: url, account, context)
         let told = Array(shares.prefix(Limits.attributionsPerItemMax))

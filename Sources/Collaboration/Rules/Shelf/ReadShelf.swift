@@ -42,18 +42,18 @@ public struct ReadShelf: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.highlightsPerPageMax)
+        try checkRange(offset ?? 0, 0...Limits.shelfOffsetMax, "offset")
+        try checkWait(waitMilliseconds)
         let version = try records.record(RecordKeys.shelf(account))?.version ?? 0
         func shelf(_ count: Int, _ highlights: [UInt8]) -> [UInt8] {
             Array(#"{"count":\#(count),"version":\#(version),"highlights":["#.utf8) + highlights + Array("]}".utf8)
         }
         if let after, let waitMilliseconds, waitMilliseconds > 0, version <= after {
-            return .wait(
-                topics: [.shelf(account)], milliseconds: min(waitMilliseconds, Limits.followMillisecondsMax),
-                answer: shelf(0, []))
+            return .wait(topics: [.shelf(account)], milliseconds: waitMilliseconds, answer: shelf(0, []))
         }
         let ranking = try Ranking(account, context, records)
         let count = ranking.items.count
-        let start = min(max(0, offset ?? 0), count)
+        let start = min(offset ?? 0, count)
         var highlights: [UInt8] = []
         for index in start..<min(count, start + limit) where highlights.count < Limits.shelfPageBytesMax {
             if index > start { highlights.append(UInt8(ascii: ",")) }

@@ -37,14 +37,14 @@ public struct RecordShare: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(recipients.count, Limits.recipientsPerShareMax, "recipients")
-        try check(url.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
-        guard url.scheme != nil else { throw ServiceError(.malformedRequest, "a link has a scheme, as https") }
-        try check(title, "a title")
-        try check(sharer.name, "a name")
-        try check(sharer.avatar, "an avatar", bytesMax: Limits.linkBytesMax)
-        try check(conversation.name, "a conversation's name")
-        try checkName(conversation.identifier, "a conversation's identifier")
-        try checkName(app, "an app's identifier")
+        try check(url, "url")
+        guard url.scheme != nil else { throw ServiceError(.malformedRequest, "url has no scheme, as https") }
+        try check(title, "title")
+        try check(sharer.name, "sharer.name")
+        try check(sharer.avatar, "sharer.avatar", bytesMax: Limits.linkBytesMax)
+        try check(conversation.name, "conversation.name")
+        try checkName(conversation.identifier, "conversation.identifier")
+        try checkName(app, "app")
         let item = ShelfKeys.item(url, context)
         let place = ShelfKeys.short(conversation.identifier, context)
         // A later date is moved to tomorrow: otherwise that share would stay the latest one.

@@ -26,10 +26,10 @@ public struct SetConsent: RuledRequest {
         switch level {
         case .everything: consent.everything = isAllowed
         case .app(let app):
-            try checkName(app, "an app's identifier")
+            try checkName(app, "level.app")
             consent.apps[app] = isAllowed
         case .conversation(let conversation):
-            try checkName(conversation, "a conversation's identifier")
+            try checkName(conversation, "level.conversation")
             consent.conversations[conversation] = isAllowed
         }
         guard consent != before else { return .unchanged }

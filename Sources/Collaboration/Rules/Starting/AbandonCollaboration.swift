@@ -17,7 +17,7 @@ public struct AbandonCollaboration: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try checkName(localIdentifier.rawValue, "a local identifier")
+        try checkName(localIdentifier.rawValue, "localIdentifier")
         guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
             let identifier = CollaborationIdentifier(utf8: start.value)
         else { return .unchanged }

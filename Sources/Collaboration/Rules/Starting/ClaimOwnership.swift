@@ -26,7 +26,7 @@ public struct ClaimOwnership: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try check(displayName, "a name")
+        try check(displayName, "displayName")
         let found = try records.ownedCollaboration(collaboration, by: owner)
         var stored = found.value
         var edit = Edit(collaboration)

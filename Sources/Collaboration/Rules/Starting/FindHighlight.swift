@@ -21,6 +21,9 @@ public struct FindHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        guard (collaboration == nil) != (url == nil) else {
+            throw ServiceError(.malformedRequest, "name either collaboration or url")
+        }
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
             throw ServiceError(
                 .unknownCollaboration,

@@ -50,7 +50,7 @@ public struct PrepareCollaboration: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         let local = metadata.localIdentifier
-        try checkName(local.rawValue, "a local identifier")
+        try checkName(local.rawValue, "metadata.localIdentifier")
         try checkTexts()
         let start = RecordKeys.start(owner, local)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
@@ -107,7 +107,9 @@ public struct PrepareCollaboration: RuledRequest {
     }
 
     private func chosen(from options: ShareOptions) throws(ServiceError) -> ShareOptions {
-        try options.checkSizes()
+        try options.checkSizes(
+            metadata.userSelectedShareOptions == nil
+                ? "metadata.defaultShareOptions" : "metadata.userSelectedShareOptions")
         guard let selectedOptions else {
             try options.check()
             return options
@@ -140,10 +142,10 @@ public struct PrepareCollaboration: RuledRequest {
     }
 
     private func checkTexts() throws(ServiceError) {
-        try check(metadata.title, "a title")
-        try check(metadata.initiatorHandle, "a handle")
-        try check(ownerName, "a name")
-        try check(metadata.initiatorNameComponents?.formatted, "a name")
+        try check(metadata.title, "metadata.title")
+        try check(metadata.initiatorHandle, "metadata.initiatorHandle")
+        try check(ownerName, "ownerName")
+        try metadata.initiatorNameComponents?.check("metadata.initiatorNameComponents")
     }
 }
 
@@ -183,23 +185,40 @@ extension Decision<PrepareCollaboration.Answer> {
 }
 
 extension ShareOptions {
-    /// Throws `limitExceeded` unless groups, options and texts are within their limits.
-    func checkSizes() throws(ServiceError) {
+    /// Throws `limitExceeded` unless groups, options and texts are within their limits, and `malformedRequest` when a
+    /// text has control characters. `field`: the field with these options.
+    func checkSizes(_ field: String) throws(ServiceError) {
         try checkLimit(groups.count, Limits.optionGroupsMax, "groups of options")
         try checkLimit(groups.flatMap(\.options).count, Limits.optionsMax, "options")
-        for group in optionsGroups {
-            for text in [group.identifier, group.title, group.footer] {
-                try Collaboration.check(text, "a group's text")
-            }
-            for option in group.options {
-                for text in [option.identifier, option.title, option.subtitle] + option.requiredOptionsIdentifiers {
-                    try Collaboration.check(text, "an option's text")
+        for (index, group) in optionsGroups.enumerated() {
+            let field = "\(field).groups[\(index)]"
+            try Collaboration.check(group.identifier, "\(field).identifier")
+            try Collaboration.check(group.title, "\(field).title")
+            try Collaboration.check(group.footer, "\(field).footer")
+            for (index, option) in group.options.enumerated() {
+                let field = "\(field).options[\(index)]"
+                try Collaboration.check(option.identifier, "\(field).identifier")
+                try Collaboration.check(option.title, "\(field).title")
+                try Collaboration.check(option.subtitle, "\(field).subtitle")
+                for (index, required) in option.requiredOptionsIdentifiers.enumerated() {
+                    try Collaboration.check(required, "\(field).requiredOptionsIdentifiers[\(index)]")
                 }
-                try checkLimit(option.effects.count, OptionEffect.allCases.count, "effects of an option")
+                try checkLimit(option.effects.count, OptionEffect.allCases.count, "\(field).effects")
             }
         }
+        try Collaboration.check(givenSummary, "\(field).givenSummary")
         // The derived summary joins titles: it is checked as well.
-        try Collaboration.check(summary(for: .readOnly), "a permission summary")
+        try Collaboration.check(summary(for: .readOnly), "the summary")
+    }
+}
+
+extension NameComponents {
+    /// Throws `limitExceeded` or `malformedRequest` unless each part and the whole name are texts.
+    fileprivate func check(_ field: String) throws(ServiceError) {
+        try Collaboration.check(givenName, "\(field).givenName")
+        try Collaboration.check(familyName, "\(field).familyName")
+        try Collaboration.check(nickname, "\(field).nickname")
+        try Collaboration.check(formatted, field)
     }
 }
 

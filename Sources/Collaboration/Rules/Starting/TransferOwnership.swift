@@ -27,7 +27,7 @@ public struct TransferOwnership: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        if let localIdentifier { try checkName(localIdentifier.rawValue, "a local identifier") }
+        if let localIdentifier { try checkName(localIdentifier.rawValue, "localIdentifier") }
         let found = try records.ownedCollaboration(collaboration, by: owner)
         let heir = try records.participant(identity, in: collaboration)
         guard heir.value.role != .owner else {

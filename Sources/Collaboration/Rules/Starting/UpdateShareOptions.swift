@@ -35,8 +35,8 @@ public struct UpdateShareOptions: RuledRequest {
             throw ServiceError(
                 .malformedRequest, "say selectedOptions, shareOptions or givenSummary: there is nothing to change")
         }
-        try check(givenSummary, "a permission summary")
-        try shareOptions?.checkSizes()
+        try check(givenSummary, "givenSummary")
+        try shareOptions?.checkSizes("shareOptions")
         let found = try records.collaboration(collaboration)
         let authority = try records.authority(of: grant, for: .changeOptions, in: collaboration, found.value, context)
         var options = shareOptions ?? found.value.shareOptions
@@ -44,7 +44,7 @@ public struct UpdateShareOptions: RuledRequest {
         if let givenSummary { options.givenSummary = givenSummary }
         var stored = found.value
         stored.shareOptions = options
-        try check(options.summary(for: stored.permission), "a permission summary")
+        try check(options.summary(for: stored.permission), "the summary")
         if stored.permission != found.value.permission {
             try authority.checkGiving(role: nil, permission: stored.permission)
         }
