@@ -420,18 +420,6 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         }
     }
 
-    @Test("The identifier of a mutation of the sets can't be used for a request of the layer")
-    func identifierOfAMutation() async throws {
-        let (collaboration, _) = try await start()
-        let identifier = MutationIdentifier.random()
-        let bare = try #require(CollaborationIdentifier("bare"))
-        try await client.apply(Mutation(identifier: identifier, .createCollaboration(bare, .challenge)))
-        await #expect(throws: ServiceError(.mutationConflict, "")) {
-            try await client.send(StopSharing(collaboration), identifier: identifier)
-        }
-        #expect(try await client.send(ReadDetails(of: collaboration)).participantCount == 1)
-    }
-
     @Test("Concurrent copies of a request are carried out once")
     func copiesOfARequestThatMeetAreCarriedOutOnce() async throws {
         let (collaboration, grant) = try await start()
