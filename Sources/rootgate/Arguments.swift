@@ -78,6 +78,11 @@ struct Arguments {
         self.operands = operands
     }
 
+    /// Says on stderr that a list goes on.
+    func sayThereIsMore(after item: String) {
+        complain("there are more: --after \(item) lists the next ones, --all lists all")
+    }
+
     /// The value of an option; `nil` when it is neither given nor has a default.
     func text(_ name: String) -> String? {
         guard let option = options[name] else { return nil }

@@ -919,7 +919,7 @@ class CollaborationLayer:
         self.other = ""
         self.started: list[str] = []
         self.posted: list[Posted] = []
-        self.journal: list[tuple[int, bytes]] = []
+        self.journal: list[tuple[int, bytes, bytes]] = []
 
     def run(self) -> None:
         """Runs the checks, in an order in which each finds what it needs."""
@@ -1981,6 +1981,8 @@ class CollaborationLayer:
             "manageButtonTitle": "Manage it",
         }
         self.changed("customize", 1, "customizeDetails", **where, **custom)
+        self.changed("customize again", 0, "customizeDetails", **where, **custom)
+        self.changed("customize without a field", 0, "customizeDetails", **where)
         details = self.ask("readDetails", **where)
         came = [details["highlight"]["title"], details["customItems"], details["manageButtonTitle"]]
         equal("customized", came, list(custom.values()))

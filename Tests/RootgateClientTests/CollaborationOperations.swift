@@ -590,6 +590,11 @@ extension CustomizeDetails: ModelledRequest {
         if let title { shared.title = title }
         if let customItems { shared.customItems = customItems }
         if let manageButtonTitle { shared.manageButtonTitle = manageButtonTitle == "" ? nil : manageButtonTitle }
+        let before = try model.shared(collaboration)
+        guard
+            shared.title != before.title || shared.customItems != before.customItems
+                || shared.manageButtonTitle != before.manageButtonTitle
+        else { return .nothing }
         model.collaborations[collaboration] = shared
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }

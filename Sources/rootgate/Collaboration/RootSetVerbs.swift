@@ -14,8 +14,12 @@ let rootSetVerbs: [CollabVerb] = [
             policy = .deviceNonce(windowSeconds: UInt32(try arguments.number("window", in: range)))
         default: throw UsageError("--policy is challenge or device-nonce")
         }
-        try report(
-            try await call.client.createCollaboration(try call.collaboration(), policy: policy), "created", arguments)
+        let receipt = try await call.client.createCollaboration(try call.collaboration(), policy: policy)
+        if receipt.changed == 0, !arguments.isOn("json") {
+            printNow("it exists already, with that policy: nothing was changed (sequence \(receipt.sequence))")
+        } else {
+            try report(receipt, "created", arguments)
+        }
         return .success
     },
     CollabVerb("drop", "ID", "drop a collaboration of root hashes only") { call in
@@ -23,9 +27,12 @@ let rootSetVerbs: [CollabVerb] = [
         return .success
     },
     CollabVerb("list", "", "list all collaborations, their policies and counts") { call in
-        var start: CollaborationIdentifier?
+        var start = try call.arguments.text("after").map { try collaboration($0) }
+        let isPage = call.arguments.text("limit") != nil
+        let limit =
+            isPage ? try call.limit(upTo: Limits.collaborationsPerPageMax) : Limits.collaborationsPerPageMax
         while true {
-            let page = try await call.client.collaborations(after: start)
+            let page = try await call.client.collaborations(after: start, limit: limit)
             for state in page.items {
                 printNow(
                     call.arguments.isOn("json")
@@ -33,7 +40,11 @@ let rootSetVerbs: [CollabVerb] = [
                         : "\(state.identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
             start = page.items.last?.identifier
-            if !page.hasMore { return .success }
+            guard page.hasMore else { return .success }
+            if isPage, !call.arguments.isOn("all") {
+                call.arguments.sayThereIsMore(after: start?.description ?? "")
+                return .success
+            }
         }
     },
 ]

@@ -29,10 +29,14 @@ let sharingVerbs: [CollabVerb] = [
         ReadDetails(of: try call.collaboration(), viewer: try call.givenIdentity())
     },
     CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
-        CustomizeDetails(
+        let request = CustomizeDetails(
             of: try call.collaboration(), title: call.arguments.text("title"),
             customItems: try call.value([CustomItem].self, fromFile: "items"),
             manageButtonTitle: call.arguments.text("manage-title"))
+        guard request != CustomizeDetails(of: request.collaboration) else {
+            throw UsageError("say what to change: --title, --items or --manage-title")
+        }
+        return request
     },
     CollabVerb("stop", "ID", "stop sharing: everything about it is deleted") { call in
         StopSharing(try call.collaboration())

@@ -40,6 +40,7 @@ public struct CustomizeDetails: RuledRequest {
         if let title { stored.title = title }
         if let customItems { stored.customItems = customItems }
         if let manageButtonTitle { stored.manageButtonTitle = manageButtonTitle.isEmpty ? nil : manageButtonTitle }
+        guard stored != found.value else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = [
             try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))

@@ -2,7 +2,7 @@ import Core
 import Foundation
 
 /// `c`: a collaboration.
-struct StoredCollaboration: Codable {
+struct StoredCollaboration: Codable, Hashable {
     var owner: Account
     var localIdentifier: LocalCollaborationIdentifier
     var title: String?
