@@ -2,56 +2,6 @@ import Core
 import Foundation
 import LoadHarness
 
-/// How a figure depends on something, measured at several points.
-struct Sweep: Sendable {
-    let name: String
-    let title: String
-    /// What is measured and how, in a sentence or two.
-    let about: String
-    /// About how many seconds it takes; only the progress that is shown depends on it.
-    let seconds: Double
-    let run: @Sendable (SweepScale) throws -> SweepResult
-}
-
-/// A table and the plots of what is in it.
-struct SweepResult {
-    let header: [String]
-    let rows: [[String]]
-    let plots: [Plot]
-    /// What every point has in common.
-    var conditions = ""
-}
-
-/// How large and how long sweeps are.
-struct SweepScale {
-    let scale: Scale
-    /// Whether 100 million roots are among the sizes.
-    let isHuge: Bool
-
-    /// Rounds of each point. The round before them does not count.
-    var rounds: Int { scale.rounds }
-
-    /// How long a round is, for the conditions of a sweep.
-    var round: ProofBench.Condition { .round(seconds: scale.sendingSeconds) }
-
-    /// The rates of the rounds at one point.
-    func rates(_ bench: ProofBench, _ traffic: Traffic) throws -> [Double] {
-        if !scale.isTiny { _ = try bench.overLoopback(traffic) }
-        return try (0..<rounds).map { _ in try bench.overLoopback(traffic) }
-    }
-
-    /// What the load of `proof.new.loopback` reaches now, in proofs per second.
-    func reference() throws -> Double {
-        Machine.settle()
-        return median(try rates(ProofBench.withMillionRoots(scale), .batches))
-    }
-
-    /// Shows that a sweep measures at the point with this value, of so many points.
-    func show(_ what: String, _ value: Int, number: Int, of count: Int) {
-        scale.progress.show("\(what) \(grouped(value))", done: Double(number) / Double(count))
-    }
-}
-
 let allSweeps = [
     Sweep(
         name: "batch", title: "Proofs per second by batch size",
@@ -144,8 +94,8 @@ private func byRoots(_ scale: SweepScale) throws -> SweepResult {
     return SweepResult(
         header: ["roots", "look-ups/s", "lowest to highest", "proofs/s", "lowest to highest"],
         rows: zip(sizes, measured).map { size, measured in
-            [grouped(size), rounded(median(measured.lookups)), range(measured.lookups)]
-                + [rounded(median(measured.proofs)), range(measured.proofs)]
+            [grouped(size), rounded(median(measured.lookups)), lowestToHighest(measured.lookups)]
+                + [rounded(median(measured.proofs)), lowestToHighest(measured.proofs)]
         },
         plots: [
             Plot(
@@ -175,8 +125,8 @@ private func byThreads(_ scale: SweepScale) throws -> SweepResult {
     return SweepResult(
         header: ["threads", "new keys, proofs/s", "lowest to highest", "known keys, proofs/s", "lowest to highest"],
         rows: counts.indices.map { index in
-            [grouped(counts[index]), rounded(median(new[index])), range(new[index])]
-                + [rounded(median(known[index])), range(known[index])]
+            [grouped(counts[index]), rounded(median(new[index])), lowestToHighest(new[index])]
+                + [rounded(median(known[index])), lowestToHighest(known[index])]
         },
         plots: [
             Plot(
@@ -218,40 +168,6 @@ private func byLoad(_ scale: SweepScale) throws -> SweepResult {
         ], conditions: bench.conditions(traffic, seconds: 1.5 * scale.scale.seconds))
 }
 
-extension SweepResult {
-    /// The figures of `measure` at each of `values`.
-    init(
-        _ values: [Int], _ what: String, isLogarithmic: Bool = false, unit: String, title: String,
-        _ scale: SweepScale, conditions: String, _ measure: (Int) throws -> [Double]
-    ) rethrows {
-        let figures = try values.enumerated().map { number, value in
-            scale.show(what, value, number: number, of: values.count)
-            return try measure(value)
-        }
-        self.conditions = conditions
-        header = [what, unit, "lowest to highest"]
-        rows = zip(values, figures).map { [grouped($0), rounded(median($1)), range($1)] }
-        plots = [
-            Plot(
-                title: title,
-                x: Plot.Axis(label: what, isLogarithmic: isLogarithmic, ticks: values.map { Double($0) }),
-                y: Plot.Axis(label: unit), series: [Plot.Series(unit, values, figures)])
-        ]
-    }
-}
-
-extension Plot.Series {
-    /// The median at each of `values`, with the lowest and highest round around it.
-    fileprivate init(_ name: String, _ values: [Int], _ figures: [[Double]]) {
-        self.name = name
-        points = zip(values, figures).map { value, figures in
-            Plot.Point(
-                x: Double(value), y: median(figures),
-                spread: figures.count > 1 ? (figures.min() ?? 0)...(figures.max() ?? 0) : nil)
-        }
-    }
-}
-
-private func range(_ figures: [Double]) -> String {
+func lowestToHighest(_ figures: [Double]) -> String {
     "\(rounded(figures.min() ?? 0)) to \(rounded(figures.max() ?? 0))"
 }

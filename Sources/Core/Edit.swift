@@ -13,6 +13,8 @@ public struct Edit: Hashable, Sendable {
     /// Ranges of keys whose records are removed. This happens before `records` are written.
     public var removedRanges: [RecordRange] = []
     public var records: [RecordEdit] = []
+    /// The request that made the edit; `nil` when no request did.
+    public var request: RequestDigest?
 
     public init(_ collaboration: CollaborationIdentifier? = nil) {
         self.collaboration = collaboration
@@ -96,7 +98,7 @@ extension Edit {
     /// Appends the bytes of this edit for the change log, without the collaboration's identifier:
     ///
     ///     flags (1): 1 creates, 2 drops   policy (1)  zero (2)  window (4)
-    ///     roots added (4)  roots removed (4)  ranges (4)  records (4)  the roots
+    ///     roots added (4)  roots removed (4)  ranges (4)  records (4)  request (16, zeros for none)  the roots
     ///     each range: length (2), start, length (2), end
     ///     each record: expectation (1: 0 anything, 1 absent, 2 present, 3 version), flags (1: 1 sequenced, 2 has a
     ///     value, 4 stays as it is), length of the key (2), length of the value (4), version (8, else 0), key, value
@@ -108,6 +110,7 @@ extension Edit {
         for count in [addedRoots.count, removedRoots.count, removedRanges.count, records.count] {
             bytes.appendInteger(UInt32(count))
         }
+        bytes.appendInteger(request?.value ?? 0)
         bytes.appendDigests(addedRoots)
         bytes.appendDigests(removedRoots)
         for range in removedRanges {
@@ -134,6 +137,9 @@ extension Edit {
         }
     }
 
+    /// Where `append` writes the request's digest.
+    package static let requestOffset = 24
+
     /// Reads what `append` wrote; `nil` when the bytes are something else or when more bytes follow.
     package init?(_ bytes: UnsafeRawBufferPointer, collaboration: CollaborationIdentifier?) {
         self.init(collaboration)
@@ -141,7 +147,8 @@ extension Edit {
         guard let flags = reader.byte(), flags <= 3, let policy = reader.byte(), let zero: UInt16 = reader.integer(),
             zero == 0, let window: UInt32 = reader.integer(), let added: UInt32 = reader.integer(),
             let removed: UInt32 = reader.integer(), let ranges: UInt32 = reader.integer(),
-            let count: UInt32 = reader.integer(), let come = reader.digests(Int(added)),
+            let count: UInt32 = reader.integer(), let request: UInt128 = reader.integer(),
+            let come = reader.digests(Int(added)),
             let go = reader.digests(Int(removed))
         else { return nil }
         if flags & 1 != 0 {
@@ -149,6 +156,7 @@ extension Edit {
             guard creation != nil else { return nil }
         }
         dropsCollaboration = flags & 2 != 0
+        self.request = RequestDigest(logged: request)
         (addedRoots, removedRoots) = (come, go)
         for _ in 0..<ranges {
             guard let startCount: UInt16 = reader.integer(), let start = reader.bytes(Int(startCount)),
@@ -165,7 +173,7 @@ extension Edit {
 
     /// The approximate number of bytes that the edit takes in memory and in the log.
     package var weight: Int {
-        records.reduce(32 + (addedRoots.count + removedRoots.count) * Digest.byteCount) {
+        records.reduce(48 + (addedRoots.count + removedRoots.count) * Digest.byteCount) {
             $0 + 16 + $1.key.count + ($1.value?.count ?? 0)
         } + removedRanges.reduce(0) { $0 + 4 + $1.start.count + $1.end.count }
     }

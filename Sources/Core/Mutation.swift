@@ -21,10 +21,14 @@ public enum Change: Hashable, Sendable {
         }
     }
 
-    /// Whether this is an edit. A repeated request for an edit is decided anew and may produce another edit. So a
-    /// repeat is recognized by its identifier alone, not by its content.
-    package var isEdit: Bool {
-        if case .edit = self { true } else { false }
+    /// Whether `other` has the content of this change, so that under one identifier it is a repetition. Edits that
+    /// requests made have the same content when the requests are the same: a repeated request is decided anew, maybe
+    /// with another edit. All other changes are compared themselves.
+    package func hasContent(of other: Change) -> Bool {
+        if case .edit(let ours) = self, case .edit(let others) = other, let request = ours.request {
+            return request == others.request
+        }
+        return self == other
     }
 }
 

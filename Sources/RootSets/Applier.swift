@@ -159,7 +159,7 @@ struct Applier {
             throw .damaged("change-log record \(sequence) is missing")
         }
         let first = try LogRecord.decode(record, sequence: sequence)
-        guard first.mutation == mutation || first.mutation.change.isEdit && mutation.change.isEdit else {
+        guard mutation.change.hasContent(of: first.mutation.change) else {
             return .failure(
                 ServiceError(
                     .mutationConflict, "mutation \(mutation.identifier) was applied before with other content"))

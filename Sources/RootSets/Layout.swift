@@ -162,10 +162,14 @@ struct LogRecord {
         if case .edit(let edit) = mutation.change { edit.append(to: &bytes) }
     }
 
-    /// Whether the record belongs to an edit.
-    static func isEdit(_ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool {
+    /// The request that made the edit in the record; `nil` when no request did, or when it is no edit.
+    static func request(in value: UnsafeRawBufferPointer) throws(StorageFailure) -> RequestDigest? {
         guard value.count >= headerBytes else { throw .damaged("a change-log record is damaged") }
-        return value[16] == Kind.edit
+        guard value[16] == Kind.edit else { return nil }
+        let offset = headerBytes + Int(value[17]) + Edit.requestOffset
+        guard value.count >= offset + 16 else { throw .damaged("a change-log record is damaged") }
+        return RequestDigest(
+            logged: UInt128(littleEndian: value.loadUnaligned(fromByteOffset: offset, as: UInt128.self)))
     }
 
     static func changed(in value: UnsafeRawBufferPointer) throws(StorageFailure) -> UInt64 {

@@ -322,30 +322,25 @@ package struct Snapshot: ~Copyable {
         }
     }
 
-    /// Finds the sequence of the edit with that identifier. Returns `nil` when no mutation with that identifier was
-    /// applied, or when its log record was removed.
+    /// Finds the mutation with that identifier: its sequence, and the request that made it, if it is an edit of a
+    /// request. Returns `nil` when none was applied, or when its log record was removed.
     ///
-    /// Throws `mutationConflict` when that mutation was not an edit, `storageDamaged` or `storageFailed`.
-    package func sequence(ofEdit identifier: MutationIdentifier) throws(ServiceError) -> UInt64? {
-        let (sequence, isEdit): (UInt64, Bool)
+    /// Throws `storageDamaged` or `storageFailed`.
+    package func applied(
+        _ identifier: MutationIdentifier
+    ) throws(ServiceError) -> (sequence: UInt64, request: RequestDigest?)? {
         do throws(StorageFailure) {
             let key = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
             guard let place = try value(at: key, in: environment.mutations) else { return nil }
             guard place.count == 8 else { throw .damaged("the record of mutation \(identifier) is damaged") }
-            sequence = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
+            let sequence = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
             guard let record = try value(at: bigEndianBytes(sequence), in: environment.log) else {
                 throw .damaged("change-log record \(sequence) is missing")
             }
-            isEdit = try LogRecord.isEdit(record)
+            return (sequence, try LogRecord.request(in: record))
         } catch {
             throw error.asServiceError
         }
-        guard isEdit else {
-            throw ServiceError(
-                .mutationConflict,
-                "mutation \(identifier) was applied before with other content: choose a fresh identifier")
-        }
-        return sequence
     }
 
     /// Reads a value, which stays in the map.

@@ -45,7 +45,7 @@ package final class Service: Sendable {
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StartupFailure) {
         self.configuration = configuration
-        try Service.checkPlainText(configuration)
+        try Service.checkHosts(configuration)
         let site = try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
         }
@@ -127,10 +127,16 @@ package final class Service: Sendable {
         }
     }
 
-    private static func checkPlainText(_ configuration: Configuration) throws(StartupFailure) {
-        guard !configuration.allowsPlainText, let other = configuration.allEndpoints.first(where: { !$0.isLoopback })
-        else { return }
-        throw StartupFailure.plainText(other)
+    /// Throws when an address is refused, or when a host has none.
+    private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
+        for endpoint in configuration.allEndpoints where !endpoint.isLoopback {
+            do throws(SystemFailure) {
+                try Socket.resolve(endpoint)
+            } catch {
+                throw StartupFailure.unresolved(endpoint, error)
+            }
+            guard configuration.allowsPlainText else { throw StartupFailure.plainText(endpoint) }
+        }
     }
 
     /// The addresses at which the service listens, with the actual ports.

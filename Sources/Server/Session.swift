@@ -9,7 +9,7 @@ final class Session: ConnectionHandler {
     private let onClose: @Sendable () -> Void
 
     init(_ connection: Connection, _ pipeline: Pipeline, onClose: @escaping @Sendable () -> Void) {
-        responder = Responder(connection)
+        responder = Responder(connection, .anonymous)
         self.pipeline = pipeline
         self.onClose = onClose
     }

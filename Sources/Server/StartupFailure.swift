@@ -8,6 +8,8 @@ package enum StartupFailure: Error, Sendable {
     case portTaken(Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
+    /// The host has no address: the system can't look it up.
+    case unresolved(Endpoint, SystemFailure)
     /// The system does not let the service listen there.
     case cannotListen(Endpoint, SystemFailure)
     /// The storage in that directory can't be opened.
@@ -38,6 +40,8 @@ extension StartupFailure: CustomStringConvertible {
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "say --allow-plain-text if that is meant"
+        case .unresolved(let endpoint, let failure):
+            "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
         case .linkBase(let text): "the link base \(text) is no URL"

@@ -74,15 +74,17 @@ package final class Connection: @unchecked Sendable {
     private var stalledSince: UInt64?
 
     /// Takes over `descriptor`, which must be non-blocking, and begins to read from it. May be called on any thread.
+    /// Closes it when the loop has ended; then `handler` is not called.
     package static func start(
         _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
-        loop.execute {
+        let isTaken = loop.execute {
             let link = HandlerLink()
             let connection = Connection(descriptor, loop, link)
             link.handler = handler(connection)
             if !loop.register(connection) { connection.closeNow() }
         }
+        if !isTaken { Foundation.close(descriptor) }
     }
 
     /// Stands in for the handler until the handler is made, because the handler is made with its connection.

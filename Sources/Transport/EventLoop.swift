@@ -39,6 +39,8 @@ package final class EventLoop: @unchecked Sendable {
         var tasks: [@Sendable () -> Void] = []
         var isWakeOnItsWay = false
         var isStopped = false
+        /// Whether the thread takes no more tasks.
+        var hasEnded = false
     }
 
     private struct Listener {
@@ -125,10 +127,16 @@ package final class EventLoop: @unchecked Sendable {
         ended.wait()
     }
 
-    /// Runs `task` on the loop's thread as soon as the thread gets to it.
-    package func execute(_ task: @escaping @Sendable () -> Void) {
-        commands.withLock { $0.tasks.append(task) }
-        wake()
+    /// Runs `task` on the loop's thread as soon as the thread gets to it. Returns false when the loop has ended: then
+    /// the task is neither run nor kept.
+    @discardableResult
+    package func execute(_ task: @escaping @Sendable () -> Void) -> Bool {
+        let isTaken = commands.withLock { commands in
+            if !commands.hasEnded { commands.tasks.append(task) }
+            return !commands.hasEnded
+        }
+        if isTaken { wake() }
+        return isTaken
     }
 
     /// Wakes the thread, so that it looks for tasks and work. May be called on any thread.
@@ -230,9 +238,16 @@ package final class EventLoop: @unchecked Sendable {
                 nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
             }
         }
+        // What was taken is run, so that every descriptor that was given to the loop is closed below.
+        let last = commands.withLock { commands in
+            defer { commands.tasks = [] }
+            commands.hasEnded = true
+            return commands.tasks
+        }
+        for task in last { task() }
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
-        precondition(connections.isEmpty && listeners.isEmpty)
+        precondition(connections.isEmpty && listeners.isEmpty, "a connection or listener outlives its loop")
         work = nil
         thread.unbind()
         ended.signal()

@@ -164,6 +164,11 @@ package enum Socket {
         }
     }
 
+    /// Throws unless the endpoint's host has an address to listen on.
+    package static func resolve(_ endpoint: Endpoint) throws(SystemFailure) {
+        _ = try addresses(of: endpoint, passive: true)
+    }
+
     static func addresses(of endpoint: Endpoint, passive: Bool) throws(SystemFailure) -> [Address] {
         var hints = addrinfo()
         hints.ai_socktype = System.streamSocket

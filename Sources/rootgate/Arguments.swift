@@ -1,38 +1,5 @@
 import Foundation
 
-/// One option of a command: on the command line `--name VALUE` (or `--name` for
-/// a switch), in the environment `ROOTGATE_NAME` with underscores.
-struct Option: Sendable {
-    let name: String
-    /// What the value is, in capitals; empty for a switch.
-    let value: String
-    let standard: String
-    let help: String
-
-    init(switch name: String, _ help: String) {
-        self.init(name, "", help)
-    }
-
-    init(_ name: String, _ value: String, standard: String = "", _ help: String) {
-        self.name = name
-        self.value = value
-        self.standard = standard
-        self.help = help
-    }
-
-    var isSwitch: Bool { value.isEmpty }
-    var variable: String { "ROOTGATE_" + name.uppercased().replacingOccurrences(of: "-", with: "_") }
-}
-
-/// The command line is wrong: one line for stderr, exit code 2.
-struct UsageError: Error {
-    let text: String
-
-    init(_ text: String) {
-        self.text = text
-    }
-}
-
 /// A command's options and operands as given: command line first, then environment, then defaults.
 struct Arguments {
     let operands: [String]
@@ -109,6 +76,11 @@ struct Arguments {
             throw UsageError("--\(name) takes a number from \(range.lowerBound) to \(range.upperBound), not \(value)")
         }
         return number
+    }
+
+    /// Says on stderr that a list goes on.
+    func sayThereIsMore(after item: String) {
+        complain("there are more: --after \(item) lists the next ones, --all lists all")
     }
 
     /// Whether a switch is on: given, or set in the environment to anything but 0, no or false.

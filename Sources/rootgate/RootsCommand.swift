@@ -12,7 +12,10 @@ let rootsCommand = Command(
     "list and change a collaboration's set of root hashes",
     options: [
         .server, .collaboration, .timeout,
-        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"), .quiet,
+        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"),
+        Option("after", "HEX", "list: only root hashes after this one"),
+        Option("limit", "N", "list: so many root hashes (default: all)"),
+        Option(switch: "all", "list: all root hashes, --limit at a time"), .quiet,
         .json,
     ]
 ) { arguments in
@@ -56,16 +59,7 @@ let rootsCommand = Command(
         }
         return isMissing ? .refused : .success
     case "list":
-        var start: Digest?
-        while true {
-            let page = try await client.roots(of: collaboration, after: start)
-            let lines = try page.items.map { root in
-                arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
-            }
-            if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
-            start = page.items.last
-            if !page.hasMore { break }
-        }
+        try await list(collaboration, client, arguments)
     case "count":
         let state = try await client.state(of: collaboration)
         printNow(arguments.isOn("json") ? try json(describe(state)) : "\(state.rootCount)")
@@ -73,6 +67,30 @@ let rootsCommand = Command(
         throw UsageError("say add, remove, test, list or count, not \(verb)")
     }
     return .success
+}
+
+/// Prints a collaboration's root hashes: those after `--after`, as many as `--limit` says.
+private func list(
+    _ collaboration: CollaborationIdentifier, _ client: RootgateClient, _ arguments: Arguments
+) async throws {
+    var start = try arguments.text("after").map { text in
+        guard let root = Digest(hexadecimal: text) else {
+            throw UsageError("\(text) is not a root hash in hexadecimal")
+        }
+        return root
+    }
+    let isPage = arguments.text("limit") != nil
+    let limit = isPage ? try arguments.number("limit", in: 1...Limits.rootsPerPageMax) : Limits.rootsPerPageMax
+    while true {
+        let page = try await client.roots(of: collaboration, after: start, limit: limit)
+        let lines = try page.items.map { root in
+            arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
+        }
+        if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
+        start = page.items.last
+        guard page.hasMore else { return }
+        if isPage, !arguments.isOn("all") { return arguments.sayThereIsMore(after: start?.description ?? "") }
+    }
 }
 
 func report(_ receipt: MutationReceipt, _ done: String, _ arguments: Arguments) throws {

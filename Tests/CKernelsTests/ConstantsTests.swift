@@ -1,70 +1,30 @@
-import COpenSSL
 import Core
 import KernelInternals
 import TestSupport
 import Testing
 
+@testable import Signatures
+
 /// Derives the kernels' private constants again, by libcrypto's integers or by plain arithmetic.
 struct ConstantsTests {
-    /// An integer of libcrypto's, freed with this object.
-    private final class Number {
-        let value = BN_new()
-        private let context = BN_CTX_new()
-
-        deinit {
-            BN_free(value)
-            BN_CTX_free(context)
-        }
-
-        static func power(_ exponent: Int, modulo m: Number) -> Number {
-            let result = Number()
-            BN_set_word(result.value, 1)
-            BN_lshift(result.value, result.value, CInt(exponent))
-            BN_nnmod(result.value, result.value, m.value, result.context)
-            return result
-        }
-
-        func times(_ other: Number, modulo m: Number) -> Number {
-            let result = Number()
-            BN_mod_mul(result.value, value, other.value, m.value, context)
-            return result
-        }
-
-        /// `count` digits of `bits` bits, least significant first.
-        func digits(_ bits: Int, _ count: Int) -> [UInt64] {
-            (0..<count).map { index in
-                (0..<bits).reduce(0) { $0 | UInt64(BN_is_bit_set(value, CInt(index * bits + $1))) << UInt64($1) }
-            }
-        }
-    }
-
     /// What the constant of each name is to be.
-    private static func derivations() throws -> [String: Number] {
-        let group = try #require(EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1))
-        let context = BN_CTX_new()
-        defer {
-            EC_GROUP_free(group)
-            BN_CTX_free(context)
-        }
-        let p = Number(), b = Number(), n = Number(), x = Number(), y = Number()
-        try #require(EC_GROUP_get_curve(group, p.value, nil, b.value, context) == 1)
-        try #require(EC_GROUP_get_order(group, n.value, context) == 1)
-        let generator = EC_GROUP_get0_generator(group)
-        try #require(EC_POINT_get_affine_coordinates(group, generator, x.value, y.value, context) == 1)
-        let radix = Number.power(260, modulo: p)
-        let three = Number(), difference = Number(), factor = Number(), limb = Number()
-        BN_set_word(three.value, 3)
-        BN_sub(difference.value, p.value, n.value)
-        BN_set_word(limb.value, 1 << 52)
-        BN_mod_inverse(factor.value, n.value, limb.value, context)
-        BN_sub(factor.value, limb.value, factor.value)
+    private static func derivations() throws -> [String: Integer] {
+        let arithmetic = try IntegerArithmetic()
+        let (p, b, n, x, y) = try arithmetic.curve()
+        let radix = try arithmetic.power(260, modulo: p)
+        let limb = try Integer(1 << 52)
+        let factor = try arithmetic.difference(limb, arithmetic.inverse(of: n, modulo: limb))
         return [
-            "P_LIMBS": p, "P_WORDS": p, "P_ONE": radix, "P_THREE": three.times(radix, modulo: p),
-            "P_SQUARED_RADIX": Number.power(520, modulo: p), "P_CUBED_RADIX": Number.power(780, modulo: p),
-            "CURVE_B": b.times(radix, modulo: p), "GENERATOR_X": x.times(radix, modulo: p),
-            "GENERATOR_Y": y.times(radix, modulo: p), "N_LIMBS": n, "N_WORDS": n,
-            "N_SQUARED_RADIX": Number.power(520, modulo: n), "N_CUBED_RADIX": Number.power(780, modulo: n),
-            "P_MINUS_N": difference, "N_FACTOR": factor,
+            "P_LIMBS": p, "P_WORDS": p, "P_ONE": radix,
+            "P_THREE": try arithmetic.product(Integer(3), radix, modulo: p),
+            "P_SQUARED_RADIX": try arithmetic.power(520, modulo: p),
+            "P_CUBED_RADIX": try arithmetic.power(780, modulo: p),
+            "CURVE_B": try arithmetic.product(b, radix, modulo: p),
+            "GENERATOR_X": try arithmetic.product(x, radix, modulo: p),
+            "GENERATOR_Y": try arithmetic.product(y, radix, modulo: p), "N_LIMBS": n, "N_WORDS": n,
+            "N_SQUARED_RADIX": try arithmetic.power(520, modulo: n),
+            "N_CUBED_RADIX": try arithmetic.power(780, modulo: n),
+            "P_MINUS_N": try arithmetic.difference(p, n), "N_FACTOR": factor,
         ]
     }
 

@@ -1,5 +1,4 @@
 import CKernels
-import COpenSSL
 import KernelInternals
 import TestSupport
 import Testing
@@ -25,32 +24,40 @@ struct FieldTests {
     }
 
     /// Five limbs: striking ones, or a value within 2 of a multiple of p up to 15 p.
-    private static func limbs(_ generator: inout SeededGenerator, _ prime: Integer) throws -> [UInt64] {
+    private static func limbs(
+        _ generator: inout SeededGenerator, _ prime: Integer, _ arithmetic: borrowing IntegerArithmetic
+    ) throws -> [UInt64] {
         guard Int.random(in: 0..<4, using: &generator) == 0 else { return (0..<5).map { _ in limb(&generator) & mask } }
-        let value = try Integer()
-        BN_copy(value.number, prime.number)
-        BN_mul_word(value.number, UInt.random(in: 0..<16, using: &generator))
-        BN_add_word(value.number, UInt.random(in: 0...4, using: &generator))
-        if BN_num_bits(value.number) > 2 { BN_sub_word(value.number, 2) }
-        return (0..<5).map { index in
-            (0..<52).reduce(0) { $0 | UInt64(BN_is_bit_set(value.number, CInt(52 * index + $1))) << UInt64($1) }
-        }
+        let multiple = try arithmetic.product(prime, Integer(UInt.random(in: 0..<16, using: &generator)))
+        let value = try arithmetic.sum(multiple, Integer(UInt.random(in: 0...4, using: &generator)))
+        let two = try Integer(2)
+        return (value.compared(to: two) > 0 ? try arithmetic.difference(value, two) : value).digits(52, 5)
     }
 
     /// The value of limbs that may be negative.
-    private static func value(_ limbs: [UInt64]) throws -> Integer {
-        let value = try Integer(), term = try Integer()
+    private static func value(_ limbs: [UInt64], _ arithmetic: borrowing IntegerArithmetic) throws -> Integer {
+        var value = try Integer()
         for limb in limbs.reversed() {
             let signed = Int64(bitPattern: limb)
-            BN_lshift(value.number, value.number, 52)
-            BN_set_word(term.number, UInt(signed.magnitude))
-            if signed < 0 {
-                BN_sub(value.number, value.number, term.number)
-            } else {
-                BN_add(value.number, value.number, term.number)
-            }
+            let (shifted, term) = (try arithmetic.shifted(value, by: 52), try Integer(UInt(signed.magnitude)))
+            value = signed < 0 ? try arithmetic.difference(shifted, term) : try arithmetic.sum(shifted, term)
         }
-        return withExtendedLifetime(term) { value }
+        return value
+    }
+
+    /// What is to be the result times the radix, modulo p or n.
+    private static func expected(
+        _ name: String, _ values: [Integer], _ arithmetic: borrowing IntegerArithmetic
+    ) throws -> Integer {
+        switch name {
+        case "square": try arithmetic.square(of: values[0])
+        case "square_plus_product":
+            try arithmetic.sum(arithmetic.product(values[1], values[2]), arithmetic.square(of: values[0]))
+        case "product_plus_product":
+            try arithmetic.sum(arithmetic.product(values[2], values[3]), arithmetic.product(values[0], values[1]))
+        case "canonical", "reduce_weakly": try arithmetic.copy(of: values[0])
+        default: try arithmetic.product(values[0], values[1])
+        }
     }
 
     @Test(
@@ -60,15 +67,18 @@ struct FieldTests {
         arguments: 0..<Int(rg_field_operation_count))
     func operations(index: Int) throws {
         let operation = rg_field_operations[index], name = String(cString: operation.name)
-        let library = try CurveLibrary(), context = BN_CTX_new()
-        defer { BN_CTX_free(context) }
+        let library = try CurveLibrary(), arithmetic = try IntegerArithmetic()
         let modulus = name == "montgomery_n" ? library.order : library.prime
         let radix = try library.power(name == "canonical" || name == "reduce_weakly" ? 0 : 260)
         let one = try Integer(1), slack = try library.power(230)
-        let left = try Integer(), right = try Integer(), square = try Integer(), bound = try Integer()
         var generator = SeededGenerator(seed: runSeed &+ UInt64(index))
         for round in 0..<500 {
-            var lanes = try (0..<4).map { _ in try (0..<8).map { _ in try Self.limbs(&generator, library.prime) } }
+            var lanes: [[[UInt64]]] = []
+            for _ in 0..<4 {
+                var operand: [[UInt64]] = []
+                for _ in 0..<8 { operand.append(try Self.limbs(&generator, library.prime, arithmetic)) }
+                lanes.append(operand)
+            }
             // `montgomery` requires operands whose product is below 2^260.
             if name.hasPrefix("montgomery") { for lane in 0..<8 { lanes[1][lane][4] &= (1 << 48) - 1 } }
             let operands = lanes.map { lanes in (0..<40).map { lanes[$0 % 8][$0 / 8] } }
@@ -83,38 +93,23 @@ struct FieldTests {
                 }
             }
             for lane in 0..<8 {
-                let values = try lanes.map { try Self.value($0[lane]) }
-                let given = try Self.value((0..<5).map { result[8 * $0 + lane] })
-                // What is to be the result times the radix, modulo p or n.
-                switch name {
-                case "square": BN_sqr(right.number, values[0].number, context)
-                case "square_plus_product":
-                    BN_sqr(square.number, values[0].number, context)
-                    BN_mul(right.number, values[1].number, values[2].number, context)
-                    BN_add(right.number, right.number, square.number)
-                case "product_plus_product":
-                    BN_mul(square.number, values[0].number, values[1].number, context)
-                    BN_mul(right.number, values[2].number, values[3].number, context)
-                    BN_add(right.number, right.number, square.number)
-                case "canonical", "reduce_weakly": BN_copy(right.number, values[0].number)
-                default: BN_mul(right.number, values[0].number, values[1].number, context)
-                }
+                var values: [Integer] = []
+                for operand in lanes { values.append(try Self.value(operand[lane], arithmetic)) }
+                let given = try Self.value((0..<5).map { result[8 * $0 + lane] }, arithmetic)
+                let whole = try Self.expected(name, values, arithmetic)
                 // From 0 to a b / radix + modulus; below the modulus, or to it and 2^230 more, for the reductions.
-                BN_div(bound.number, nil, right.number, radix.number, context)
-                BN_add(bound.number, bound.number, modulus.number)
-                if name == "canonical" {
-                    BN_sub(bound.number, modulus.number, one.number)
-                } else if name == "reduce_weakly" {
-                    BN_add(bound.number, modulus.number, slack.number)
-                }
-                BN_mod_mul(left.number, given.number, radix.number, modulus.number, context)
-                BN_nnmod(right.number, right.number, modulus.number, context)
+                let bound =
+                    switch name {
+                    case "canonical": try arithmetic.difference(modulus, one)
+                    case "reduce_weakly": try arithmetic.sum(modulus, slack)
+                    default: try arithmetic.sum(arithmetic.quotient(whole, radix), modulus)
+                    }
+                let left = try arithmetic.product(given, radix, modulo: modulus)
+                let right = try arithmetic.residue(whole, modulo: modulus)
                 let place: Comment = "\(name), seed \(runSeed), round \(round), lane \(lane)"
-                #expect(BN_cmp(left.number, right.number) == 0, place)
-                #expect(BN_is_negative(given.number) == 0 && BN_cmp(given.number, bound.number) <= 0, place)
-                withExtendedLifetime((values, given)) {}
+                #expect(left.compared(to: right) == 0, place)
+                #expect(!given.isNegative && given.compared(to: bound) <= 0, place)
             }
         }
-        withExtendedLifetime((library, radix, one, slack, left, right, square, bound, modulus)) {}
     }
 }

@@ -1,5 +1,4 @@
 import CKernels
-import COpenSSL
 import Core
 import TestSupport
 import Testing
@@ -11,18 +10,17 @@ import Testing
 struct TableTests {
     /// A kernel's row, from the affine coordinates of a point: x and 2 y times 2^260 modulo p, four words each.
     private static func row(_ point: [UInt8]) throws -> [UInt64] {
-        let context = BN_CTX_new(), library = try CurveLibrary()
-        defer { BN_CTX_free(context) }
+        let arithmetic = try IntegerArithmetic(), library = try CurveLibrary()
         var words: [UInt64] = []
         for (coordinate, shift) in [(point[1...32], 260), (point[33...64], 261)] {
-            let value = try Integer(Array(coordinate))
-            BN_mod_lshift(value.number, value.number, CInt(shift), library.prime.number, context)
+            let radix = try arithmetic.power(shift, modulo: library.prime)
+            let value = try arithmetic.product(Integer(Array(coordinate)), radix, modulo: library.prime)
             let bytes = try #require(value.bytes)
             for start in stride(from: 24, through: 0, by: -8) {
                 words.append(bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) })
             }
         }
-        return withExtendedLifetime(library) { words }
+        return words
     }
 
     private static func row(_ table: UnsafePointer<UInt64>, _ index: Int) -> [UInt64] {

@@ -38,13 +38,13 @@ struct NamesTests {
                 [NewParticipant(person(8)), NewParticipant(person(9), displayName: text)], to: collaboration)
         }
         try refuses("displayName") { AcceptInvitation(token, for: ana, identity: person(7), displayName: $0) }
-        try refuses("title") { CustomizeDetails(of: collaboration, title: $0) }
-        try refuses("manageButtonTitle") { CustomizeDetails(of: collaboration, manageButtonTitle: $0) }
+        try refuses("title") { CustomizeDetails(of: collaboration, title: .set($0)) }
+        try refuses("manageButtonTitle") { CustomizeDetails(of: collaboration, manageButtonTitle: .set($0)) }
         try refuses("customItems[0].title") { text in
-            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "a", title: text)])
+            CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "a", title: text)]))
         }
         try refuses("customItems[0].subtitle") { text in
-            CustomizeDetails(of: collaboration, customItems: [CustomItem(identifier: "a", title: "", subtitle: text)])
+            CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "a", title: "", subtitle: text)]))
         }
     }
 

@@ -48,6 +48,24 @@ struct ProtocolRequestsTests {
         try check(type)
     }
 
+    @Test("The subject of a request is what PROTOCOL.md says, and queries have none", arguments: names)
+    func subjects(name: String) throws {
+        let json = try example("\(name)-request")
+        let type = try #require(Requests.all.first { $0.name == name } as (any RuledRequest.Type)?)
+        let subject = try Requests.parse(name, Array(json)).subject?.bytes
+        guard !type.isQuery else { return #expect(subject == nil) }
+        let fields = try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+        let expected: (kind: UInt8, name: Any?) =
+            if let collaboration = fields["collaboration"] {
+                (1, collaboration)
+            } else if let account = fields["owner"] ?? fields["account"] {
+                (2, account)
+            } else {
+                (3, (fields["conversation"] as? [String: Any])?["identifier"])
+            }
+        #expect(subject == [expected.kind] + Array(try #require(expected.name as? String).utf8))
+    }
+
     @Test("The examples have the fields that the tables name, and all that may not be left out", arguments: names)
     func fields(name: String) throws {
         let document = try ProtocolDocument()

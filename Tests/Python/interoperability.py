@@ -68,6 +68,8 @@ from rootgate_client import (
     encode_verification,
     error_name,
     grant_status_name,
+    logged_mutation,
+    request_digest,
     root_hash,
     verdict_name,
     verify_proof,
@@ -917,7 +919,7 @@ class CollaborationLayer:
         self.other = ""
         self.started: list[str] = []
         self.posted: list[Posted] = []
-        self.journal: list[tuple[int, bytes]] = []
+        self.journal: list[tuple[int, bytes, bytes]] = []
 
     def run(self) -> None:
         """Runs the checks, in an order in which each finds what it needs."""
@@ -968,7 +970,7 @@ class CollaborationLayer:
         answer = self.client.collaborate(request, fields, mutation).result()
         sequence = answer.get("receipt", answer).get("sequence")
         if request != "readNotices" and isinstance(sequence, int):
-            self.journal.append((sequence, mutation))
+            self.journal.append((sequence, logged_mutation(mutation, fields), request_digest(request, fields)))
         return answer
 
     def changed(self, label: str, expected: int, request: str, /, **fields: Any) -> int:
@@ -1244,7 +1246,8 @@ class CollaborationLayer:
         fields = {"collaboration": self.collaboration, "participants": [{"identity": identity}]}
         mutation = os.urandom(16)
         first = self.client.collaborate("addParticipants", fields, mutation).result()
-        self.journal.append((first["sequence"], mutation))
+        logged = logged_mutation(mutation, fields)
+        self.journal.append((first["sequence"], logged, request_digest("addParticipants", fields)))
         self.checks.equal("add: receipt", first["changed"], 1)
         self.client.collaborate("addParticipants", fields, mutation).result()
         self.checks.true("repeated: once", identity in self.participants(), identity, "a participant")
@@ -1254,8 +1257,24 @@ class CollaborationLayer:
         self.checks.equal("repeated late: receipt", late, {"sequence": first["sequence"], "changed": 0})
         state = self.participants()[identity]["state"]
         self.checks.equal("repeated late: nothing comes back", state, "removed")
-        reused = self.client.add_roots(self.collaboration, [bytes.fromhex(identity)], mutation)
-        self.checks.error("the identifier of a change of the layer", reused, ErrorCode.MUTATION_CONFLICT)
+        for label, request, reusing in (
+            ("another request", "removeParticipants", gone),
+            ("another field", "addParticipants", {**fields, "participants": []}),
+            ("another order of fields", "addParticipants", dict(reversed(fields.items()))),
+        ):
+            reused = self.client.collaborate(request, reusing, mutation)
+            self.checks.error(f"reused for {label}", reused, ErrorCode.MUTATION_CONFLICT)
+        other = self.prepare("reuse")["collaborationIdentifier"]
+        elsewhere = self.client.collaborate("addParticipants", {**fields, "collaboration": other}, mutation).result()
+        self.checks.equal("reused for another collaboration", elsewhere["changed"], 1)
+        nothing = self.client.collaborate("removeParticipants", gone, unused := os.urandom(16)).result()
+        self.checks.equal("nothing to remove", nothing, {"changed": 0})
+        again = self.client.collaborate("addParticipants", fields, unused).result()
+        self.checks.equal("what changed nothing is not remembered", again["changed"], 1)
+        self.changed("remove again", 1, "removeParticipants", **gone)
+        reused_root = self.client.add_roots(self.collaboration, [bytes.fromhex(identity)], mutation).result()
+        self.checks.equal("reused for the sets", reused_root.repeat, False)
+        self.client.remove_roots(self.collaboration, [bytes.fromhex(identity)]).result()
 
     def check_opening(self) -> None:
         equal = self.checks.equal
@@ -2040,6 +2059,8 @@ class CollaborationLayer:
             "manageButtonTitle": "Manage it",
         }
         self.changed("customize", 1, "customizeDetails", **where, **custom)
+        self.changed("customize again", 0, "customizeDetails", **where, **custom)
+        self.changed("customize without a field", 0, "customizeDetails", **where)
         details = self.ask("readDetails", **where)
         came = [details["highlight"]["title"], details["customItems"], details["manageButtonTitle"]]
         equal("customized", came, list(custom.values()))
@@ -2225,10 +2246,10 @@ class CollaborationLayer:
             page, _ = self.client.read_changes(sequence, 1_024).result()
             changes.update((change.sequence, change) for change in page)
             sequence = page[-1].sequence
-        for sequence, mutation in self.journal:
+        for sequence, mutation, digest in self.journal:
             change = changes[sequence]
-            came = (change.operation, change.mutation)
-            self.checks.equal("an edit with its mutation identifier", came, (Operation.EDIT, mutation))
+            came = (change.operation, change.mutation, decode_edit(change.edit).request)
+            self.checks.equal("an edit with its identifier and request", came, (Operation.EDIT, mutation, digest))
         edits = [
             decode_edit(change.edit)
             for change in changes.values()

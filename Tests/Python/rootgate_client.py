@@ -310,6 +310,7 @@ class Edit(NamedTuple):
     drops: bool
     policy: int
     window: int
+    request: bytes
     added: list[bytes]
     removed: list[bytes]
     removed_ranges: list[tuple[bytes, bytes]]
@@ -565,12 +566,34 @@ def decode_change(reader: Reader) -> Change:
     return Change(sequence, changed, mutation, operation, policy, number, collaboration, digests, edit)
 
 
+def encode_call(name: str, fields: dict[str, Any]) -> bytes:
+    """The body of a collaborate behind its mutation identifier."""
+    return _name(name) + json.dumps(fields).encode()
+
+
+def request_digest(name: str, fields: dict[str, Any]) -> bytes:
+    """What the change log keeps of a request of the layer with its edit."""
+    return hashlib.sha256(encode_call(name, fields)).digest()[:16]
+
+
+def logged_mutation(mutation: bytes, fields: dict[str, Any], principal: bytes = bytes(16)) -> bytes:
+    """The mutation identifier in the change log of a request of the layer."""
+    if "collaboration" in fields:
+        subject = b"\x01" + fields["collaboration"].encode()
+    elif "conversation" in fields and "recipients" in fields:
+        subject = b"\x03" + fields["conversation"]["identifier"].encode()
+    else:
+        subject = b"\x02" + fields["owner" if "owner" in fields else "account"].encode()
+    return hashlib.sha256(principal + mutation + subject).digest()[:16]
+
+
 def decode_edit(body: bytes) -> Edit:
     """The body of an edit in the change log."""
     reader = Reader(body)
     flags, policy = reader.number(1), reader.number(1)
     reader.zero(2)
     window, added, removed, ranges, records = (reader.number(4) for _ in range(5))
+    request = reader.take(16)
     digests = reader.digests(added), reader.digests(removed)
     keys = [(reader.take(reader.number(2)), reader.take(reader.number(2))) for _ in range(ranges)]
     written: list[bytes] = []
@@ -583,7 +606,7 @@ def decode_edit(body: bytes) -> Edit:
         (written if record_flags & 2 else unwritten).append(reader.take(key_size))
         reader.take(value_size)
     reader.end()
-    return Edit(flags & 1 == 1, flags & 2 == 2, policy, window, *digests, keys, written, unwritten)
+    return Edit(flags & 1 == 1, flags & 2 == 2, policy, window, request, *digests, keys, written, unwritten)
 
 
 def _page(decode_item: Callable[[Reader], T]) -> Callable[[Reader], tuple[list[T], bool]]:
@@ -807,7 +830,7 @@ class Client:
         self, name: str, fields: dict[str, Any], mutation: bytes | None = None
     ) -> Pending[dict[str, Any]]:
         """Sends a request of the layer: its name and its fields."""
-        body = _mutation(mutation) + _name(name) + json.dumps(fields).encode()
+        body = _mutation(mutation) + encode_call(name, fields)
         return self.request(Operation.COLLABORATE, body, decode_json)
 
     def open(

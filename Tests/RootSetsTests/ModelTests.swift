@@ -85,6 +85,7 @@ private struct Steps {
                     expecting: Int.random(in: 0..<4, using: &random) == 0
                         ? wrong.randomElement(using: &random) ?? right : right))
         }
+        edit.request = RequestDigest(logged: UInt128(Int.random(in: 0..<4, using: &random)))
         if Bool.random(using: &random) {
             edit.records.append(RecordEdit(Array("log".utf8), isSequenced: true, value: random.bytes(5)))
         }

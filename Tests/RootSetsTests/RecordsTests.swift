@@ -113,21 +113,57 @@ struct RecordsTests {
             kept == [StoredRecord(key: [1], version: 1, value: [5]), StoredRecord(key: [2], version: 3, value: [6])])
     }
 
-    @Test("A repeated edit is recognized by its identifier, whatever its content")
+    /// An edit that writes one record and was made by the request of that number; `nil`: by no request.
+    private func edit(_ value: UInt8, by request: UInt128?) -> Mutation {
+        var edit = writing([RecordEdit([1], value: [value])])
+        edit.request = request.flatMap { RequestDigest(logged: $0) }
+        return Mutation(identifier: MutationIdentifier(5), .edit(edit))
+    }
+
+    @Test("A repeated edit is recognized by its request, else by its content; a replica of the log does the same")
     func repeats() throws {
+        for (first, same, others) in [
+            (edit(5, by: 1), edit(6, by: 1), [edit(5, by: 2), edit(5, by: nil)]),
+            (edit(5, by: nil), edit(5, by: nil), [edit(6, by: nil), edit(5, by: 1)]),
+        ] {
+            let (storage, replica) = (try Storage(), try Storage())
+            let receipt = MutationReceipt(sequence: 1, changed: 0, isRepeat: false)
+            #expect(try storage.sets.outcome(of: first) == .success(receipt))
+            let log = try storage.sets.read { snapshot throws(ServiceError) in
+                try snapshot.changes(after: 0, limit: 9).items
+            }
+            for change in log { #expect(try replica.sets.outcome(of: change.mutation) == .success(receipt)) }
+            let again = MutationReceipt(sequence: 1, changed: 0, isRepeat: true)
+            for either in [storage, replica] {
+                #expect(try either.sets.outcome(of: same) == .success(again))
+                for other in others { #expect(try either.sets.outcome(of: other) == .failure(.mutationConflict)) }
+                let value = try either.sets.read { snapshot throws(ServiceError) in try snapshot.record([1])?.value }
+                #expect(value == [5])
+            }
+        }
+    }
+
+    @Test("The identifier of an edit can't be used for another mutation, and the log tells the edit's request")
+    func requestsInTheLog() throws {
         let storage = try Storage()
-        let identifier = MutationIdentifier(5)
-        let first = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [5])])))
-        let second = Mutation(identifier: identifier, .edit(writing([RecordEdit([1], value: [6])])))
-        #expect(
-            try storage.sets.outcome(of: first) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: false)))
-        #expect(
-            try storage.sets.outcome(of: second) == .success(MutationReceipt(sequence: 1, changed: 0, isRepeat: true)))
+        try storage.sets.apply(edit(5, by: .max))
+        let found = try storage.sets.read { snapshot throws(ServiceError) in
+            try snapshot.applied(MutationIdentifier(5))
+        }
+        #expect(found?.sequence == 1 && found?.request == RequestDigest(logged: .max))
         let name = try #require(CollaborationIdentifier("a"))
-        let other = Mutation(identifier: identifier, .createCollaboration(name, .challenge))
+        let other = Mutation(identifier: MutationIdentifier(5), .createCollaboration(name, .challenge))
         #expect(try storage.sets.outcome(of: other) == .failure(.mutationConflict))
-        let value = try storage.sets.read { snapshot throws(ServiceError) in try snapshot.record([1])?.value }
-        #expect(value == [5])
+        let create = Mutation(identifier: MutationIdentifier(6), .createCollaboration(name, .challenge))
+        try storage.sets.apply(create)
+        let created = try storage.sets.read { snapshot throws(ServiceError) in
+            try snapshot.applied(MutationIdentifier(6))
+        }
+        #expect(created?.sequence == 2 && created?.request == nil)
+        let nothing = try storage.sets.read { snapshot throws(ServiceError) in
+            try snapshot.applied(MutationIdentifier(7)) == nil
+        }
+        #expect(nothing)
     }
 
     @Test("Borrowed records equal copied ones")
@@ -193,6 +229,7 @@ struct RecordsTests {
         var edit = writing([RecordEdit([1, 2], value: [3, 4], expecting: .version(5)), RecordEdit([6], value: nil)])
         edit.addedRoots = [.zero]
         edit.removedRanges = [RecordRange([1], [2])]
+        edit.request = RequestDigest(logged: .max / 3)
         var bytes: [UInt8] = []
         edit.append(to: &bytes)
         let whole = bytes.withRawBytes { Edit($0, collaboration: nil) }

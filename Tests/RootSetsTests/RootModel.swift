@@ -18,9 +18,7 @@ struct RootModel {
 
     mutating func apply(_ mutation: Mutation) -> Outcome {
         if let first = applied[mutation.identifier] {
-            guard first.mutation == mutation || first.mutation.change.isEdit && mutation.change.isEdit else {
-                return .failure(.mutationConflict)
-            }
+            guard isRepetition(of: first.mutation, mutation) else { return .failure(.mutationConflict) }
             return .success(MutationReceipt(sequence: first.sequence, changed: first.changed, isRepeat: true))
         }
         if case .edit(let edit) = mutation.change { return apply(edit, of: mutation) }
@@ -47,6 +45,16 @@ struct RootModel {
         case .edit: break
         }
         return logged(mutation, changed)
+    }
+
+    /// Edits are the same when the same request made them, else when they are equal.
+    private func isRepetition(of first: Mutation, _ second: Mutation) -> Bool {
+        if case .edit(let one) = first.change, case .edit(let other) = second.change,
+            one.request != nil || other.request != nil
+        {
+            return one.request == other.request
+        }
+        return first == second
     }
 
     private mutating func apply(_ edit: Edit, of mutation: Mutation) -> Outcome {

@@ -134,6 +134,8 @@ struct CollaborationModel: Sendable {
     var told: UInt64?
     /// Whether the present request was carried out before, with the sequence `told`.
     var isRepeating = false
+    /// Whether the identifier of the present request was used before for another content.
+    var isConflict = false
 
     var collaborations: [CollaborationIdentifier: Shared] = [:]
     var starts: [Start: CollaborationIdentifier] = [:]

@@ -649,6 +649,10 @@ private struct ModelRun {
             try await repeatOne(client, place)
             return
         }
+        if steps.once(in: 25), !past.isEmpty {
+            try await reuseOne(client, place)
+            return
+        }
         let operation = steps.next(&model)
         let identifier = MutationIdentifier(UInt128(steps.random.next()) << 64 | UInt128(steps.random.next()))
         let attempt = await operation.attempt(client, identifier)
@@ -677,6 +681,35 @@ private struct ModelRun {
         (model.told, model.isRepeating) = (sequence, true)
         try compare(attempt, "\(place), again", isAgain: true)
         model = before
+    }
+
+    /// Sends another request with the identifier of an earlier one. For the same subject that is a conflict; for
+    /// another subject, and for a query, the identifier is fresh.
+    private mutating func reuseOne(_ client: RootgateClient, _ place: String) async throws {
+        let identifier = past[steps.number(0..<past.count)].identifier
+        let operation = steps.next(&model)
+        guard let request = operation as? any ModelledRequest, let subject = (request as? any RuledRequest)?.subject
+        else { return }
+        let earlier = past.first {
+            $0.identifier == identifier && ($0.operation as? any RuledRequest)?.subject == subject
+        }
+        if let earlier, AnyHashable(earlier.operation) == AnyHashable(request) { return }
+        let attempt = await operation.attempt(client, identifier)
+        if earlier == nil {
+            try compare(attempt, "\(place), for another subject")
+            tally["identifiers of two subjects", default: 0] += 1
+            if let sequence = attempt.sequence {
+                past.append((request, identifier, sequence))
+            } else {
+                // It is not known whether the identifier is used for this subject from now on.
+                past.removeAll { $0.identifier == identifier }
+            }
+            return
+        }
+        model.isConflict = true
+        try compare(attempt, "\(place), reused")
+        model.isConflict = false
+        tally["conflicts", default: 0] += 1
     }
 
     mutating func compareEverything(_ place: String) async throws {
@@ -781,6 +814,7 @@ private struct ModelRun {
 struct CollaborationModelTests {
     /// The outcomes that all runs together must have had, or else they tested little. Each comes ten times or more.
     private static let outcomes = [
+        "conflicts", "identifiers of two subjects",
         "prepare: new", "prepare: known", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
         "highlight: unknown-collaboration",
         "updateShareOptions: changed", "updateShareOptions: nothing", "updateShareOptions: option-conflict",

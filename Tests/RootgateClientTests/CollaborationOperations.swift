@@ -39,7 +39,9 @@ extension ModelOperation {
             let expected: Result<Answer, ServiceError>
             let repetition = model.isRepeating ? model.told.flatMap { Self.repetition(of: $0) } : nil
             do throws(ServiceError) {
-                if let repetition {
+                if model.isConflict {
+                    expected = .failure(ServiceError(.mutationConflict, ""))
+                } else if let repetition {
                     expected = .success(repetition)
                 } else {
                     let commits = model.commits

@@ -16,7 +16,7 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
     }
 }
 
-/// Live streams and actions against a live service.
+/// Live streams, and requests that come again, against a live service.
 @Suite struct FollowingTests {
     private let calendar = TestCalendar()
     private let service: TestService
@@ -257,138 +257,11 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         #expect(ContinuousClock.now - began < .seconds(20))
     }
 
-    // MARK: Actions
-
-    /// Handles each action with the closures of the test.
-    private final class Handler: CollaborationActionHandler {
-        let starting: @Sendable (StartCollaborationAction) -> Void
-        let updating: @Sendable (UpdateCollaborationParticipantsAction) -> Void
-
-        init(
-            starting: @escaping @Sendable (StartCollaborationAction) -> Void = { _ in },
-            updating: @escaping @Sendable (UpdateCollaborationParticipantsAction) -> Void = { _ in }
-        ) {
-            self.starting = starting
-            self.updating = updating
-        }
-
-        func collaborationCoordinator(_ coordinator: CollaborationCoordinator, handle action: StartCollaborationAction)
-        {
-            starting(action)
-        }
-
-        func collaborationCoordinator(
-            _ coordinator: CollaborationCoordinator, handle action: UpdateCollaborationParticipantsAction
-        ) {
-            updating(action)
-        }
-    }
+    // MARK: Repeating
 
     private var metadata: CollaborationMetadata {
         CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "started"))
     }
-
-    private func leftovers(_ owner: Account) async throws -> Int {
-        try await client.send(ListShares(of: owner, scope: .private)).shares.count
-            + client.collaborations().items.count
-    }
-
-    @Test("A failed start leaves nothing behind")
-    func aFailedStartLeavesNothingBehind() async throws {
-        let owner = try #require(Account("owner"))
-        let coordinator = CollaborationCoordinator()
-        let (preparations, preparation) = AsyncStream<Bool>.makeStream()
-        let handler = Handler(starting: { [client] action in
-            Task {
-                preparation.yield(try await action.prepare(with: client, owner: owner).isNew)
-                action.fail()
-            }
-        })
-        coordinator.actionHandler = handler
-        await #expect(throws: CollaborationActionFailure.failed) {
-            try await coordinator.startCollaboration(with: metadata)
-        }
-        var iterator = preparations.makeAsyncIterator()
-        #expect(await iterator.next() == true)
-        #expect(try await leftovers(owner) == 0)
-    }
-
-    @Test("An action without an answer fails, and a late preparation is undone")
-    func latePreparation() async throws {
-        let owner = try #require(Account("owner"))
-        let somewhere = try #require(CollaborationIdentifier("somewhere"))
-        let coordinator = CollaborationCoordinator()
-        let (ends, end) = AsyncStream<(didCount: Bool, preparation: ServiceError.Code?)>.makeStream()
-        let handler = Handler(starting: { [client] action in
-            Task {
-                // Begun in time, prepared too late.
-                async let preparation = code(of: { () async throws(ServiceError) in
-                    _ = try await action.prepare(with: client, owner: owner)
-                })
-                while !action.isComplete { try? await Task.sleep(for: .milliseconds(2)) }
-                let didCount = action.fulfill(
-                    using: URL(fileURLWithPath: "/"), collaborationIdentifier: somewhere)
-                _ = await preparation
-                let again = await code(of: { () async throws(ServiceError) in
-                    _ = try await action.prepare(with: client, owner: owner)
-                })
-                end.yield((didCount, again))
-            }
-        })
-        coordinator.actionHandler = handler
-        for milliseconds in [0, 1, 2, 5, 50] {
-            await #expect(throws: CollaborationActionFailure.deadlineExceeded) {
-                try await coordinator.startCollaboration(with: metadata, deadline: .milliseconds(milliseconds))
-            }
-            var iterator = ends.makeAsyncIterator()
-            let outcome = try #require(await iterator.next())
-            #expect(!outcome.didCount, "a fulfilment after the deadline counted")
-            #expect(outcome.preparation == .cancelled)
-            #expect(try await leftovers(owner) == 0)
-        }
-    }
-
-    @Test("A failed start keeps a collaboration that existed before")
-    func aFailedStartOfWhatIsSharedAlreadyKeepsIt() async throws {
-        let owner = try #require(Account("owner"))
-        _ = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
-        let coordinator = CollaborationCoordinator()
-        let handler = Handler(starting: { [client] action in
-            Task {
-                _ = try await action.prepare(with: client, owner: owner)
-                action.fail()
-            }
-        })
-        coordinator.actionHandler = handler
-        await #expect(throws: CollaborationActionFailure.failed) {
-            try await coordinator.startCollaboration(with: metadata)
-        }
-        #expect(try await leftovers(owner) == 2)
-    }
-
-    @Test("Only the first end of an action counts")
-    func onlyTheFirstEndOfAnActionCounts() async throws {
-        let coordinator = CollaborationCoordinator()
-        let counted = Mutex<[Bool]>([])
-        let handler = Handler(updating: { action in
-            counted.withLock { $0 = [action.fulfill(), action.fail(), action.fulfill()] }
-        })
-        coordinator.actionHandler = handler
-        try await coordinator.updateParticipants(of: metadata)
-        #expect(counted.withLock { $0 } == [true, false, false])
-    }
-
-    @Test("An action without a handler fails")
-    func withoutAHandlerAnActionFails() async throws {
-        let coordinator = CollaborationCoordinator()
-        await #expect(throws: CollaborationActionFailure.noHandler) {
-            try await coordinator.startCollaboration(with: metadata)
-        }
-        coordinator.actionHandler = Handler()
-        #expect(coordinator.actionHandler == nil, "the handler was kept alive")
-    }
-
-    // MARK: Repeating
 
     @Test("A post that is sent again is posted once")
     func aPostThatIsSentAgainIsPostedOnce() async throws {
@@ -417,18 +290,6 @@ private func code(of body: @Sendable () async throws(ServiceError) -> Void) asyn
         await #expect(throws: ServiceError(.mutationConflict, "")) {
             try await client.send(request, identifier: identifier)
         }
-    }
-
-    @Test("The identifier of a mutation of the sets can't be used for a request of the layer")
-    func identifierOfAMutation() async throws {
-        let (collaboration, _) = try await start()
-        let identifier = MutationIdentifier.random()
-        let bare = try #require(CollaborationIdentifier("bare"))
-        try await client.apply(Mutation(identifier: identifier, .createCollaboration(bare, .challenge)))
-        await #expect(throws: ServiceError(.mutationConflict, "")) {
-            try await client.send(StopSharing(collaboration), identifier: identifier)
-        }
-        #expect(try await client.send(ReadDetails(of: collaboration)).participantCount == 1)
     }
 
     @Test("Concurrent copies of a request are carried out once")

@@ -29,25 +29,25 @@ import Testing
         var metadata = CollaborationMetadata(localIdentifier: localIdentifier)
         metadata.title = "Content Title"
         metadata.initiatorHandle = "user@example.com"
-        metadata.initiatorNameComponents = NameComponents(givenName: "Devin")
+
+        if let components = NameComponents(from: "Devin") {
+            metadata.initiatorNameComponents = components
+        }
 
         var permission = OptionsPickerGroup(
-            identifier: "permission",
+            identifier: UUID().uuidString,
             options: [
-                CollaborationOption(
-                    title: "Everyone can make changes", identifier: "change", effects: [.readWrite]),
-                CollaborationOption(
-                    title: "Only invited people can view", identifier: "view", effects: [.readOnly]),
+                CollaborationOption(title: "Can make changes", identifier: UUID().uuidString),
+                CollaborationOption(title: "Read only", identifier: UUID().uuidString),
             ])
         permission.options[0].isSelected = true
-        permission.title = "Permissions"
+        permission.title = "Permission"
+
         var additionalOptions = OptionsGroup(
-            identifier: "additional",
+            identifier: UUID().uuidString,
             options: [
-                CollaborationOption(title: "Allow mentions", identifier: "mentions", isSelected: true),
-                CollaborationOption(
-                    title: "Allow comments", subtitle: "Readers may comment too", identifier: "comments",
-                    requiredOptionsIdentifiers: ["mentions"]),
+                CollaborationOption(title: "Allow mentions", identifier: UUID().uuidString),
+                CollaborationOption(title: "Allow comments", identifier: UUID().uuidString),
             ])
         additionalOptions.title = "Additional Settings"
         let optionsGroups: [any CollaborationOptionsGroup] = [permission, additionalOptions]
@@ -55,13 +55,53 @@ import Testing
         return metadata
     }
 
+    /// The options of that title, as the person taps them in the share sheet.
+    private func options(_ titles: String..., in options: ShareOptions?) throws -> [String] {
+        let all = try #require(options).groups.flatMap(\.options)
+        return try titles.map { title in try #require(all.first { $0.title == title }).identifier }
+    }
+
     @Test("Metadata and share options are made as in the article")
     func metadataAndShareOptions() throws {
         let metadata = makeMetadata()
-        #expect(metadata.defaultShareOptions?.summary(for: .readWrite) == "Everyone can make changes")
-        #expect(metadata.defaultShareOptions?.permission == .readWrite)
-        #expect(metadata.defaultShareOptions?.selectedIdentifiers == ["change", "mentions"])
+        let options = try #require(metadata.defaultShareOptions)
+        #expect(options.summary(for: .readOnly) == "Can make changes")
+        #expect(try Array(options.selectedIdentifiers) == self.options("Can make changes", in: options))
+        #expect(options.optionsGroups.map(\.title) == ["Permission", "Additional Settings"])
+        #expect(metadata.initiatorNameComponents == NameComponents(givenName: "Devin"))
         #expect(metadata.initiatorNameComponents?.formatted == "Devin")
+    }
+
+    // MARK: Present a collaboration view
+
+    private struct CustomCollaboration: TransferableContent {
+        var name: String
+
+        static var transferRepresentation: some TransferRepresentation<CustomCollaboration> {
+            ProxyRepresentation { customCollaboration in
+                CollaborationMetadata(
+                    localIdentifier: .init(rawValue: "com.example.customcollaboration"),
+                    title: customCollaboration.name,
+                    defaultShareOptions: nil,
+                    initiatorHandle: "johnappleseed@apple.com",
+                    initiatorNameComponents: nil
+                )
+            }
+        }
+    }
+
+    @Test("A model object of the app is shared through the metadata that represents it")
+    func proxyRepresentation() async throws {
+        let item = CustomCollaboration(name: "Example")
+        let metadata = item.collaborationMetadata
+        #expect(metadata.localIdentifier.rawValue == "com.example.customcollaboration")
+        #expect(metadata.title == "Example" && metadata.initiatorHandle == "johnappleseed@apple.com")
+        #expect(metadata.defaultShareOptions == nil && metadata.initiatorNameComponents == nil)
+        let representations = try item.representations()
+        #expect(representations.map(\.typeIdentifier) == ["public.json", "public.utf8-plain-text"])
+        #expect(try CollaborationMetadata(json: representations[0].content) == metadata)
+        let prepared = try await client.send(PrepareCollaboration(owner: devin.account, metadata: metadata))
+        #expect(prepared.highlight.title == "Example")
     }
 
     @Test("Metadata goes into an item provider in every representation")
@@ -75,7 +115,7 @@ import Testing
         #expect(itemProvider[1].content == Data("the content".utf8))
         #expect(
             String(decoding: itemProvider[2].content, as: UTF8.self)
-                == "Content Title\nEveryone can make changes\nhttps://example.com/collab/1")
+                == "Content Title\nCan make changes\nhttps://example.com/collab/1")
     }
 
     // MARK: Coordinate the collaboration
@@ -84,6 +124,8 @@ import Testing
     private final class AppDelegate: CollaborationActionHandler {
         let apiController: RootgateClient
         let owner: SimulatedPerson
+        /// Whether the app adds nobody.
+        let refuses = Mutex(false)
 
         init(_ apiController: RootgateClient, _ owner: SimulatedPerson) {
             self.apiController = apiController
@@ -108,8 +150,9 @@ import Testing
         func collaborationCoordinator(
             _ coordinator: CollaborationCoordinator, handle action: UpdateCollaborationParticipantsAction
         ) {
-            guard let identifier = action.collaborationMetadata.collaborationIdentifier else {
-                action.fail()
+            guard let identifier = action.collaborationMetadata.collaborationIdentifier, !refuses.withLock({ $0 })
+            else {
+                action.fail()  // Cancels the message.
                 return
             }
             let added = action.addedIdentities.map { NewParticipant($0) }
@@ -125,13 +168,16 @@ import Testing
         }
     }
 
-    @Test("A coordinator starts a collaboration")
+    @Test("A coordinator starts a collaboration with the options that the person has selected")
     func coordinatorStart() async throws {
-        let collaborationCoordinator = CollaborationCoordinator()
+        // The coordinator of the whole program, as the article has it; no other test uses it.
+        let collaborationCoordinator = CollaborationCoordinator.shared
         let appDelegate = AppDelegate(client, devin)
         collaborationCoordinator.actionHandler = appDelegate
+        defer { collaborationCoordinator.actionHandler = nil }
         var metadata = makeMetadata()
-        metadata.userSelectedShareOptions = try metadata.defaultShareOptions?.selecting(["view", "mentions"])
+        let tapped = try options("Read only", "Allow mentions", in: metadata.defaultShareOptions)
+        metadata.userSelectedShareOptions = try metadata.defaultShareOptions?.selecting(tapped)
         let started = try await collaborationCoordinator.startCollaboration(with: metadata)
         #expect(
             started.url.absoluteString == "\(TestService.linkBase)/\(started.collaborationIdentifier)")
@@ -139,10 +185,35 @@ import Testing
         let highlight = try await highlightCenter.collaborationHighlight(for: started.url)
         #expect(highlight.collaborationIdentifier == started.collaborationIdentifier)
         #expect(highlight.title == "Content Title")
-        #expect(highlight.summary == "Only invited people can view")
+        #expect(highlight.summary == "Read only")
         // The same device shares it once more.
         let again = try await collaborationCoordinator.startCollaboration(with: metadata)
         #expect(again == started)
+    }
+
+    @Test("A message is sent when its recipients were added, and cancelled when they were not")
+    func messageWithRecipients() async throws {
+        let collaborationCoordinator = CollaborationCoordinator()
+        let appDelegate = AppDelegate(client, devin)
+        collaborationCoordinator.actionHandler = appDelegate
+        let recipients = ["ana", "bo"].map { SimulatedPerson($0) }
+        let metadata = makeMetadata()
+        let message = try await collaborationCoordinator.share(
+            with: metadata, adding: { collaboration in try recipients.map { try $0.identity(in: collaboration) } })
+        for recipient in recipients {
+            #expect(try await recipient.open(message.collaborationIdentifier, client).verdict == .granted)
+        }
+        // The app can't add anybody, so the message is cancelled and nothing stays behind.
+        let stranger = SimulatedPerson("stranger")
+        var other = metadata
+        other.localIdentifier = LocalCollaborationIdentifier(rawValue: "other")
+        appDelegate.refuses.withLock { $0 = true }
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await collaborationCoordinator.share(
+                with: other, adding: { [try stranger.identity(in: $0)] })
+        }
+        let shares = try await client.send(ListShares(of: devin.account, scope: .private)).shares
+        #expect(shares.map(\.collaborationIdentifier) == [message.collaborationIdentifier])
     }
 
     // MARK: Verify access
@@ -227,8 +298,10 @@ import Testing
         let author = try devin.identity(in: collaboration)
         _ = try await client.send(
             AddParticipants(
-                [NewParticipant(author, displayName: "Devin"), NewParticipant(mentioned, displayName: "Lance")],
-                to: collaboration))
+                [
+                    NewParticipant(author, displayName: "Devin", permission: .readWrite),
+                    NewParticipant(mentioned, displayName: "Lance"),
+                ], to: collaboration))
 
         let highlightCenter = HighlightCenter(client, account: devin.account, device: devin.device())
         let highlight = try await highlightCenter.collaborationHighlight(forIdentifier: collaboration)
@@ -236,8 +309,8 @@ import Testing
         try await highlightCenter.postNotice(for: editEvent)
         let mentionEvent = HighlightMentionEvent(highlight: highlight, mentionedPersonIdentity: mentioned)
         try await highlightCenter.postNotice(for: mentionEvent)
-        let moveEvent = HighlightPersistenceEvent(highlight: highlight, trigger: .moved)
-        try await highlightCenter.postNotice(for: moveEvent)
+        let renamedEvent = HighlightPersistenceEvent(highlight: highlight, trigger: .renamed)
+        try await highlightCenter.postNotice(for: renamedEvent)
         let membershipEvent = HighlightMembershipEvent(
             highlight: highlight, trigger: .addedCollaborator, person: mentioned)
         try await highlightCenter.postNotice(for: membershipEvent)
@@ -245,14 +318,14 @@ import Testing
         let everybody = try await client.send(ReadNotices(.collaboration(collaboration)))
         #expect(
             everybody.notices.map(\.sentence) == [
-                "Devin edited “Content Title”", "Devin moved “Content Title”",
+                "Devin edited “Content Title”", "Devin renamed “Content Title”",
                 "Devin added Lance to “Content Title”",
             ])
         let his = try await client.send(ReadNotices(.participant(mentioned, of: collaboration)))
         #expect(
             his.notices.map(\.sentence) == [
                 "Devin edited “Content Title”", "Devin mentioned you in “Content Title”",
-                "Devin moved “Content Title”", "Devin added you to “Content Title”",
+                "Devin renamed “Content Title”", "Devin added you to “Content Title”",
             ])
 
         let hisCenter = HighlightCenter(client, account: lance.account, device: lance.device())
@@ -265,10 +338,18 @@ import Testing
 
     private final class ContentViewController: HighlightCenterDelegate {
         let changes = Mutex<[[URL]]>([])
+        let previewed = Mutex<Set<URL>>([])
 
         func highlightCenterHighlightsDidChange(
             _ highlightCenter: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>
         ) {
+            // What a rich preview is made from.
+            previewed.withLock { previewed in
+                for highlight in highlights {
+                    let highlightURL = highlight.url
+                    previewed.insert(highlightURL)
+                }
+            }
             let inserted = difference.insertions.map { change -> URL in
                 switch change {
                 case .insert(_, let element, _), .remove(_, let element, _): element
@@ -306,6 +387,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(50))
         }
         #expect(viewController.changes.withLock { $0.first?.isEmpty } == false)
+        #expect(viewController.previewed.withLock { $0.isSuperset(of: urls) })
     }
 
     @Test("An attribution view shows who shared an item")
@@ -314,12 +396,12 @@ import Testing
         try await share("https://example.com/1", from: "Ana", in: "family")
         try await share("https://example.com/1", from: "Bo", in: "friends")
         let highlightCenter = HighlightCenter(client, account: devin.account)
-        let attributionView = try await highlightCenter.attribution(for: link, removeTitle: "Remove Article")
+        let attributionView = try await highlightCenter.attribution(for: link, removeTitle: "Remove Item")
         #expect(attributionView.summary == "From Bo and Ana")
         #expect(attributionView.attributions.map(\.conversation.identifier) == ["friends", "family"])
         #expect(attributionView.attributions.map(\.sharer.avatar) == ["avatars/Bo", "avatars/Ana"])
         #expect(
-            attributionView.menu.map(\.title) == ["Reply to The friends", "Reply to The family", "Remove Article"])
+            attributionView.menu.map(\.title) == ["Reply to The friends", "Reply to The family", "Remove Item"])
         await #expect(throws: ServiceError(.malformedRequest, "")) {
             try await highlightCenter.attribution(for: link, removeTitle: "Away with it")
         }

@@ -298,17 +298,32 @@ import Wire
 
     @Test("Addresses that can't be listened on, storage that can't be opened and a broken link base say so")
     func otherStartupFailures() throws {
-        let nowhere = startupFailure {
-            _ = try TestService {
-                $0.endpoints = [Endpoint(host: "999.999.999.999", port: 0)]
-                $0.allowsPlainText = true
+        for allowsPlainText in [false, true] {
+            let nowhere = startupFailure {
+                _ = try TestService {
+                    $0.endpoints = [Endpoint(host: "999.999.999.999", port: 0)]
+                    $0.allowsPlainText = allowsPlainText
+                }
             }
+            guard case .unresolved = nowhere else {
+                Issue.record("\(String(describing: nowhere))")
+                return
+            }
+            let text = "can't listen on 999.999.999.999:0: the host can't be resolved ("
+            #expect(nowhere?.description.hasPrefix(text) == true)
         }
-        guard case .cannotListen = nowhere else {
-            Issue.record("\(String(describing: nowhere))")
+        // An address that no interface of this machine has (RFC 5737).
+        guard
+            case .cannotListen = startupFailure({
+                _ = try TestService {
+                    $0.endpoints = [Endpoint(host: "192.0.2.1", port: 0)]
+                    $0.allowsPlainText = true
+                }
+            })
+        else {
+            Issue.record("an address that this machine does not have was listened on")
             return
         }
-        #expect(nowhere?.description.hasPrefix("can't listen on 999.999.999.999:0: looking up ") == true)
         let directory = ScratchDirectory()
         try Data("a file".utf8).write(to: URL(fileURLWithPath: directory.path + "/data"))
         guard case .storage(_, let error) = startupFailure({ _ = try TestService(directory: directory) }) else {

@@ -27,7 +27,7 @@ final class RequestFixture: Sendable {
         let descriptor = ends[0]
         responder = await withCheckedContinuation { continuation in
             Connection.start(descriptor, on: loop) { connection in
-                let responder = Responder(connection)
+                let responder = Responder(connection, .anonymous)
                 continuation.resume(returning: responder)
                 return IdleHandler()
             }

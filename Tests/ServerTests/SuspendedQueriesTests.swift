@@ -3,6 +3,7 @@ import Core
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 @testable import Server
 
@@ -32,8 +33,9 @@ private final class QueryFixture: Sendable {
     var workers: Int { workerRequests.withLock { $0 } }
 
     func suspension(on topics: Set<Topic>, deadline: UInt64 = 100) -> SuspendedQueries.Suspension {
+        let call = CollaborationCall(identifier: .random(), name: ReadConsent.name, json: [])
         let task = CollaborationTask(
-            ReadConsent(of: Account("ana")!), .random(), requests.request(), arrival: clock.milliseconds)
+            ReadConsent(of: Account("ana")!), call, requests.request(), arrival: clock.milliseconds)
         return SuspendedQueries.Suspension(task: task, topics: topics, deadline: deadline, answer: [])
     }
 

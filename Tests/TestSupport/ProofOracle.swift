@@ -46,8 +46,8 @@ package enum ProofOracle {
         case .raw:
             guard bytes.count == 64 else { return nil }
             signature = ECDSA_SIG_new()
-            ECDSA_SIG_set0(
-                signature, BN_bin2bn(Array(bytes[..<32]), 32, nil), BN_bin2bn(Array(bytes[32...]), 32, nil))
+            let (r, s) = (BN_bin2bn(Array(bytes[..<32]), 32, nil), BN_bin2bn(Array(bytes[32...]), 32, nil))
+            precondition(ECDSA_SIG_set0(signature, r, s) == 1, "libcrypto could not make a signature")
         }
         defer {
             ECDSA_SIG_free(signature)

@@ -25,6 +25,22 @@ func equalNames(_ files: [TrackedFile]) -> [Violation] {
         .sorted { $0.path < $1.path }
 }
 
+/// Files of the model that hold functions which every rule calls, and no type.
+private let filesOfFunctions: Set<String> = ["Sources/Collaboration/Rules/Checks.swift"]
+
+private let typeDeclarations: Set<String> = ["struct", "class", "enum", "actor", "protocol", "extension"]
+
+/// Files of `Sources/Collaboration` that neither declare nor extend the type before the `+` or the dot of their name.
+func misnamedFiles(_ file: TrackedFile) -> [Violation] {
+    guard file.kind == .swift, file.path.hasPrefix("Sources/Collaboration/"), !filesOfFunctions.contains(file.path)
+    else { return [] }
+    let type = String(file.name.prefix { $0 != "+" && $0 != "." })
+    let isDeclared = zip(file.codeWords, file.codeWords.dropFirst()).contains { keyword, name in
+        typeDeclarations.contains(keyword.text) && name.text == type
+    }
+    return isDeclared ? [] : [Violation(file.path, "declares and extends no \(type)")]
+}
+
 /// The targets of a manifest, in order, by how they are declared there.
 struct ManifestTargets {
     /// Libraries, layers, programs and what tests share.

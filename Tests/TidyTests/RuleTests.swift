@@ -72,6 +72,18 @@ struct RuleTests {
         #expect(longFunctionLines("a.h", "static const int a[80][2] = {\n\(rows)};\n") == [])
     }
 
+    @Test("A file of the model that is not named after its type is found, one named after an extended type is not")
+    func misnamedFile() {
+        let folder = "Sources/Collaboration/Model/"
+        func count(_ path: String, _ text: String) -> Int { misnamedFiles(TrackedFile(path, text)).count }
+        #expect(count(folder + "Account.swift", "public struct Account: Hashable {}\n") == 0)
+        #expect(count(folder + "Account+Codable.swift", "extension Account: Codable {}\n") == 0)
+        #expect(count(folder + "Accounts.swift", "public struct Account: Hashable {}\n") == 1)
+        #expect(count(folder + "Account+Codable.swift", "// extension Account\nstruct Name {}\n") == 1)
+        #expect(count("Sources/Core/Accounts.swift", "struct Account {}\n") == 0)
+        #expect(count("Sources/Collaboration/Rules/Checks.swift", "func check() {}\n") == 0)
+    }
+
     @Test("An import of a C module is found where it is not allowed, and an allowance that nobody uses is, too")
     func imports() {
         let files = [

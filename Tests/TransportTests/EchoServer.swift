@@ -45,6 +45,7 @@ final class EchoHandler: ConnectionHandler, @unchecked Sendable {
             let end = start + 4 + count
             guard end <= range.upperBound else {
                 if range.upperBound - start == 100_000 { server.halves.increment() }
+                server.unfinishedBytes.with { $0 = range.upperBound - start }
                 return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 4 + count)
             }
             serve(buffer, start..<end)
@@ -98,6 +99,8 @@ final class EchoServer: Sendable {
         let pauses = Shared(0)
         /// How often exactly 100,000 bytes of an unfinished frame were there.
         let halves = Shared(0)
+        /// Bytes of the unfinished frame that was seen last.
+        let unfinishedBytes = Shared(0)
         let drained = Shared(0)
         let opened = Shared(0)
         let closed = Shared(0)

@@ -83,6 +83,7 @@ struct AnswerTests {
         edit.dropsCollaboration = true
         (edit.addedRoots, edit.removedRoots) = (roots, roots.reversed())
         edit.removedRanges = [RecordRange([1], [2, 3])]
+        edit.request = RequestDigest(logged: .max)
         edit.records = [
             RecordEdit([5], isSequenced: true, value: [], expecting: .absent), RecordEdit([6, 7], value: nil),
             RecordEdit([8], value: [9], expecting: .version(.max)), RecordEdit([8], value: [9], expecting: .present),

@@ -104,7 +104,7 @@ import Transport
         _ = try shell.fields("options", deck, "--select", "view")
         #expect(try shell.run(["collab", "check", deck, grants[2]]).output == "revoked\n")
         #expect(
-            strings(try shell.fields("participants", deck, "--all"), "participants", "state").sorted() == [
+            strings(try shell.fields("participants", deck, "--past"), "participants", "state").sorted() == [
                 "joined", "removed",
             ])
         #expect(try shell.fields("details", deck)["participantCount"] as? Int == 1)
@@ -167,11 +167,119 @@ import Transport
         let name = try #require(second["identifier"] as? String)
         _ = try shell.fields("revoke", deck, name)
         #expect(
-            strings(try shell.fields("invitations", deck, "--all"), "invitations", "state").sorted() == [
+            strings(try shell.fields("invitations", deck, "--past"), "invitations", "state").sorted() == [
                 "accepted", "revoked",
             ])
         _ = try shell.fields("abandon", "deck", "--owner", "olga")
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
+    }
+
+    /// What a list prints in pages of one item: the items of `key`, by way of `--after` and by `--all`.
+    private func check(
+        _ shell: Shell, _ words: [String], key: String, _ inner: String, items count: Int
+    ) throws -> [String] {
+        func items(_ output: String) throws -> [String] {
+            try output.split(separator: "\n").flatMap { line in
+                let page = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                return strings(try #require(page), key, inner)
+            }
+        }
+        let name = words.joined(separator: " ")
+        let list = ["collab"] + words + ["--json", "--limit", "1"]
+        let whole = try shell.run(list + ["--all"])
+        let all = try items(whole.output)
+        #expect(whole.code == 0 && whole.errors.isEmpty, "\(name): \(whole.errors)")
+        #expect(all.count == count && Set(all).count == count, "\(name)")
+        var paged: [String] = []
+        var after: [String] = []
+        for index in 0..<count {
+            let page = try shell.run(list + after)
+            paged += try items(page.output)
+            let words = page.errors.split(separator: " ").map(String.init)
+            guard index < count - 1 else {
+                #expect(page.errors.isEmpty, "\(name): \(page.errors)")
+                break
+            }
+            #expect(page.errors.hasPrefix("rootgate: there are more: --after "), "\(name): \(page.errors)")
+            after = ["--after", try #require(words.drop { $0 != "--after" }.dropFirst().first)]
+        }
+        #expect(paged == all, "\(name)")
+        return all
+    }
+
+    @Test("Lists say when there are more, and page through")
+    func lists() throws {
+        let shell = try Shell()
+        let decks = try ["one", "two", "three"].map { local -> String in
+            let prepared = try shell.fields("prepare", local, "--owner", "olga")
+            return try #require(prepared["collaborationIdentifier"] as? String)
+        }
+        let deck = decks[0]
+        let people = (1...3).map { String(repeating: "0\($0)", count: 32) }
+        _ = try shell.run(["collab", "add", deck] + people)
+        _ = try shell.fields("remove", deck, people[1])
+        #expect(
+            try check(shell, ["participants", deck], key: "participants", "identity", items: 2)
+                == [people[0], people[2]])
+        #expect(
+            try check(shell, ["participants", deck, "--past"], key: "participants", "identity", items: 3) == people)
+        for _ in 0..<3 { _ = try shell.fields("invite", deck) }
+        _ = try check(shell, ["invitations", deck], key: "invitations", "identifier", items: 3)
+        let shares = try check(
+            shell, ["shares", "--account", "olga", "--scope", "private"], key: "shares", "collaborationIdentifier",
+            items: 3)
+        #expect(Set(shares) == Set(decks))
+        for number in 1...3 {
+            _ = try shell.fields(
+                "share", "https://example.com/\(number)", "--conversation", "c", "--sharer", "Olga", "--to", "ana")
+            _ = try shell.fields("pin", "https://example.com/\(number)", "--account", "ana")
+        }
+        _ = try check(shell, ["shelf", "--account", "ana"], key: "highlights", "url", items: 3)
+        #expect(try shell.run(["collab", "participants", deck, "--limit", "1"]).errors.contains(people[0]))
+    }
+
+    @Test("Lists of root hashes and collaborations are whole unless a page is wanted")
+    func rootLists() throws {
+        let shell = try Shell()
+        for name in ["a", "b", "c"] { #expect(try shell.run(["collab", "create", name]).code == 0) }
+        let roots = (1...3).map { String(repeating: "0\($0)", count: 32) }
+        #expect(try shell.run(["roots", "add", "--collaboration", "a"] + roots).code == 0)
+        let list = ["roots", "list", "--collaboration", "a"]
+        #expect(try shell.run(list).output == roots.joined(separator: "\n") + "\n")
+        let page = try shell.run(list + ["--limit", "2"])
+        #expect(page.output == roots[..<2].joined(separator: "\n") + "\n")
+        #expect(page.errors.hasPrefix("rootgate: there are more: --after \(roots[1]) "))
+        let rest = try shell.run(list + ["--limit", "2", "--after", roots[1]])
+        #expect(rest.output == roots[2] + "\n" && rest.errors.isEmpty)
+        #expect(try shell.run(list + ["--limit", "1", "--all"]).output == roots.joined(separator: "\n") + "\n")
+
+        let names = try shell.run(["collab", "list"])
+        #expect(names.output.split(separator: "\n").count == 3 && names.errors.isEmpty)
+        let first = try shell.run(["collab", "list", "--limit", "2"])
+        #expect(first.output.split(separator: "\n").count == 2)
+        let after = try #require(first.output.split(separator: "\n").last?.split(separator: "\t").first)
+        #expect(first.errors.hasPrefix("rootgate: there are more: --after \(after) "))
+        let last = try shell.run(["collab", "list", "--limit", "2", "--after", String(after)])
+        #expect(first.output + last.output == names.output && last.errors.isEmpty)
+        #expect(try shell.run(["collab", "list", "--limit", "1", "--all"]).output == names.output)
+    }
+
+    @Test("What changes nothing says so")
+    func nothingChanged() throws {
+        let shell = try Shell()
+        #expect(try shell.run(["collab", "create", "deck"]).output.hasPrefix("created 1 "))
+        let again = try shell.run(["collab", "create", "deck"])
+        #expect(again.code == 0 && again.output.hasPrefix("it exists already, with that policy: nothing was changed"))
+        #expect(try shell.fields("create", "deck")["changed"] as? Int == 0)
+        #expect(try shell.run(["collab", "create", "deck", "--policy", "device-nonce"]).code == 2)
+        let deck = try #require(
+            try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
+        let empty = try shell.run(["collab", "customize", deck])
+        #expect(empty.code == 2 && empty.output.isEmpty)
+        #expect(empty.errors.hasPrefix("rootgate: say what to change: --title, --items or --manage-title"))
+        #expect(try shell.fields("customize", deck, "--title", "Deck")["changed"] as? Int == 1)
+        let same = try shell.fields("customize", deck, "--title", "Deck")
+        #expect(same["changed"] as? Int == 0 && same["sequence"] == nil)
     }
 
     @Test(

@@ -20,6 +20,18 @@ public struct CollaborationMetadata: Hashable, Sendable, Codable {
         self.localIdentifier = localIdentifier
     }
 
+    /// The metadata of content, as it is when the share sheet opens.
+    public init(
+        localIdentifier: LocalCollaborationIdentifier, title: String?, defaultShareOptions: ShareOptions?,
+        initiatorHandle: String?, initiatorNameComponents: NameComponents?
+    ) {
+        self.localIdentifier = localIdentifier
+        self.title = title
+        self.defaultShareOptions = defaultShareOptions
+        self.initiatorHandle = initiatorHandle
+        self.initiatorNameComponents = initiatorNameComponents
+    }
+
     /// The chosen options, or the default ones when none were chosen.
     public var shareOptions: ShareOptions? { userSelectedShareOptions ?? defaultShareOptions }
 

@@ -10,6 +10,18 @@ public struct NameComponents: Hashable, Sendable, Codable {
         self.nickname = nickname
     }
 
+    /// The parts of a name as people write it: the last of several words is the family name. `nil` when there is no
+    /// word. Apple: `PersonNameComponentsFormatter`.
+    public init?(from name: String) {
+        let words = name.split(whereSeparator: \.isWhitespace)
+        guard let last = words.last else { return nil }
+        guard words.count > 1 else {
+            self.init(givenName: String(last))
+            return
+        }
+        self.init(givenName: words.dropLast().joined(separator: " "), familyName: String(last))
+    }
+
     /// The name as people read it: the nickname if there is one, else given and family name.
     public var formatted: String {
         nickname ?? [givenName, familyName].compactMap { $0 }.joined(separator: " ")

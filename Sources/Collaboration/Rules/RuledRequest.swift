@@ -6,6 +6,9 @@ package protocol RuledRequest: CollaborationRequest {
     /// identifier is ignored. Equal queries may be decided together. Only queries may wait for a change.
     static var isQuery: Bool { get }
 
+    /// What the request is about; `nil` for a query. Every request that changes something has a subject.
+    var subject: RequestSubject? { get }
+
     /// Decides the request: a pure function of the context and the records.
     ///
     /// Throws the coded error that the peer gets.
@@ -25,6 +28,8 @@ package protocol RuledRequest: CollaborationRequest {
 
 extension RuledRequest {
     package static var isQuery: Bool { false }
+
+    package var subject: RequestSubject? { nil }
 
     package func answer(toRepetitionOf sequence: UInt64) -> Answer? { nil }
 }

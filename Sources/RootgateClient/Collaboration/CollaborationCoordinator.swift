@@ -1,3 +1,5 @@
+public import Collaboration
+public import Core
 import Synchronization
 
 /// Carries out actions for the system. Apple: `SWCollaborationActionHandler`.
@@ -30,18 +32,66 @@ public final class CollaborationCoordinator: Sendable {
         set { handler.withLock { $0.handler = newValue } }
     }
 
+    /// Shares content, as the system does when a person sends the message: starts the collaboration, then adds the
+    /// recipients. The second action's metadata has the identifier of the started collaboration.
+    ///
+    /// `recipients` returns the identities of the people to add. They derive from the collaboration's identifier.
+    /// `deadline`: for each of the two actions.
+    ///
+    /// Throws how the sharing failed; then the message must not be sent. If the start's handler used
+    /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:)``, what had been done is undone: a collaboration
+    /// that the action has started is gone, and of one that existed before, recipients who took no part are removed.
+    /// Throws `notUndone` when the service could not be reached for that.
+    public func share(
+        with metadata: CollaborationMetadata,
+        adding recipients: @Sendable (CollaborationIdentifier) async throws -> [PersonIdentity],
+        deadline: Duration = .seconds(30)
+    ) async throws(CollaborationActionFailure) -> StartedCollaboration {
+        let (action, started) = try await start(metadata, deadline)
+        var newcomers: [PersonIdentity] = []
+        do throws(CollaborationActionFailure) {
+            let added: [PersonIdentity]
+            do {
+                added = try await recipients(started.collaborationIdentifier)
+                newcomers =
+                    try await action.preparation(of: started.collaborationIdentifier)?.newcomers(among: added) ?? []
+            } catch {
+                throw .failed
+            }
+            var shared = metadata
+            shared.collaborationIdentifier = started.collaborationIdentifier
+            try await updateParticipants(of: shared, adding: added, deadline: deadline)
+        } catch {
+            throw await action.undoPreparations(removing: newcomers) ? error : .notUndone
+        }
+        return started
+    }
+
     /// Starts a collaboration, as the system does when a person shares content.
     ///
     /// Throws how the action failed. Then the collaboration was removed from the service, if the action has started it.
+    /// Throws `notUndone` when the service could not be reached for that.
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {
+        try await start(metadata, deadline).started
+    }
+
+    private func start(
+        _ metadata: CollaborationMetadata, _ deadline: Duration
+    ) async throws(CollaborationActionFailure) -> (action: StartCollaborationAction, started: StartedCollaboration) {
         guard let actionHandler else { throw .noHandler }
         let action = StartCollaborationAction(metadata)
         actionHandler.collaborationCoordinator(self, handle: action)
-        let result = await end(of: action.settlement, within: deadline)
-        if case .failure = result { await action.undoPreparation() }
-        return try result.get()
+        let started: StartedCollaboration
+        do throws(CollaborationActionFailure) {
+            started = try await end(of: action.settlement, within: deadline).get()
+        } catch {
+            throw await action.undoPreparations() ? error : .notUndone
+        }
+        // A handler may have prepared more than it fulfilled the action with.
+        _ = await action.undoPreparations(except: started.collaborationIdentifier)
+        return (action, started)
     }
 
     /// Adds and removes participants, as the system does when people join or leave the conversation.

@@ -16,8 +16,8 @@ public final class StartCollaborationAction: Sendable {
     /// The content to be shared, and the options that were chosen.
     public let collaborationMetadata: CollaborationMetadata
     let settlement = Settlement<StartedCollaboration>()
-    /// Functions that undo the preparation when the action fails.
-    private let undoing = Mutex<[@Sendable () async -> Void]>([])
+    /// What was prepared, to be undone when the action fails.
+    private let preparations = Mutex<[Preparation]>([])
 
     init(_ metadata: CollaborationMetadata) {
         collaborationMetadata = metadata
@@ -27,9 +27,19 @@ public final class StartCollaborationAction: Sendable {
     public var isComplete: Bool { settlement.isEnded }
 
     /// Ends the action with success; false when it had already ended.
+    ///
+    /// The identities of all participants derive from the identifier. So when the action has prepared a collaboration,
+    /// the identifier must be that one's: another one ends the action with a failure, and returns false.
     @discardableResult
     public func fulfill(using url: URL, collaborationIdentifier: CollaborationIdentifier) -> Bool {
-        settlement.end(
+        let isPrepared = preparations.withLock { preparations in
+            preparations.isEmpty || preparations.contains { $0.collaboration == collaborationIdentifier }
+        }
+        guard isPrepared else {
+            settlement.end(.failure(.otherCollaboration))
+            return false
+        }
+        return settlement.end(
             .success(StartedCollaboration(url: url, collaborationIdentifier: collaborationIdentifier)))
     }
 
@@ -39,8 +49,8 @@ public final class StartCollaborationAction: Sendable {
         settlement.end(.failure(.failed))
     }
 
-    /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, the
-    /// preparation is undone.
+    /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, or when
+    /// the recipients can't be added, the preparation is undone.
     ///
     /// Throws the service's errors, and `cancelled` when the action is over.
     public func prepare(
@@ -49,8 +59,10 @@ public final class StartCollaborationAction: Sendable {
         let over = ServiceError(.cancelled, "the action is over")
         guard !isComplete else { throw over }
         let local = collaborationMetadata.localIdentifier
-        let undo: @Sendable () async -> Void = {
-            _ = try? await client.send(AbandonCollaboration(owner: owner, localIdentifier: local))
+        func preparation(_ answer: PrepareCollaboration.Answer) -> Preparation {
+            Preparation(
+                client: client, owner: owner, ownerIdentity: ownerIdentity, localIdentifier: local,
+                collaboration: answer.collaborationIdentifier, isNew: answer.isNew)
         }
         let request = PrepareCollaboration(
             owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity)
@@ -61,27 +73,43 @@ public final class StartCollaborationAction: Sendable {
         } catch {
             // Without an answer the client can't know whether the collaboration was prepared. The same request with the
             // same identifier tells. It does not change a collaboration that existed before.
-            if error.origin == .local, let late = try? await client.send(request, identifier: identifier),
-                late.isNew
-            {
-                await undo()
+            if error.origin == .local, let late = try? await client.send(request, identifier: identifier) {
+                _ = await preparation(late).undo()
             }
             throw error
         }
-        if answer.isNew { undoing.withLock { $0.append(undo) } }
+        preparations.withLock { $0.append(preparation(answer)) }
         // The action may have ended while the service prepared.
         if isComplete, case .failure = await settlement.result() {
-            await undoPreparation()
+            _ = await undoPreparations()
             throw over
         }
         return answer
     }
 
-    func undoPreparation() async {
-        let steps = undoing.withLock { steps in
-            defer { steps = [] }
-            return steps
+    /// The preparation of that collaboration; `nil` when the handler has started it in another way.
+    func preparation(of collaboration: CollaborationIdentifier) -> Preparation? {
+        preparations.withLock { $0.first { $0.collaboration == collaboration } }
+    }
+
+    /// Undoes what was prepared, except for one collaboration. `people` are removed from what existed before, too.
+    /// False when something was left.
+    ///
+    /// The service knows a start by its owner and its local identifier, which all preparations of an action have in
+    /// common. So those of the kept collaboration's owner are kept, too.
+    func undoPreparations(
+        except kept: CollaborationIdentifier? = nil, removing people: [PersonIdentity] = []
+    ) async -> Bool {
+        let undone = preparations.withLock { preparations in
+            let owner = preparations.first { $0.collaboration == kept }?.owner
+            let undone = preparations.filter { $0.owner != owner }
+            preparations.removeAll { $0.owner != owner }
+            return undone
         }
-        for step in steps { await step() }
+        var isClean = true
+        for preparation in undone {
+            isClean = await preparation.undo(removing: people) && isClean
+        }
+        return isClean
     }
 }

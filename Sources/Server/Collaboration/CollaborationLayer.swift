@@ -60,7 +60,7 @@ final class CollaborationLayer: Sendable {
     /// Throws `unknownOperation` or `malformedRequest`.
     func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
-        enqueue([CollaborationTask(request, call.identifier, pending, arrival: grants.now)])
+        enqueue([CollaborationTask(request, call, pending, arrival: grants.now)])
     }
 
     /// Queues tasks, which a worker then decides: one task, or several with equal queries.
@@ -90,7 +90,14 @@ final class CollaborationLayer: Sendable {
         switch decision {
         case .answer(let body): answer(tasks, body)
         case .edit(let edit, let topics, let body):
-            for task in tasks { submit(edit, changing: topics, task, body) }
+            for task in tasks {
+                // Every request but a query has an identity, and the decision on a query is never an edit.
+                guard let identity = task.identity else {
+                    task.pending.fail(ServiceError(.internalFault, "a query would change something"))
+                    continue
+                }
+                submit(edit, as: identity, changing: topics, task, body)
+            }
         case .wait(let topics, let milliseconds, let body):
             for task in tasks {
                 suspend(
@@ -103,7 +110,7 @@ final class CollaborationLayer: Sendable {
 
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
         try resources.rootSets.read { snapshot throws(ServiceError) in
-            let earlier = task.isQuery ? nil : try snapshot.sequence(ofEdit: task.identifier)
+            let earlier = try self.earlier(task, in: snapshot)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
@@ -122,6 +129,17 @@ final class CollaborationLayer: Sendable {
         }
     }
 
+    /// The sequence at which the same request was applied before; `nil` when it was not.
+    ///
+    /// Throws `mutationConflict` when its identifier was used for another content.
+    private func earlier(
+        _ task: CollaborationTask, in snapshot: borrowing Snapshot
+    ) throws(ServiceError) -> UInt64? {
+        guard let identity = task.identity, let applied = try snapshot.applied(identity.mutation) else { return nil }
+        guard applied.request == identity.request else { throw task.conflict }
+        return applied.sequence
+    }
+
     private func answer(_ tasks: [CollaborationTask], _ body: [UInt8]) {
         guard body.count <= Limits.frameBodyBytesMax else {
             let error = ServiceError(
@@ -136,11 +154,13 @@ final class CollaborationLayer: Sendable {
     /// Hands an edit to the writer. When the edit is durable, answers the request and notifies the queries that wait
     /// for a change of the topics.
     private func submit(
-        _ edit: Edit, changing topics: [Topic], _ task: CollaborationTask,
+        _ edit: Edit, as identity: RequestIdentity, changing topics: [Topic], _ task: CollaborationTask,
         _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
         task.pending.begin(.committing)
-        resources.rootSets.submit(Mutation(identifier: task.identifier, .edit(edit))) { [self] result in
+        var edit = edit
+        edit.request = identity.request
+        resources.rootSets.submit(Mutation(identifier: identity.mutation, .edit(edit))) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
                 // Two copies of the request were decided at the same time, and the other one was applied. Decide this
@@ -153,6 +173,9 @@ final class CollaborationLayer: Sendable {
                 // Another edit has changed the data that the decision depends on. Decide again.
                 let count = task.staleCount.add(1, ordering: .relaxed).newValue
                 if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.pending.fail(error) }
+            case .failure(let error) where error.code == .mutationConflict:
+                // A request with other content was decided at the same time, and was applied first.
+                task.pending.fail(task.conflict)
             case .failure(let error): task.pending.fail(error)
             }
         }

@@ -1,11 +1,15 @@
 import Collaboration
 import Core
 import Synchronization
+import Wire
 
 /// One request of the collaboration layer on its way to an answer.
 final class CollaborationTask: Sendable {
     let request: any RuledRequest
+    /// The identifier that the client chose.
     let identifier: MutationIdentifier
+    /// What a repetition has in common with the request; `nil` for a query.
+    let identity: RequestIdentity?
     let pending: PendingRequest
     /// When the request arrived, in milliseconds of the service's clock. A query's waiting time begins then.
     let arrival: UInt64
@@ -15,12 +19,23 @@ final class CollaborationTask: Sendable {
     /// Whether the request only reads.
     var isQuery: Bool { type(of: request).isQuery }
 
-    init(
-        _ request: any RuledRequest, _ identifier: MutationIdentifier, _ pending: PendingRequest, arrival: UInt64
-    ) {
+    init(_ request: any RuledRequest, _ call: CollaborationCall, _ pending: PendingRequest, arrival: UInt64) {
         self.request = request
-        self.identifier = identifier
+        identifier = call.identifier
+        let isQuery = type(of: request).isQuery
+        assert((request.subject == nil) == isQuery, "queries have no subject, and every other request has one")
+        identity = isQuery ? nil : RequestIdentity(call, about: request.subject, by: pending.principal)
         self.pending = pending
         self.arrival = arrival
+    }
+
+    /// The error for an identifier that was used before for another content.
+    var conflict: ServiceError {
+        ServiceError(
+            .mutationConflict,
+            """
+            mutation \(identifier) was applied before with other content, as another request or with other fields: \
+            choose a fresh identifier
+            """)
     }
 }

@@ -57,6 +57,9 @@ final class PendingRequest: Sendable {
     /// The connection's place in the worker pool's turns.
     var source: WorkSource { responder.source }
 
+    /// Who sent the request.
+    var principal: Principal { responder.principal }
+
     /// Records in the trace that the request enters a stage.
     func begin(_ stage: RequestStage) { trace?.begin(stage) }
 

@@ -18,11 +18,14 @@ final class Responder: Sendable {
 
     /// The connection's place in the worker pool's turns.
     let source = WorkSource()
+    /// Who sends the connection's requests.
+    let principal: Principal
     private let connection: Connection
     private let state = Mutex(State())
 
-    init(_ connection: Connection) {
+    init(_ connection: Connection, _ principal: Principal) {
         self.connection = connection
+        self.principal = principal
     }
 
     /// Bytes of answers that the peer has not taken yet.

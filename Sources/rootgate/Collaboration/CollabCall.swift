@@ -126,6 +126,16 @@ struct CollabCall: Sendable {
         }
     }
 
+    /// The most items of a page: `--limit`, or 64 when it is not given.
+    func limit(upTo most: Int) throws -> Int {
+        try arguments.text("limit") == nil ? min(64, most) : arguments.number("limit", in: 1...most)
+    }
+
+    /// The number that `--after` gives, or 0.
+    func afterNumber() throws -> Int {
+        try arguments.text("after") == nil ? 0 : arguments.number("after", in: 0...Int.max)
+    }
+
     /// Prints an answer: one line for machines, indented for people.
     func show(_ answer: some Encodable) throws {
         let bytes = try JSON.encode(answer)

@@ -5,16 +5,28 @@ import RootgateClient
 let invitationVerbs: [CollabVerb] = [
     CollabVerb("invite", "ID", "make an invitation; prints its token", run: invite),
     CollabVerb("accept", "TOKEN ... --account ACCOUNT", "accept invitations", run: accept),
-    CollabVerb("invitations", "ID", "list pending invitations, or --all") { call in
-        ListInvitations(of: try call.collaboration(), includesSettled: call.arguments.isOn("all"))
+    .list("invitations", "ID", "list pending invitations; --past: settled ones too") { call in
+        ListInvitations(
+            of: try call.collaboration(), includesSettled: call.arguments.isOn("past"),
+            after: call.arguments.text("after"), limit: try call.limit(upTo: Limits.invitationsPerPageMax))
+    } next: { request, answer in
+        guard answer.hasMore, let last = answer.invitations.last?.identifier else { return nil }
+        var following = request
+        following.after = last
+        return (following, last)
     },
     CollabVerb("revoke", "ID INVITATION", "take an invitation back") { call in
         RevokeInvitation(try call.operand(1, "the invitation"), of: try call.collaboration())
     },
-    CollabVerb("shares", "--account ACCOUNT", "the shares of a --scope") { call in
+    .list("shares", "--account ACCOUNT", "the shares of a --scope") { call in
         ListShares(
-            of: try call.account(),
-            scope: try call.choice(Scope.self, try call.arguments.required("scope")))
+            of: try call.account(), scope: try call.choice(Scope.self, try call.arguments.required("scope")),
+            after: call.arguments.text("after"), limit: try call.limit(upTo: Limits.sharesPerPageMax))
+    } next: { request, answer in
+        guard let next = answer.next else { return nil }
+        var following = request
+        following.after = next
+        return (following, next)
     },
 ]
 

@@ -42,16 +42,23 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
     } else {
         feed = .collaboration(try call.collaboration())
     }
-    let after = UInt64(try call.arguments.number("after", in: 0...Int.max))
+    var after = UInt64(try call.afterNumber())
     guard call.arguments.isOn("follow") else {
-        let limit = try call.arguments.number("limit", in: 1...Limits.noticesPerPageMax)
-        let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit))
-        if call.arguments.isOn("json") {
-            try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
-        } else {
-            for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)") }
+        let limit = try call.limit(upTo: Limits.noticesPerPageMax)
+        while true {
+            let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit))
+            if call.arguments.isOn("json") {
+                try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
+            } else {
+                for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)") }
+            }
+            guard page.hasMore else { return .success }
+            guard call.arguments.isOn("all") else {
+                call.arguments.sayThereIsMore(after: "\(page.next)")
+                return .success
+            }
+            after = page.next
         }
-        return .success
     }
     for try await page in call.client.notices(feed, after: after) {
         for notice in page.notices {

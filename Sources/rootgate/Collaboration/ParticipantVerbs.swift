@@ -35,11 +35,15 @@ let participantVerbs: [CollabVerb] = [
     CollabVerb("find", "ID HEX ...", "look participants up, removed ones too") { call in
         FindParticipants(try call.identities(from: 1), in: try call.collaboration())
     },
-    CollabVerb("participants", "ID [HEX]", "list participants, after a given one") { call in
+    .list("participants", "ID", "list participants; --past: removed ones too") { call in
         ListParticipants(
-            of: try call.collaboration(), after: try call.operands.dropFirst().first.map(call.identity),
-            limit: try call.arguments.number("limit", in: 1...Limits.participantsPerPageMax),
-            includesRemoved: call.arguments.isOn("all"))
+            of: try call.collaboration(), after: try call.arguments.text("after").map(call.identity),
+            limit: try call.limit(upTo: Limits.participantsPerPageMax), includesRemoved: call.arguments.isOn("past"))
+    } next: { request, answer in
+        guard answer.hasMore, let last = answer.participants.last?.identity else { return nil }
+        var following = request
+        following.after = last
+        return (following, last.rootHash.description)
     },
     CollabVerb("link", "ID HEX", "link a participant to --account, or to none") { call in
         LinkAccount(

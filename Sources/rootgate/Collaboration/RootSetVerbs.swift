@@ -7,8 +7,12 @@ let rootSetVerbs: [CollabVerb] = [
     CollabVerb("create", "ID", "make a collaboration that is a policy and root hashes only") { call in
         let arguments = call.arguments
         let policy = try call.nonceWindow().map { ProofPolicy.deviceNonce(windowSeconds: $0) } ?? .challenge
-        try report(
-            try await call.client.createCollaboration(try call.collaboration(), policy: policy), "created", arguments)
+        let receipt = try await call.client.createCollaboration(try call.collaboration(), policy: policy)
+        if receipt.changed == 0, !arguments.isOn("json") {
+            printNow("it exists already, with that policy: nothing was changed (sequence \(receipt.sequence))")
+        } else {
+            try report(receipt, "created", arguments)
+        }
         return .success
     },
     CollabVerb("drop", "ID", "drop a collaboration of root hashes only") { call in
@@ -16,9 +20,12 @@ let rootSetVerbs: [CollabVerb] = [
         return .success
     },
     CollabVerb("list", "", "list all collaborations, their policies and counts") { call in
-        var start: CollaborationIdentifier?
+        var start = try call.arguments.text("after").map { try collaboration($0) }
+        let isPage = call.arguments.text("limit") != nil
+        let limit =
+            isPage ? try call.limit(upTo: Limits.collaborationsPerPageMax) : Limits.collaborationsPerPageMax
         while true {
-            let page = try await call.client.collaborations(after: start)
+            let page = try await call.client.collaborations(after: start, limit: limit)
             for state in page.items {
                 let identifier = state.identifier.description.escapingControls
                 printNow(
@@ -26,7 +33,11 @@ let rootSetVerbs: [CollabVerb] = [
                         ? try json(describe(state)) : "\(identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
             start = page.items.last?.identifier
-            if !page.hasMore { return .success }
+            guard page.hasMore else { return .success }
+            if isPage, !call.arguments.isOn("all") {
+                call.arguments.sayThereIsMore(after: start?.description ?? "")
+                return .success
+            }
         }
     },
 ]

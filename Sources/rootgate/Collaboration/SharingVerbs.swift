@@ -47,10 +47,14 @@ let sharingVerbs: [CollabVerb] = [
     },
     CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
         try call.checkClear("title", "items", "manage-title")
-        return CustomizeDetails(
+        let request = CustomizeDetails(
             of: try call.collaboration(), title: try call.patch("title", call.arguments.text("title")),
             customItems: try call.patch("items", try call.value([CustomItem].self, fromFile: "items")),
             manageButtonTitle: try call.patch("manage-title", call.arguments.text("manage-title")))
+        guard request != CustomizeDetails(of: request.collaboration) else {
+            throw UsageError("say what to change: --title, --items, --manage-title or --clear")
+        }
+        return request
     },
     CollabVerb("stop", "ID", "stop sharing: everything about it is deleted") { call in
         StopSharing(try call.collaboration(), by: try call.givenGrant())

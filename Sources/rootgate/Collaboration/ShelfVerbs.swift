@@ -13,9 +13,16 @@ let shelfVerbs: [CollabVerb] = [
                 ShareRecipient(try call.account(named: name), knowsSomebody: !call.arguments.isOn("strangers"))
             })
     },
-    CollabVerb("shelf", "--account ACCOUNT", "what was shared with a person") { call in
+    .list("shelf", "--account ACCOUNT", "what was shared with a person") { call in
         ReadShelf(
-            of: try call.account(), limit: try call.arguments.number("limit", in: 1...Limits.highlightsPerPageMax))
+            of: try call.account(), limit: try call.limit(upTo: Limits.highlightsPerPageMax),
+            offset: try call.afterNumber())
+    } next: { request, answer in
+        let end = (request.offset ?? 0) + answer.highlights.count
+        guard !answer.highlights.isEmpty, end < answer.count else { return nil }
+        var following = request
+        following.offset = end
+        return (following, "\(end)")
     },
     CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in
         PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"))

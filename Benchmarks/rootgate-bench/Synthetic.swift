@@ -1,0 +1,27 @@
+import Core
+
+/// The root hash and the collaboration of a number. They are computed, so that no list of millions is kept; a
+/// bijective mix of 64-bit words replaces SHA-256, which would only make set-up slower.
+enum Synthetic {
+    static let rootsPerCollaboration = 5
+
+    static func root(_ number: Int) -> Digest {
+        var words: [UInt64] = []
+        var state = UInt64(number)
+        for _ in 0..<4 {
+            state &+= 0x9e37_79b9_7f4a_7c15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+            z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+            words.append(z ^ (z >> 31))
+        }
+        return words.withUnsafeBytes { Digest($0) } ?? .zero
+    }
+
+    static func collaboration(_ number: Int) throws -> CollaborationIdentifier {
+        guard let identifier = CollaborationIdentifier("collaboration-\(number)") else {
+            throw ServiceError(.internalFault, "an identifier is not valid")
+        }
+        return identifier
+    }
+}

@@ -1,0 +1,159 @@
+import Core
+import Foundation
+import RootgateClient
+
+/// One line of input.
+enum ProofLine {
+    /// A proof, and its index as it is written. An index that is no index of any tree stands in the proof as the
+    /// greatest number, which is none either.
+    case proof(SignedIdentityProof, index: String)
+    case malformed(String)
+
+    /// What is wrong with the line, for people; `nil` when the verdict says it all.
+    func reason(for verdict: Verdict) -> String? {
+        switch self {
+        case .malformed(let reason): return reason
+        case .proof(let proof, let index):
+            guard verdict == .badIndex else { return nil }
+            let depth = min(proof.inclusionHashes.count, Limits.inclusionHashesMax)
+            let last = (UInt64(1) << UInt64(depth)) - 1
+            return "publicKeyIndex is \(index.prefix(40)), not a whole number from 0 to \(last), "
+                + "as it is with \(depth) inclusion hashes"
+        }
+    }
+}
+
+extension SignedIdentityProof {
+    /// The verdict on a proof that is too long for a request, by the service's rules; `nil` when it is not.
+    var verdictWithoutService: Verdict? {
+        if inclusionHashes.count > Limits.inclusionHashesMax || data.count > Limits.signedDataBytesMax {
+            .malformed
+        } else if publicKey.count > Limits.publicKeyBytesMax {
+            .badKey
+        } else if signature.count > Limits.signatureBytesMax {
+            .badSignatureEncoding
+        } else {
+            nil
+        }
+    }
+}
+
+/// Reads proofs, one JSON object a line. A bad line is a value, not an error.
+final class ProofLines {
+    private let file: FileHandle
+    private let path: String
+    /// Of the file; 0 when it is not known, as for a pipe.
+    private let bytes: UInt64
+    private var bytesRead: UInt64 = 0
+    private var rest = Data()
+    private var isAtEnd = false
+    /// Bytes of a line that are kept, at most: a proof at all its limits takes under 16 KiB.
+    private static let lineBytesMax = 1 << 20
+    private var isSkipping = false
+
+    /// Throws a `FileFailure` when the file can't be opened.
+    init(path: String) throws {
+        self.path = path
+        if path == "-" {
+            file = .standardInput
+        } else {
+            do {
+                file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            } catch {
+                throw FileFailure("read", path, error)
+            }
+        }
+        var status = stat()
+        let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        bytes = isFile ? UInt64(max(0, status.st_size)) : 0
+    }
+
+    /// How much of the input was read, from 0 to 1; `nil` when its size is not known.
+    var readShare: Double? { bytes > 0 ? Double(bytesRead) / Double(bytes) : nil }
+
+    /// Up to `count` lines; none at the end. Throws a `FileFailure` when the file can't be read.
+    func next(_ count: Int) throws -> [ProofLine] {
+        var lines: [ProofLine] = []
+        while lines.count < count, let line = try nextLine() { lines.append(line) }
+        return lines
+    }
+
+    private func nextLine() throws -> ProofLine? {
+        while true {
+            if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = rest[..<end]
+                rest = rest[(end + 1)...]
+                if isSkipping {
+                    isSkipping = false
+                    return .malformed("the line is longer than 1 MiB")
+                }
+                return ProofLines.parse(line)
+            }
+            if rest.count > ProofLines.lineBytesMax {
+                isSkipping = true
+                rest = Data()
+            }
+            if isAtEnd {
+                guard isSkipping || !rest.isEmpty else { return nil }
+                defer {
+                    rest = Data()
+                    isSkipping = false
+                }
+                return isSkipping ? .malformed("the line is longer than 1 MiB") : ProofLines.parse(rest)
+            }
+            let more: Data?
+            do {
+                more = try file.read(upToCount: 64 << 10)
+            } catch {
+                throw FileFailure("read", path, error)
+            }
+            if let more, !more.isEmpty {
+                bytesRead += UInt64(more.count)
+                // A fresh copy releases the memory of what was read before.
+                rest = Data(rest) + more
+            } else {
+                isAtEnd = true
+            }
+        }
+    }
+
+    private struct Fields: Decodable {
+        let publicKey: Data
+        let publicKeyIndex: JSONNumber
+        let inclusionHashes: [Data]
+        let signature: Data
+        let data: Data
+        let signatureFormat: String?
+        /// Written by `simulate` for whoever adds it to a set. The verifier computes its own.
+        let rootHash: Digest?
+    }
+
+    static func parse(_ line: Data) -> ProofLine {
+        let fields: Fields
+        do throws(ServiceError) {
+            fields = try JSON.decodeStrictly(Fields.self, from: Array(line))
+        } catch {
+            return .malformed(error.reason)
+        }
+        var siblings: [Digest] = []
+        for hash in fields.inclusionHashes {
+            guard let digest = Digest(hash) else {
+                return .malformed("an inclusion hash has \(hash.count) bytes, not 32")
+            }
+            siblings.append(digest)
+        }
+        var format: SignatureFormat = fields.signature.count == 64 ? .raw : .der
+        if let name = fields.signatureFormat {
+            guard let named = SignatureFormat(name: name) else {
+                return .malformed("signatureFormat is \"der\" or \"raw\"")
+            }
+            format = named
+        }
+        let index = fields.publicKeyIndex.text
+        return .proof(
+            SignedIdentityProof(
+                publicKey: Array(fields.publicKey), publicKeyIndex: UInt64(index) ?? .max, inclusionHashes: siblings,
+                signature: Array(fields.signature), signatureFormat: format, data: Array(fields.data)),
+            index: index)
+    }
+}

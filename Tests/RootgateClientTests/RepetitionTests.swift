@@ -1,0 +1,167 @@
+import Core
+import Foundation
+import RootgateClient
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+/// Requests of the layer that come again under their mutation identifier, and other requests that come under it.
+@Suite struct RepetitionTests {
+    private let service: TestService
+    private let client: RootgateClient
+    private let owner = Account("owner")!
+    private let conflict = ServiceError(.mutationConflict, "")
+
+    init() throws {
+        service = try TestService()
+        client = try service.client()
+    }
+
+    private func start(_ name: String = "deck") async throws -> CollaborationIdentifier {
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))
+        metadata.title = name
+        return try await client.send(PrepareCollaboration(owner: owner, metadata: metadata)).collaborationIdentifier
+    }
+
+    private func person(_ number: UInt8) -> PersonIdentity {
+        PersonIdentity(rootHash: Digest(Array(repeating: number, count: 32))!)
+    }
+
+    private func adding(_ number: UInt8, to collaboration: CollaborationIdentifier) -> AddParticipants {
+        AddParticipants([NewParticipant(person(number))], to: collaboration)
+    }
+
+    private func people(of collaboration: CollaborationIdentifier) async throws -> [PersonIdentity] {
+        try await client.send(ListParticipants(of: collaboration)).participants.map(\.identity)
+    }
+
+    @Test("Another request under a used identifier is a conflict and changes nothing")
+    func otherRequest() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        _ = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        await #expect(throws: conflict) {
+            try await client.send(RemoveParticipants([person(1)], from: collaboration), identifier: identifier)
+        }
+        await #expect(throws: conflict) {
+            try await client.send(StopSharing(collaboration), identifier: identifier)
+        }
+        #expect(try await people(of: collaboration) == [person(1)])
+    }
+
+    @Test("Another field under a used identifier is a conflict and changes nothing")
+    func otherFields() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        let first = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        for other in [adding(2, to: collaboration), AddParticipants([], to: collaboration)] {
+            await #expect(throws: conflict) { try await client.send(other, identifier: identifier) }
+        }
+        let again = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        #expect(again == ChangeReceipt(sequence: first.sequence, changed: 0))
+        #expect(try await people(of: collaboration) == [person(1)])
+    }
+
+    @Test("The text of a conflict names the identifier that the client chose")
+    func textOfAConflict() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        _ = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        do throws(ServiceError) {
+            _ = try await client.send(adding(2, to: collaboration), identifier: identifier)
+            Issue.record("there is no conflict")
+        } catch {
+            #expect(error.reason.contains(identifier.description))
+        }
+    }
+
+    @Test("One identifier for several collaborations and accounts changes each of them")
+    func otherSubject() async throws {
+        let constant = MutationIdentifier(7)
+        let (first, second) = (try await start("one"), try await start("two"))
+        for collaboration in [first, second] {
+            #expect(try await client.send(adding(1, to: collaboration), identifier: constant).changed == 1)
+            #expect(try await people(of: collaboration) == [person(1)])
+        }
+        for name in ["ana", "ben"] {
+            let account = try #require(Account(name))
+            let refusal = SetConsent(of: account, .everything, isAllowed: false)
+            #expect(try await client.send(refusal, identifier: constant).changed == 1)
+            #expect(try await client.send(ReadConsent(of: account)).everything == false)
+        }
+        // An account's name may be a collaboration's.
+        let account = try #require(Account(first.description))
+        let refusal = SetConsent(of: account, .everything, isAllowed: false)
+        #expect(try await client.send(refusal, identifier: constant).changed == 1)
+    }
+
+    @Test("A mutation of the sets and a request of the layer may have the same identifier")
+    func mutationOfTheSets() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        let bare = try #require(CollaborationIdentifier("bare"))
+        try await client.apply(Mutation(identifier: identifier, .createCollaboration(bare, .challenge)))
+        #expect(try await client.send(adding(1, to: collaboration), identifier: identifier).changed == 1)
+        try await client.apply(Mutation(identifier: .random(), .dropCollaboration(bare)))
+    }
+
+    @Test("A restart forgets neither the repetitions nor the conflicts")
+    func restart() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        let first = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        try service.restart()
+        let again = try await client.send(adding(1, to: collaboration), identifier: identifier)
+        #expect(again == ChangeReceipt(sequence: first.sequence, changed: 0))
+        await #expect(throws: conflict) {
+            try await client.send(adding(2, to: collaboration), identifier: identifier)
+        }
+    }
+
+    @Test("Of two contents that come at the same time on many connections one is applied, and the other is a conflict")
+    func concurrentContents() async throws {
+        let collaboration = try await start()
+        let clients = try (0..<8).map { _ in try service.client() }
+        for round in UInt8(0)..<20 {
+            let identifier = MutationIdentifier.random()
+            let outcomes = await withTaskGroup(of: (UInt8, Result<ChangeReceipt, ServiceError>).self) { group in
+                for (index, client) in clients.enumerated() {
+                    let number = 2 * round + UInt8(index % 2)
+                    let request = adding(number, to: collaboration)
+                    group.addTask {
+                        do throws(ServiceError) {
+                            return (number, .success(try await client.send(request, identifier: identifier)))
+                        } catch {
+                            return (number, .failure(error))
+                        }
+                    }
+                }
+                return await group.reduce(into: [UInt8: [Result<ChangeReceipt, ServiceError>]]()) {
+                    $0[$1.0, default: []].append($1.1)
+                }
+            }
+            let receipts = outcomes.mapValues { $0.compactMap { try? $0.get() } }
+            let winners = receipts.filter { !$0.value.isEmpty }
+            #expect(winners.count == 1)
+            let winner = try #require(winners.first)
+            #expect(winner.value.count == 4)
+            #expect(Set(winner.value.map(\.sequence)).count == 1)
+            #expect(winner.value.map(\.changed).sorted() == [0, 0, 0, 1])
+            let refused = outcomes.first { $0.key != winner.key }?.value ?? []
+            #expect(refused.count == 4 && refused.allSatisfy { $0 == .failure(conflict) })
+            #expect(try await people(of: collaboration).count == Int(round) + 1)
+        }
+    }
+
+    @Test("A request that changed nothing is not remembered")
+    func nothingIsNotRemembered() async throws {
+        let collaboration = try await start()
+        let identifier = MutationIdentifier.random()
+        let removal = RemoveParticipants([person(1)], from: collaboration)
+        #expect(try await client.send(removal, identifier: identifier).sequence == nil)
+        _ = try await client.send(adding(1, to: collaboration))
+        // So it is decided once more, and now there is somebody to remove.
+        #expect(try await client.send(removal, identifier: identifier).changed == 1)
+        #expect(try await people(of: collaboration).isEmpty)
+    }
+}
