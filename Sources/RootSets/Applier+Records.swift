@@ -41,9 +41,12 @@ extension Applier {
 
     /// Removes and writes an edit's records. `sequence` is that of the edit.
     func writeRecords(of edit: Edit, sequence: UInt64) throws(StorageFailure) {
+        precondition(sequence == self.sequence + 1, "records are written with the version of another mutation")
+        precondition(edit.records.count <= Limits.recordsPerEditMax, "an edit was not checked before it is written")
         for range in edit.removedRanges { try removeRecords(range) }
         for record in edit.records where !record.isCheck {
             let key = record.isSequenced ? record.key + bigEndianBytes(sequence) : record.key
+            precondition(!key.isEmpty && key.count <= Limits.recordKeyBytesMax, "a key has no byte or too many")
             if let value = record.value {
                 try transaction.put(
                     environment.records, key, withUnsafeBytes(of: sequence.littleEndian) { Array($0) } + value)

@@ -40,7 +40,50 @@ struct Applier {
     mutating func apply(
         _ mutation: Mutation, spaceLeft: Bool
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
-        if let repeated = try receipt(ofRepeated: mutation) { return repeated }
+        let before = totals
+        let result: Result<MutationReceipt, ServiceError>
+        if let repeated = try receipt(ofRepeated: mutation) {
+            result = repeated
+        } else {
+            result = try outcome(of: mutation, spaceLeft: spaceLeft)
+        }
+        switch result {
+        case .failure: precondition(totals == before, "a refused mutation has changed the totals")
+        case .success(let receipt) where receipt.isRepeat:
+            precondition(totals == before, "a repeated mutation has changed the totals")
+        case .success(let receipt):
+            precondition(totals.sequence == before.sequence + 1, "a mutation has not exactly one sequence")
+            precondition(receipt.sequence == totals.sequence, "a receipt has the sequence of another mutation")
+            precondition(totals.logValueBytes > before.logValueBytes, "a mutation was not logged")
+            checkCounts(of: mutation, changed: receipt.changed, before)
+        }
+        return result
+    }
+
+    /// Traps unless the totals have changed by what a mutation says that it changed.
+    private func checkCounts(of mutation: Mutation, changed: UInt64, _ before: Totals) {
+        let came = totals.collaborations &- before.collaborations
+        switch mutation.change {
+        case .createCollaboration:
+            precondition(came == changed && totals.roots == before.roots, "creating changed something else, too")
+        case .dropCollaboration:
+            precondition(came == 0 &- changed && changed == 1, "dropping removed another number of collaborations")
+            precondition(totals.roots <= before.roots, "dropping a collaboration added roots")
+        case .addRoots:
+            precondition(came == 0, "adding roots changed the number of collaborations")
+            precondition(totals.roots == before.roots + changed, "the totals count other roots than were added")
+        case .removeRoots:
+            precondition(came == 0, "removing roots changed the number of collaborations")
+            precondition(totals.roots + changed == before.roots, "the totals count other roots than were removed")
+        case .edit(let edit):
+            let isUnchanged = totals.roots == before.roots && came == 0
+            precondition(edit.collaboration != nil || isUnchanged && changed == 0, "an edit of records changed a set")
+        }
+    }
+
+    private mutating func outcome(
+        of mutation: Mutation, spaceLeft: Bool
+    ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
         let changed: UInt64
         switch mutation.change {
         case .createCollaboration(let identifier, let policy):
@@ -110,6 +153,7 @@ struct Applier {
     private mutating func drop(_ identifier: CollaborationIdentifier, _ present: CopiedSet) throws(StorageFailure)
         -> UInt64
     {
+        precondition(!identifier.utf8.isEmpty, "an empty identifier would drop the buckets of all collaborations")
         if present.roots == nil { try dropBuckets(of: identifier) }
         try put(nil, of: identifier)
         try totals.removeCollaboration()
@@ -134,11 +178,17 @@ struct Applier {
             }
             totals.logValueBytes -= min(totals.logValueBytes, UInt64(record.count))
             let identifier = Array(record[..<16])
+            assert(
+                (try? isPlace(totals.firstSequence, ofMutation: identifier)) == true,
+                "an identifier leads to another log record")
             try transaction.delete(environment.mutations, identifier)
             try transaction.delete(environment.log, key)
             totals.firstSequence += 1
             left -= 1
         }
+        precondition(left >= 0, "more records were removed than one commit may remove")
+        precondition(
+            totals.sequence == 0 || totals.firstSequence <= totals.sequence, "the last record was removed from the log")
         try transaction.put(environment.meta, Array("totals".utf8), totals.bytes)
         guard transaction.written.contains(environment.packed) || transaction.written.contains(environment.large) else {
             return
@@ -148,6 +198,12 @@ struct Applier {
 
     // MARK: The log
 
+    /// Whether `mutations` has that sequence for the identifier.
+    private func isPlace(_ sequence: UInt64, ofMutation identifier: [UInt8]) throws(StorageFailure) -> Bool {
+        guard let value = try transaction.get(environment.mutations, identifier), value.count == 8 else { return false }
+        return UInt64(littleEndian: value.loadUnaligned(as: UInt64.self)) == sequence
+    }
+
     private func receipt(
         ofRepeated mutation: Mutation
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError>? {
@@ -155,7 +211,9 @@ struct Applier {
         guard let value = try transaction.get(environment.mutations, identifier) else { return nil }
         guard value.count == 8 else { throw .damaged("the record of mutation \(mutation.identifier) is damaged") }
         let sequence = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        guard let record = try transaction.get(environment.log, bigEndianBytes(sequence)) else {
+        guard sequence >= totals.firstSequence, sequence <= totals.sequence,
+            let record = try transaction.get(environment.log, bigEndianBytes(sequence))
+        else {
             throw .damaged("change-log record \(sequence) is missing")
         }
         let first = try LogRecord.decode(record, sequence: sequence)
@@ -170,11 +228,20 @@ struct Applier {
     private mutating func log(_ mutation: Mutation, changed: UInt64) throws(StorageFailure) {
         totals.sequence += 1
         LogRecord.encode(mutation, changed: changed, into: &value)
+        precondition(value.count >= LogRecord.headerBytes, "a log record is shorter than its header")
+        assert(isRecord(value, of: mutation, changed: changed), "a log record reads back as another mutation")
         try transaction.put(environment.log, bigEndianBytes(totals.sequence), value, appending: true)
         totals.logValueBytes += UInt64(value.count)
         try transaction.put(
             environment.mutations, withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) },
             withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) })
+    }
+
+    private func isRecord(_ bytes: [UInt8], of mutation: Mutation, changed: UInt64) -> Bool {
+        let read = try? bytes.withRawBytes { bytes throws(StorageFailure) in
+            try LogRecord.decode(bytes, sequence: totals.sequence)
+        }
+        return read == LoggedMutation(sequence: totals.sequence, changed: changed, mutation: mutation)
     }
 
     // MARK: Packed records
@@ -200,6 +267,8 @@ struct Applier {
         else { return nil }
         let record = try bucket.record(place)
         let roots = record.isLarge ? nil : (0..<record.roots.count).map { record.roots[$0] }
+        assert(roots.map { $0.count == record.rootCount } ?? true, "a record counts other roots than it holds")
+        assert(roots.map { PackedRoots.areAscending($0) } ?? true, "a record's roots are not in ascending order")
         return CopiedSet(policy: record.policy, rootCount: record.rootCount, roots: roots)
     }
 
@@ -266,6 +335,8 @@ struct Applier {
         }
         let present = try find(identifier, hash, in: bucket)
         let place = if let present { present } else { try insertionPlace(of: identifier, hash, in: bucket) }
+        precondition(hash <= bound, "a record is written to a bucket that ends before it")
+        precondition(record != nil || present != nil, "a record that is not there is removed")
         let before = (bucket, 0..<place)
         let after = (bucket, (present == nil ? place : place + 1)..<bucket.count)
         let value =
@@ -349,6 +420,8 @@ struct Applier {
                 edges.append(cut)
             }
             edges.append(all.count)
+            precondition(
+                zip(edges, edges.dropFirst()).allSatisfy { $0 < $1 }, "a page has no record, or one of another page")
             let pieces = zip(edges, edges.dropFirst()).map { PackedBucket.value(of: [(all, $0..<$1)]) }
             guard pieces.allSatisfy({ $0.count <= bytesMax }) else { return false }
             // The bound of every new bucket but the last is the hash of its last record.
@@ -357,6 +430,7 @@ struct Applier {
             }
             let ends = edges.dropFirst().dropLast().map { hashes[$0 - 1] } + buckets.suffix(1).map(\.bound)
             precondition(ends.count == pages && pieces.count == pages, "there is not one bound for each page")
+            precondition((hashes.last ?? 0) <= (ends.last ?? .max), "a record's hash is above the last bound")
             assert(zip(ends, ends.dropFirst()).allSatisfy { $0 < $1 }, "the pages' bounds are not in ascending order")
             for (end, piece) in zip(ends, pieces) { try putPacked(bound: end, piece) }
             return true
@@ -409,7 +483,12 @@ struct Applier {
             let packed = PackedRoots(bytes)
             let isLast = foundKey[name.count] == BucketKey.last
             let bound = isLast ? nil : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-            return Bucket(key: foundKey, bound: bound, roots: (0..<packed.count).map { packed[$0] })
+            let roots = (0..<packed.count).map { packed[$0] }
+            assert(PackedRoots.areAscending(roots), "a bucket's roots are not in ascending order")
+            assert(
+                bound.map { bound in roots.last.map { $0.prefix <= bound } ?? true } ?? true,
+                "a bucket holds a root behind its bound")
+            return Bucket(key: foundKey, bound: bound, roots: roots)
         }
     }
 
@@ -420,6 +499,7 @@ struct Applier {
         assert(zip(roots, roots.dropFirst()).allSatisfy { $0 <= $1 }, "the roots of an edit are not sorted")
         if let packed = present.roots {
             let edited = adding ? merge(packed, roots[...]) : subtract(packed, roots[...])
+            precondition(edited.count <= packed.count + roots.count, "more roots came than were added")
             guard edited.count != packed.count else { return 0 }
             let isPacked = edited.count <= Applier.packedRootsMax
             if !isPacked {
@@ -432,11 +512,13 @@ struct Applier {
             return UInt64(abs(edited.count - packed.count))
         }
         let changed = try editBuckets(of: identifier, roots, adding: adding)
+        precondition(changed <= roots.count, "more roots were changed than were given")
         if changed > 0 {
             guard adding || changed <= present.rootCount else {
                 throw .damaged("a collaboration's record counts fewer roots than its buckets hold")
             }
             let count = adding ? UInt64(present.rootCount) + changed : UInt64(present.rootCount) - changed
+            precondition(count <= UInt32.max, "a set has more roots than its record can count")
             try put(
                 PackedRecord.encode(identifier, present.policy, rootCount: UInt32(count), roots: nil), of: identifier)
         }
@@ -488,9 +570,11 @@ struct Applier {
             guard let cut = boundary(in: rest, near: rest.startIndex + (rest.count + pieces - 1) / pieces) else {
                 break
             }
+            precondition(cut > rest.startIndex && cut < rest.endIndex, "a bucket is split at its end")
             try writeBucket(key: boundedKey(identifier, rest[cut - 1].prefix), rest[..<cut])
             rest = rest[cut...]
         }
+        precondition(bucket.bound == nil || !rest.isEmpty, "an empty bucket stays, although it has a bound")
         try writeBucket(key: bucket.key, rest)
     }
 

@@ -55,7 +55,7 @@ struct SetsVersion: Equatable {
 }
 
 /// Counts over the whole environment. They are written in the transaction that changes them.
-struct Totals {
+struct Totals: Equatable {
     static let byteCount = 40
 
     /// The last sequence that was assigned; 0 before the first.

@@ -6,16 +6,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The code of what `body` throws; `nil` when it does not.
-private func code(of body: @Sendable () async throws(ServiceError) -> Void) async -> ServiceError.Code? {
-    do throws(ServiceError) {
-        try await body()
-        return nil
-    } catch {
-        return error.code
-    }
-}
-
 /// The coordinator and its actions against a live service.
 @Suite struct CoordinatorTests {
     private let service: TestService

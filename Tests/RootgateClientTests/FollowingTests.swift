@@ -2,19 +2,8 @@ import Core
 import Foundation
 import RootgateClient
 import ServiceTestSupport
-import Synchronization
 import TestSupport
 import Testing
-
-/// The code of what `body` throws; `nil` when it does not.
-private func code(of body: @Sendable () async throws(ServiceError) -> Void) async -> ServiceError.Code? {
-    do throws(ServiceError) {
-        try await body()
-        return nil
-    } catch {
-        return error.code
-    }
-}
 
 /// Live streams, and requests that come again, against a live service.
 @Suite struct FollowingTests {

@@ -217,7 +217,11 @@ import Transport
         }
         #expect(verdicts.count == 200)
         #expect(verdicts.allSatisfy { $0 == .granted })
-        let figures = Dictionary(uniqueKeysWithValues: try await small.client.statistics().map { ($0.name, $0.value) })
+        // A request counts until its answer was handed to the system, and the client may have read it before.
+        var figures: [String: UInt64] = [:]
+        for _ in 0..<1000 where figures["requests-in-flight"] != 1 {
+            figures = Dictionary(uniqueKeysWithValues: try await small.client.statistics().map { ($0.name, $0.value) })
+        }
         #expect(figures["verdict-granted"] == 200)
         #expect(figures["connections"] == 1)
         #expect(figures["requests-in-flight"] == 1)
