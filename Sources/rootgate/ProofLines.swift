@@ -136,9 +136,9 @@ final class ProofLines {
             return .malformed(error.reason)
         }
         var siblings: [Digest] = []
-        for hash in fields.inclusionHashes {
+        for (index, hash) in fields.inclusionHashes.enumerated() {
             guard let digest = Digest(hash) else {
-                return .malformed("an inclusion hash has \(hash.count) bytes, not 32")
+                return .malformed("inclusionHashes[\(index)] has \(hash.count) bytes, not 32")
             }
             siblings.append(digest)
         }

@@ -17,7 +17,7 @@ let statsCommand = Command(
         printNow(try json(Dictionary(uniqueKeysWithValues: figures.map { ($0.name, $0.value) })))
     } else {
         for (name, value) in figures {
-            printNow("\(name.padding(toLength: 34, withPad: " ", startingAt: 0))\(value)")
+            printNow("\(name.escapingControls.padding(toLength: 34, withPad: " ", startingAt: 0))\(value)")
         }
     }
     return .success

@@ -172,7 +172,20 @@ struct CollaborationModel: Sendable {
     }
 
     func checkText(_ text: String?, _ most: Int = 512) throws(ServiceError) {
-        if let text, text.utf8.count > most { throw refusal(.limitExceeded, most) }
+        guard let text else { return }
+        if text.utf8.count > most { throw refusal(.limitExceeded, most) }
+        let controls =
+            [
+                0...0x1f, 0x7f...0x9f, 0x2028...0x2029, 0x202a...0x202e, 0x2066...0x2069,
+            ] as [ClosedRange<UInt32>]
+        if text.unicodeScalars.contains(where: { scalar in controls.contains { $0.contains(scalar.value) } }) {
+            throw refusal(.malformedRequest)
+        }
+    }
+
+    func checkRange(_ value: Int?, _ most: Int) throws(ServiceError) {
+        if let value, value < 0 { throw refusal(.malformedRequest) }
+        if let value, value > most { throw refusal(.limitExceeded, most) }
     }
 
     func checkName(_ name: String) throws(ServiceError) {

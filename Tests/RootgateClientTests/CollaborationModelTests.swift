@@ -109,8 +109,12 @@ private struct RandomSteps {
     mutating func account() -> Account { one(of: world.people).account }
 
     mutating func text(_ words: [String]) -> String {
-        once(in: 40) ? String(repeating: "x", count: 513) : one(of: words)
+        guard once(in: 40) else { return one(of: words) }
+        return one(of: [String(repeating: "x", count: 513), "a\nb", "\u{1b}[2J", "\u{9b}", "a\u{2028}", "\u{202e}b"])
     }
+
+    /// Milliseconds for which no query waits.
+    mutating func wait() -> Int? { once(in: 12) ? one(of: [0, -1, 60_001, .min, .max]) : nil }
 
     mutating func limit(_ most: Int) -> Int {
         once(in: 25) ? one(of: [0, -1, most + 1]) : once(in: 3) ? most : number(1..<6)
@@ -367,7 +371,7 @@ private struct RandomSteps {
     private mutating func readNotices(_ model: CollaborationModel) -> ReadNotices {
         let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
         return ReadNotices(
-            feed(model), after: once(in: 3) ? 0 : after, limit: limit(256),
+            feed(model), after: once(in: 3) ? 0 : after, limit: limit(256), waitMilliseconds: wait(),
             atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
     }
 
@@ -440,7 +444,9 @@ private struct RandomSteps {
             let recipients = (0..<number(0..<4)).map { _ in account() }
             return share(with: recipients, model, isDated: once(in: 2))
         case 66..<71:
-            return ReadShelf(of: account(), limit: limit(64), offset: one(of: [nil, nil, 0, 1, 3, -1]))
+            let offset = once(in: 12) ? one(of: [-1, 1_048_576, 1_048_577, .max]) : one(of: [nil, nil, 0, 1, 3])
+            return ReadShelf(
+                of: account(), limit: limit(64), offset: offset, after: maybe(0), waitMilliseconds: wait())
         case 71..<74:
             return PinHighlight(
                 one(of: world.links), of: account(), in: maybe(one(of: world.conversations).identifier),

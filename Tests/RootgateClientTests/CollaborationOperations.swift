@@ -119,7 +119,11 @@ extension PrepareCollaboration: ModelledRequest {
         let name = metadata.initiatorNameComponents.map {
             $0.nickname ?? [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
         }
-        for text in [metadata.title, metadata.initiatorHandle, ownerName, name] { try model.checkText(text) }
+        let parts = metadata.initiatorNameComponents
+        let texts = [
+            metadata.title, metadata.initiatorHandle, ownerName, parts?.givenName, parts?.familyName, parts?.nickname, name,
+        ]
+        for text in texts { try model.checkText(text) }
         let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
         if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
         let options = try chosen(
@@ -559,6 +563,7 @@ extension ReadNotices: ModelledRequest {
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkPage(limit, 256)
+        try model.checkRange(waitMilliseconds, 60_000)
         try model.checkSequence(max(after, atLeast ?? 0))
         let (notices, end) = try model.notices(feed, after: after, limit: limit)
         return NoticePage(notices: notices, next: end ?? model.sequence, hasMore: end != nil)
@@ -648,9 +653,11 @@ extension ReadShelf: ModelledRequest {
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkPage(limit, 64)
+        try model.checkRange(offset, 1_048_576)
+        try model.checkRange(waitMilliseconds, 60_000)
         let shelf = model.shelves[account] ?? .init()
         let (links, hasSuggestion) = shelf.ranking
-        let highlights = links.enumerated().dropFirst(max(0, offset ?? 0)).prefix(limit).compactMap { place, link in
+        let highlights = links.enumerated().dropFirst(offset ?? 0).prefix(limit).compactMap { place, link in
             shelf.highlight(link, isSuggested: hasSuggestion && place == 0)
         }
         return Shelf(highlights: Array(highlights), count: links.count, version: shelf.version)

@@ -41,7 +41,7 @@ let invitationVerbs: [CollabVerb] = [
     if call.arguments.isOn("json") {
         printNow(try json(["token": request.token.text, "identifier": invitation.identifier]))
     } else {
-        printNow("token \(request.token.text) invitation \(invitation.identifier)")
+        printNow("token \(request.token.text) invitation \(invitation.identifier.escapingControls)")
     }
     return .success
 }

@@ -32,7 +32,7 @@ public struct ListInvitations: RuledRequest {
         try checkPage(limit, Limits.invitationsPerPageMax)
         _ = try records.collaboration(collaboration)
         var range = RecordRange.beginning(with: RecordKeys.invitations(collaboration))
-        if let after { range.start = RecordKeys.invitation(collaboration, try invitationName(after)) + [0] }
+        if let after { range.start = RecordKeys.invitation(collaboration, try invitationName(after, "after")) + [0] }
         var invitations: [Invitation] = []
         while true {
             let page = try records.records(in: range, limit: limit + 1, isDescending: false)

@@ -36,10 +36,10 @@ extension StoredInvitation {
     }
 }
 
-/// The bytes that name an invitation.
-func invitationName(_ text: String) throws(ServiceError) -> [UInt8] {
+/// The bytes that name an invitation. `field`: where its identifier stands.
+func invitationName(_ text: String, _ field: String = "identifier") throws(ServiceError) -> [UInt8] {
     guard let name = [UInt8](hexadecimal: text), name.count == RecordKeys.invitationBytes else {
-        throw ServiceError(.malformedRequest, "“\(text.prefix(64))” is not an invitation's identifier")
+        throw ServiceError(.malformedRequest, "\(field) is “\(text.prefix(64))”, not the identifier of an invitation")
     }
     return name
 }
