@@ -41,6 +41,7 @@ struct ShelfEndingTests {
         let requests: [any RuledRequest] = [
             ReadAttribution(deckLink, of: bo, for: .everyApp), PinHighlight(deckLink, of: bo, for: .everyApp),
             SignalHighlight(.viewed, deckLink, of: bo, for: .everyApp),
+            PinHighlight(deckLink, of: bo, for: .app("app"), isPinned: false),
         ]
         for request in requests { #expect(world.code(of: request) == .unknownHighlight, "\(request)") }
         #expect(world.code(of: request(deckLink)) == .unknownCollaboration, "sharing it would show nothing")

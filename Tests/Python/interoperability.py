@@ -1766,7 +1766,7 @@ class CollaborationLayer:
         self.consent({"app": "notes"})
         equal("all taken back: only what is pinned", self.shelf(), ["three"])
         self.consent({"conversation": conversation}, True)
-        equal("one conversation is allowed", self.shelf(), ["three", "one", "two"])
+        equal("one conversation is allowed", self.shelf(), ["one", "three", "two"])
         self.consent({"app": "notes"}, False)
         equal("but not the app", self.shelf(), ["three"])
         self.consent({"app": "notes"})

@@ -102,7 +102,7 @@ public struct PinHighlight: RuledRequest {
             if handle == nil || stored.handle == handle { found.append(Share(record: record, stored: stored)) }
         }
         guard !found.isEmpty else { throw view.unknown(url) }
-        if isPinned, try records.hasEnded(found.map(\.stored)) { throw view.unknown(url) }
+        if isPinned || view.scope != .everyApp, try records.hasEnded(found.map(\.stored)) { throw view.unknown(url) }
         return found
     }
 }
