@@ -537,6 +537,15 @@ struct ConsentTests {
         #expect(world.code(of: PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
     }
 
+    @Test("Unpinning works when the storage is full, and so does removing an item that had a signal")
+    func fullStorage() throws {
+        try bench.share(1, isPinned: true)
+        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
+        let unpin = PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, isPinned: false)
+        #expect(try world.edit(unpin)?.needsSpace == false)
+        #expect(try world.edit(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp))?.needsSpace == false)
+    }
+
     @Test("What is not on the shelf takes no signal")
     func unseenSignals() throws {
         try bench.share(1)

@@ -137,6 +137,7 @@ struct ShelfThumbnailTests {
             "{}", #"{"data":"AA"}"#, #"{"mediaType":"image/png"}"#, #"{"data":"A","mediaType":"image/png"}"#,
             #"{"data":"AA==","mediaType":"image/png"}"#, #"{"data":"AA","mediaType":"image/svg+xml"}"#,
             #"{"data":"AA","mediaType":"image/png","url":"https://a.example"}"#,
+            #"{"mediaType":"image/png","url":"https://a.example"}"#,
         ] {
             let error = thrownServiceError { _ = try JSON.decode(Thumbnail.self, from: Array(text.utf8)) }
             #expect(error?.code == .malformedRequest, "\(text)")

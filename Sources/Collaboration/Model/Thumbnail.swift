@@ -13,6 +13,10 @@ public enum Thumbnail: Hashable, Sendable, Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         guard let text = try container.decodeIfPresent(String.self, forKey: .data) else {
+            guard try container.decodeIfPresent(ImageType.self, forKey: .mediaType) == nil else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .mediaType, in: container, debugDescription: "not to be given without data")
+            }
             self = .link(try container.decode(URL.self, forKey: .url))
             return
         }

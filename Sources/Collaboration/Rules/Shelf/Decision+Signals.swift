@@ -14,7 +14,8 @@ extension Decision<ChangeReceipt> {
         var edit = Edit()
         edit.records = [
             RecordEdit(key, value: signals.bytes, expecting: known.map { .version($0.version) } ?? .absent),
-            RecordEdit(RecordKeys.shelf(account), value: []),
+            // Every share writes this record, and replacing it needs no space.
+            RecordEdit(RecordKeys.shelf(account), value: [], expecting: .present),
         ]
         return .change(edit, topics: [.shelf(account)], count: 1)
     }

@@ -59,7 +59,8 @@ public struct PinHighlight: RuledRequest {
         }
         guard !edit.records.isEmpty else { return .answer(answer(nil, 0)) }
         let count = edit.records.count
-        edit.records.append(RecordEdit(RecordKeys.shelf(account), value: []))
+        // Every share writes this record, and replacing it needs no space: so unpinning works on a full disk.
+        edit.records.append(RecordEdit(RecordKeys.shelf(account), value: [], expecting: .present))
         return .edit(edit, topics: [.shelf(account)]) { answer($0.sequence, count) }
     }
 
