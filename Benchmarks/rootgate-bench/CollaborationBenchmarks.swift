@@ -35,7 +35,9 @@ let collaborationBenchmarks = [
             while times.count < 3 || times.count < 21 && scale.now() < end {
                 times.append(
                     try seconds {
-                        let shelf = try bench.wait { client in try await client.send(ReadShelf(of: account)) }
+                        let shelf = try bench.wait { client in
+                            try await client.send(ReadShelf(of: account, for: .app("com.example.app")))
+                        }
                         precondition(shelf.count == scale.size(10_000, tiny: 50), "items are missing")
                     } * 1000)
             }
@@ -197,6 +199,7 @@ private final class CollaborationBench {
     /// Shares `items` links with the account.
     func fillShelf(of account: Account, items: Int) throws {
         try wait { client in
+            _ = try await client.send(SetConsent(of: account, .everything, isAllowed: true))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for first in 0..<16 {
                     group.addTask {

@@ -157,6 +157,14 @@ public enum Limits {
     public static let shelfPageBytesMax = 512 << 10
     public static let conversationsPerItemMax = 256
     public static let attributionsPerItemMax = 8
+    /// Bytes of a thumbnail that the service stores, and of all of them. They are counted in 256 parts of equal size,
+    /// by the first byte of their SHA-256, so that shares rarely wait for each other.
+    public static let thumbnailBytesMax = 64 << 10
+    public static let thumbnailsBytesMax = 1 << 30
+    public static let thumbnailPartBytesMax = thumbnailsBytesMax / 256
+    /// Shelves that are told at once when a collaboration ends whose link is on them. Others leave it out when they are
+    /// read next.
+    public static let shelvesPerEndingMax = 500
     /// Participants, notices and custom items that the details of a collaboration show.
     public static let detailParticipantsMax = 100
     public static let detailNoticesMax = 20

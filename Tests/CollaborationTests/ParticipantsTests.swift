@@ -593,17 +593,18 @@ struct RaceTests {
                 url: link, app: "app", sharer: Sharer(name: "Ana"), conversation: Conversation(identifier: "c"),
                 date: date, recipients: [ShareRecipient(bo)])
         }
+        try world.send(SetConsent(of: bo, .app("app"), isAllowed: true))
         let first = try world.edit(share(nil))
         try world.send(share(nil))
         #expect(try world.isStale(first))
-        let pin = try world.edit(PinHighlight(link, of: bo))
-        let view = try world.edit(SignalHighlight(.viewed, link, of: bo))
+        let pin = try world.edit(PinHighlight(link, of: bo, for: .everyApp))
+        let view = try world.edit(SignalHighlight(.viewed, link, of: bo, for: .everyApp))
         let consent = try world.edit(SetConsent(of: bo, .everything, isAllowed: true))
         try world.send(share(world.now + 5))
         #expect(try world.isStale(pin))
-        try world.send(SignalHighlight(.viewed, link, of: bo))
+        try world.send(SignalHighlight(.viewed, link, of: bo, for: .everyApp))
         #expect(try world.isStale(view))
-        try world.send(SetConsent(of: bo, .app("app"), isAllowed: true))
+        try world.send(SetConsent(of: bo, .app("other"), isAllowed: true))
         #expect(try world.isStale(consent))
     }
 }

@@ -1,4 +1,4 @@
-import Collaboration
+@testable import Collaboration
 import Core
 import Foundation
 import TestSupport
@@ -9,8 +9,10 @@ private struct Bench {
     let world = World()
     let bo: Account
 
-    init() throws {
+    /// `isAllowed`: whether automatic sharing is on, for everything.
+    init(isAllowed: Bool = true) throws {
         bo = try account("bo")
+        if isAllowed { try world.send(SetConsent(of: bo, .everything, isAllowed: true)) }
     }
 
     func link(_ number: Int) throws -> URL { try url("https://decks.example/\(number)") }
@@ -19,16 +21,23 @@ private struct Bench {
     @discardableResult
     func share(
         _ number: Int, by sharer: String = "Ana", in conversation: String = "c", app: String = "app",
-        at seconds: Double = 0, isGroup: Bool = false, knows: Bool = true, isPinned: Bool? = nil, title: String? = nil
+        at seconds: Double = 0, isGroup: Bool = false, knows: Bool = true, isPinned: Bool? = nil, title: String? = nil,
+        thumbnail: Thumbnail? = nil
     ) throws -> ChangeReceipt {
         try world.send(
             RecordShare(
-                url: try link(number), title: title, app: app, sharer: Sharer(name: sharer),
+                url: try link(number), title: title, thumbnail: thumbnail, app: app, sharer: Sharer(name: sharer),
                 conversation: Conversation(identifier: conversation, isGroup: isGroup), date: world.now + seconds,
                 isPinned: isPinned, recipients: [ShareRecipient(bo, knowsSomebody: knows)]))
     }
 
-    var shelf: Shelf { get throws { try world.send(ReadShelf(of: bo)) } }
+    /// The whole shelf, as the system's side sees it.
+    var shelf: Shelf { get throws { try world.send(ReadShelf(of: bo, for: .everyApp)) } }
+
+    /// The numbers of the links that an app has.
+    func numbers(for app: String) throws -> [Int] {
+        try world.send(ReadShelf(of: bo, for: .app(app))).highlights.map { Int($0.url.lastPathComponent) ?? -1 }
+    }
 
     /// The first item of the shelf.
     var first: Highlight { get throws { try #require(try shelf.highlights.first) } }
@@ -39,7 +48,7 @@ private struct Bench {
     }
 
     func attribution(_ number: Int, removeTitle: String? = nil) throws -> AttributionDetails {
-        try world.send(ReadAttribution(try link(number), of: bo, removeTitle: removeTitle))
+        try world.send(ReadAttribution(try link(number), of: bo, for: .everyApp, removeTitle: removeTitle))
     }
 }
 
@@ -65,15 +74,15 @@ struct ShelfTests {
         for number in 1...5 { try bench.share(number, at: Double(number)) }
         #expect(try bench.numbers == [5, 4, 3, 2, 1])
         #expect(try bench.shelf.highlights.allSatisfy { !$0.isSuggested })
-        try world.send(PinHighlight(try bench.link(2), of: bench.bo))
-        try world.send(PinHighlight(try bench.link(3), of: bench.bo))
+        try world.send(PinHighlight(try bench.link(2), of: bench.bo, for: .everyApp))
+        try world.send(PinHighlight(try bench.link(3), of: bench.bo, for: .everyApp))
         #expect(try bench.numbers == [3, 2, 5, 4, 1])
-        try world.send(SignalHighlight(.shown, try bench.link(1), of: bench.bo, context: .detail))
+        try world.send(SignalHighlight(.shown, try bench.link(1), of: bench.bo, for: .everyApp, context: .detail))
         #expect(try bench.numbers == [3, 2, 5, 4, 1], "being shown alone says nothing")
-        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo))
+        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try bench.numbers == [1, 3, 2, 5, 4])
         #expect(try bench.shelf.highlights.map(\.isSuggested) == [true, false, false, false, false])
-        for _ in 0..<2 { try world.send(SignalHighlight(.interacted, try bench.link(4), of: bench.bo)) }
+        for _ in 0..<2 { try world.send(SignalHighlight(.interacted, try bench.link(4), of: bench.bo, for: .everyApp)) }
         #expect(try bench.numbers == [4, 3, 2, 5, 1])
     }
 
@@ -82,11 +91,11 @@ struct ShelfTests {
         for number in 1...2 {
             try bench.share(number, at: Double(number))
             world.now += 1
-            try world.send(SignalHighlight(.viewed, try bench.link(number), of: bench.bo))
+            try world.send(SignalHighlight(.viewed, try bench.link(number), of: bench.bo, for: .everyApp))
         }
         #expect(try bench.numbers.first == 2, "the later signal decides")
-        try world.send(SignalHighlight(.shown, try bench.link(1), of: bench.bo, context: .detail))
-        try world.send(SignalHighlight(.shown, try bench.link(2), of: bench.bo, context: .summary))
+        try world.send(SignalHighlight(.shown, try bench.link(1), of: bench.bo, for: .everyApp, context: .detail))
+        try world.send(SignalHighlight(.shown, try bench.link(2), of: bench.bo, for: .everyApp, context: .summary))
         #expect(try bench.numbers.first == 1)
     }
 
@@ -97,7 +106,7 @@ struct ShelfTests {
         try bench.share(1, by: "Bea", at: 3, title: "New")
         #expect(try bench.numbers == [1, 2])
         let item = try bench.first
-        #expect(item.attributions.map(\.sharer.name) == ["Bea"])
+        #expect(item.attributions.map(\.sharer?.name) == ["Bea"])
         #expect(item.title == "New" && item.date == world.now + 3)
     }
 
@@ -108,7 +117,7 @@ struct ShelfTests {
         #expect(try bench.share(1, by: "Bea", at: 9, isPinned: true) == ChangeReceipt(sequence: nil, changed: 0))
         #expect(world.storage.records == records)
         #expect(try bench.share(1, by: "Cy", at: 10).changed == 1, "at the same moment, the last one counts")
-        #expect(try bench.first.attributions.map(\.sharer.name) == ["Cy"])
+        #expect(try bench.first.attributions.map(\.sharer?.name) == ["Cy"])
     }
 
     @Test("A pin stays when the link is shared again, unless the share says otherwise")
@@ -126,13 +135,13 @@ struct ShelfTests {
         try bench.share(1, by: "Bea", in: "b", at: 3)
         try bench.share(1, by: "Cy", in: "c", at: 2)
         #expect(try bench.shelf.count == 1)
-        #expect(try bench.first.attributions.map(\.conversation.identifier) == ["b", "c", "a"])
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo, in: "c"))
+        #expect(try bench.first.attributions.map(\.conversation?.identifier) == ["b", "c", "a"])
+        try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "c"))
         #expect(try bench.first.attributions.map(\.isPinned) == [false, true, false])
         #expect(try bench.first.isPinned)
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo))
+        try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try bench.first.attributions.allSatisfy(\.isPinned))
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo, isPinned: false))
+        try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, isPinned: false))
         #expect(try !bench.first.isPinned)
     }
 
@@ -142,34 +151,36 @@ struct ShelfTests {
         try bench.share(2, in: "h", isGroup: true, knows: true)
         try bench.share(3, in: "d", isGroup: false, knows: false)
         #expect(try Set(bench.numbers) == [2, 3])
-        let request = SignalHighlight(.viewed, try bench.link(1), of: bench.bo)
+        let request = SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp)
         #expect(world.code(of: request) == .unknownHighlight)
         try bench.share(1, in: "d", at: 5)
         let item = try bench.first
-        #expect(item.attributions.map(\.conversation.identifier) == ["d"])
+        #expect(item.attributions.map(\.conversation?.identifier) == ["d"])
     }
 
     @Test("An item that was removed stays removed, whoever shares or pins it again")
     func hidden() throws {
         try bench.share(1, in: "a")
         try bench.share(2)
-        try world.send(RemoveHighlight(try bench.link(1), of: bench.bo))
+        try world.send(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try bench.numbers == [2])
         try bench.share(1, in: "b", at: 60, isPinned: true)
-        _ = world.code(of: PinHighlight(try bench.link(1), of: bench.bo))
+        #expect(world.code(of: PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
         #expect(try bench.numbers == [2])
-        #expect(world.code(of: SignalHighlight(.viewed, try bench.link(1), of: bench.bo)) == .unknownHighlight)
-        #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo)) == .unknownHighlight)
+        #expect(
+            world.code(of: SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
+                == .unknownHighlight)
+        #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
     }
 
     @Test("Removing an item again is harmless, and removing one that was never shared is unknown-highlight")
     func removeAgain() throws {
         try bench.share(1)
-        #expect(try world.send(RemoveHighlight(try bench.link(1), of: bench.bo)).changed == 1)
+        #expect(try world.send(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp)).changed == 1)
         #expect(
-            try world.send(RemoveHighlight(try bench.link(1), of: bench.bo))
+            try world.send(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
                 == ChangeReceipt(sequence: nil, changed: 0))
-        #expect(world.code(of: RemoveHighlight(try bench.link(2), of: bench.bo)) == .unknownHighlight)
+        #expect(world.code(of: RemoveHighlight(try bench.link(2), of: bench.bo, for: .everyApp)) == .unknownHighlight)
     }
 
     @Test("What one person does to a shelf changes nobody else's")
@@ -178,13 +189,14 @@ struct ShelfTests {
         let request = RecordShare(
             url: link, app: "app", sharer: Sharer(name: "Ana"), conversation: Conversation(identifier: "c"),
             recipients: [ShareRecipient(bench.bo), ShareRecipient(cy), ShareRecipient(bench.bo, knowsSomebody: false)])
+        try world.send(SetConsent(of: cy, .app("app"), isAllowed: true))
         #expect(try world.topics(request) == [.shelf(bench.bo), .shelf(cy)])
         #expect(try world.send(request).changed == 2)
-        let version = try world.send(ReadShelf(of: cy)).version
-        try world.send(PinHighlight(link, of: bench.bo))
-        try world.send(RemoveHighlight(link, of: bench.bo))
+        let version = try world.send(ReadShelf(of: cy, for: .everyApp)).version
+        try world.send(PinHighlight(link, of: bench.bo, for: .everyApp))
+        try world.send(RemoveHighlight(link, of: bench.bo, for: .everyApp))
         try world.send(SetConsent(of: bench.bo, .everything, isAllowed: false))
-        let shelf = try world.send(ReadShelf(of: cy))
+        let shelf = try world.send(ReadShelf(of: cy, for: .everyApp))
         #expect(shelf.highlights.map(\.isPinned) == [false] && shelf.version == version)
         #expect(try bench.shelf.version == world.storage.sequence)
     }
@@ -193,7 +205,7 @@ struct ShelfTests {
     func paging() throws {
         for number in 1...7 { try bench.share(number, at: Double(number)) }
         func page(_ limit: Int, _ offset: Int?) throws -> [Int] {
-            let shelf = try world.send(ReadShelf(of: bench.bo, limit: limit, offset: offset))
+            let shelf = try world.send(ReadShelf(of: bench.bo, for: .everyApp, limit: limit, offset: offset))
             #expect(shelf.count == 7)
             return shelf.highlights.map { Int($0.url.lastPathComponent) ?? -1 }
         }
@@ -202,8 +214,10 @@ struct ShelfTests {
         #expect(try page(3, 6) == [1])
         #expect(try page(3, 7) == [])
         #expect(try page(3, Limits.shelfOffsetMax) == [])
-        #expect(world.code(of: ReadShelf(of: bench.bo, limit: 0)) == .malformedRequest)
-        #expect(world.code(of: ReadShelf(of: bench.bo, limit: Limits.highlightsPerPageMax + 1)) == .limitExceeded)
+        #expect(world.code(of: ReadShelf(of: bench.bo, for: .everyApp, limit: 0)) == .malformedRequest)
+        #expect(
+            world.code(of: ReadShelf(of: bench.bo, for: .everyApp, limit: Limits.highlightsPerPageMax + 1))
+                == .limitExceeded)
     }
 
     @Test("Reading a shelf that is no newer than the caller's waits for a change of that shelf")
@@ -211,7 +225,7 @@ struct ShelfTests {
         try bench.share(1)
         let version = try bench.shelf.version
         func waits(_ after: UInt64?, _ milliseconds: Int?) throws -> Bool {
-            let request = ReadShelf(of: bench.bo, after: after, waitMilliseconds: milliseconds)
+            let request = ReadShelf(of: bench.bo, for: .everyApp, after: after, waitMilliseconds: milliseconds)
             guard case .wait(let topics, let time, let shelf) = try world.decide(request) else { return false }
             #expect(topics == [.shelf(bench.bo)] && shelf.version == version)
             #expect(time == milliseconds)
@@ -221,7 +235,7 @@ struct ShelfTests {
         #expect(try waits(version, 60_000))
         #expect(try !waits(version - 1, 100))
         #expect(try !waits(version, nil) && !waits(version, 0) && !waits(nil, 100))
-        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo))
+        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try !waits(version, 100))
     }
 
@@ -268,7 +282,7 @@ struct ShelfTests {
         var links: [URL] = []
         var pages = 0
         while true {
-            let page = try world.send(ReadShelf(of: bench.bo, offset: links.count))
+            let page = try world.send(ReadShelf(of: bench.bo, for: .everyApp, offset: links.count))
             #expect(page.count == Limits.highlightsPerPageMax)
             if page.highlights.isEmpty { break }
             links += page.highlights.map(\.url)
@@ -303,9 +317,9 @@ struct ShelfTests {
             try bench.share(1, in: "d\(number)", at: Double(number))
             let item = try bench.first
             #expect(item.date == world.now + Double(number))
-            #expect(item.attributions.first?.conversation.identifier == "d\(number)")
+            #expect(item.attributions.first?.conversation?.identifier == "d\(number)")
             #expect(item.attributions.count == min(number + 1, Limits.attributionsPerItemMax))
-            let pin = PinHighlight(try bench.link(1), of: bench.bo, in: "d\(number)")
+            let pin = PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "d\(number)")
             #expect(try world.send(pin).receipt.changed == 1)
         }
     }
@@ -315,13 +329,55 @@ struct ShelfTests {
 struct ConsentTests {
     private let bench: Bench
     private var world: World { bench.world }
+    private static let everyLevel: [ConsentLevel] = [.everything, .app("a"), .conversation("c")]
 
     init() throws {
-        bench = try Bench()
+        bench = try Bench(isAllowed: false)
     }
 
     private func set(_ level: ConsentLevel, _ isAllowed: Bool?) throws {
         try world.send(SetConsent(of: bench.bo, level, isAllowed: isAllowed))
+    }
+
+    private func pin(_ number: Int, for scope: ShelfScope = .everyApp, isPinned: Bool = true) throws
+        -> PinHighlight.Answer
+    {
+        try world.send(PinHighlight(try bench.link(number), of: bench.bo, for: scope, isPinned: isPinned))
+    }
+
+    @Test("Nothing is on a shelf by itself before automatic sharing was allowed at some level")
+    func asks() throws {
+        try bench.share(1, in: "c", app: "a")
+        try bench.share(2, in: "d", app: "b", at: -1)
+        #expect(try bench.numbers == [], "nothing was said")
+        #expect(try bench.numbers(for: "a") == [])
+        #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
+        for level in Self.everyLevel {
+            try set(level, true)
+            #expect(try bench.numbers == (level == .everything ? [1, 2] : [1]), "\(level)")
+            try set(level, nil)
+            #expect(try bench.numbers == [], "\(level)")
+        }
+    }
+
+    @Test("What a pin alone brought onto the shelf leaves with the pin")
+    func pinsAlone() throws {
+        try bench.share(1, in: "c", app: "a")
+        try bench.share(2, in: "c", app: "a", at: 1)
+        #expect(try pin(1).receipt.changed == 1)
+        #expect(try bench.numbers == [1], "the pin is consent to that item, not to the others")
+        #expect(try bench.attribution(1).isPinned)
+        _ = try pin(1, isPinned: false)
+        #expect(try bench.numbers == [])
+    }
+
+    @Test("A pin in one conversation brings no other conversation onto the shelf")
+    func pinInOne() throws {
+        try bench.share(1, by: "Ana", in: "c", at: 1)
+        try bench.share(1, by: "Bea", in: "d", at: 2)
+        try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "c"))
+        #expect(try bench.first.attributions.map(\.sharer?.name) == ["Ana"])
+        #expect(try bench.attribution(1).summary == "From Ana")
     }
 
     @Test("A refusal of everything, an app or a conversation hides its items until it is allowed again")
@@ -330,61 +386,62 @@ struct ConsentTests {
         try bench.share(2, in: "c1", app: "a2", at: 3)
         try bench.share(3, in: "c2", app: "a1", at: 2)
         try bench.share(4, in: "c2", app: "a2", at: 1)
+        try set(.everything, true)
         #expect(try bench.numbers == [1, 2, 3, 4])
         for (level, left) in [
-            (ConsentLevel.app("a1"), [2, 4]), (.conversation("c2"), [1, 2]), (.everything, []),
-            (.app("x"), [1, 2, 3, 4]),
+            (ConsentLevel.app("a1"), [2, 4]), (.conversation("c2"), [1, 2]), (.app("x"), [1, 2, 3, 4]),
+            (.everything, []),
         ] {
             try set(level, false)
             #expect(try bench.numbers == left, "\(level)")
             try set(level, true)
             #expect(try bench.numbers == [1, 2, 3, 4])
-            try set(level, false)
-            try set(level, nil)
-            #expect(try bench.numbers == [1, 2, 3, 4])
         }
     }
 
-    @Test("An item shows when all three levels allow it: a refusal at one is not outweighed by the others")
+    @Test("An allowed level is not outweighed by silence, and never outweighs a refusal")
     func allThree() throws {
         try bench.share(1, in: "c", app: "a")
-        let levels: [ConsentLevel] = [.everything, .app("a"), .conversation("c")]
-        for refused in levels.indices {
-            for (index, level) in levels.enumerated() { try set(level, index != refused) }
+        for refused in Self.everyLevel.indices {
+            for (index, level) in Self.everyLevel.enumerated() { try set(level, index != refused) }
+            #expect(try bench.numbers == [])
+            for (index, level) in Self.everyLevel.enumerated() where index != refused { try set(level, nil) }
             #expect(try bench.numbers == [])
         }
-        for level in levels { try set(level, true) }
+        for level in Self.everyLevel { try set(level, true) }
         #expect(try bench.numbers == [1])
     }
 
     @Test("Only the conversations that are allowed are attributed")
     func attributions() throws {
+        try set(.everything, true)
         try bench.share(1, in: "c1", at: 1)
         try bench.share(1, in: "c2", at: 2)
         try set(.conversation("c2"), false)
         let item = try bench.first
-        #expect(item.attributions.map(\.conversation.identifier) == ["c1"])
+        #expect(item.attributions.map(\.conversation?.identifier) == ["c1"])
         #expect(item.date == world.now + 1)
     }
 
-    @Test("A pin is consent, at every level")
+    @Test("A pin is consent, whatever was refused")
     func pins() throws {
         try bench.share(1, in: "c", app: "a")
         try bench.share(2, in: "c", app: "a", at: 1)
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo))
-        for level in [ConsentLevel.everything, .app("a"), .conversation("c")] {
+        _ = try pin(1)
+        for level in Self.everyLevel {
             try set(level, false)
             #expect(try bench.numbers == [1])
         }
-        try world.send(PinHighlight(try bench.link(2), of: bench.bo))
-        #expect(try bench.numbers == [2, 1], "also of what did not show")
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo, isPinned: false))
+        _ = try pin(2)
+        #expect(try bench.numbers == [2, 1], "also of what was not on the shelf")
+        _ = try pin(1, isPinned: false)
         #expect(try bench.numbers == [2])
     }
 
     @Test("Consent can be read, and setting it again changes nothing")
     func reading() throws {
         #expect(try world.send(ReadConsent(of: bench.bo)) == Consent())
+        #expect(!Consent().allows(app: "a", conversation: "c"))
         try set(.app("a"), false)
         try set(.conversation("c"), true)
         try set(.everything, true)
@@ -400,37 +457,102 @@ struct ConsentTests {
         }
     }
 
-    @Test("Automatic sharing is offered when a pinned item would not show by itself, or consent was never set")
-    func offers() throws {
-        try bench.share(1, in: "c", app: "a")
-        func offers(isPinned: Bool = true) throws -> Bool {
-            try world.send(PinHighlight(try bench.link(1), of: bench.bo, isPinned: isPinned)).offersAutomaticSharing
+    @Test("Consent is read and set only by a request that says everyApp")
+    func consentOfApps() throws {
+        var (reading, setting) = (ReadConsent(of: bench.bo), SetConsent(of: bench.bo, .app("a"), isAllowed: true))
+        for said in [nil, false] as [Bool?] {
+            (reading.everyApp, setting.everyApp) = (said, said)
+            #expect(world.code(of: reading) == .malformedRequest)
+            #expect(world.code(of: setting) == .malformedRequest)
         }
-        #expect(try offers(), "nothing was said")
-        #expect(try !offers(isPinned: false))
-        try set(.everything, true)
-        #expect(try !offers(), "it shows by itself")
-        #expect(try !offers())
-        for level in [ConsentLevel.app("a"), .conversation("c"), .everything] {
-            try set(level, false)
-            #expect(try offers(), "\(level)")
-            #expect(try !offers(isPinned: false))
-            try set(level, true)
-        }
-        try set(.app("b"), false)
-        #expect(try !offers(), "another app does not matter")
     }
 
-    @Test("Only what was shared with the person can be pinned")
+    @Test("Automatic sharing is offered for the pinned item's app, when allowing it would let something more appear")
+    func offers() throws {
+        try bench.share(1, in: "c", app: "a")
+        func offered(isPinned: Bool = true) throws -> ConsentLevel? {
+            let answer = try pin(1, isPinned: isPinned)
+            #expect(answer.offersAutomaticSharing == (answer.offeredLevel != nil))
+            return answer.offeredLevel
+        }
+        #expect(try offered() == .app("a"), "nothing was said")
+        #expect(try offered() == .app("a"), "it is pinned already, and still nothing was said")
+        #expect(try offered(isPinned: false) == nil)
+        try set(.app("b"), true)
+        try set(.conversation("c"), true)
+        #expect(try offered() == .app("a"), "other conversations of the app")
+        try set(.app("a"), true)
+        #expect(try offered() == nil, "it is on")
+        try set(.conversation("c"), false)
+        #expect(try offered() == nil, "it is on for the app")
+        try set(.app("a"), false)
+        #expect(try offered() == .app("a"), "refused, so allowing would change it")
+        try set(.everything, true)
+        #expect(try offered() == .app("a"), "refused in this app")
+        try set(.app("a"), nil)
+        #expect(try offered() == nil, "everything is on")
+        try set(.everything, false)
+        #expect(try offered() == nil, "allowing the app would change nothing")
+    }
+
+    @Test("With several apps the newest one is offered for which it matters")
+    func offerOfTwo() throws {
+        try bench.share(1, in: "c", app: "a", at: 2)
+        try bench.share(1, in: "d", app: "b", at: 1)
+        #expect(try pin(1).offeredLevel == .app("a"))
+        try set(.app("a"), true)
+        #expect(try pin(1).offeredLevel == .app("b"))
+    }
+
+    @Test("Only what was shared with the person, and can appear, can be pinned")
     func unknownPins() throws {
         try bench.share(1, in: "c")
-        #expect(world.code(of: PinHighlight(try bench.link(2), of: bench.bo)) == .unknownHighlight)
-        #expect(world.code(of: PinHighlight(try bench.link(1), of: bench.bo, in: "d")) == .unknownHighlight)
-        #expect(world.code(of: PinHighlight(try bench.link(1), of: try account("cy"))) == .unknownHighlight)
-        let first = try world.send(PinHighlight(try bench.link(1), of: bench.bo, in: "c"))
+        try bench.share(2, in: "g", isGroup: true, knows: false)
+        func code(_ number: Int, in conversation: String? = nil, isPinned: Bool = true) throws -> ServiceError.Code? {
+            world.code(
+                of: PinHighlight(
+                    try bench.link(number), of: bench.bo, for: .everyApp, in: conversation, isPinned: isPinned))
+        }
+        #expect(try code(3) == .unknownHighlight)
+        #expect(try code(1, in: "d") == .unknownHighlight)
+        #expect(try code(2) == .unknownHighlight, "a group of strangers: it would not appear")
+        #expect(
+            world.code(of: PinHighlight(try bench.link(1), of: try account("cy"), for: .everyApp)) == .unknownHighlight)
+        try bench.share(2, in: "g", at: 1, isGroup: true, knows: false, isPinned: true)
+        #expect(try code(2, isPinned: false) == nil, "unpinning always gets through")
+        let first = try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "c"))
         #expect(first.receipt.changed == 1)
-        let second = try world.send(PinHighlight(try bench.link(1), of: bench.bo, in: "c"))
+        let second = try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "c"))
         #expect(second.receipt == ChangeReceipt(sequence: nil, changed: 0))
+    }
+
+    @Test("What was shared can be removed before anything shows it, and then no pin and no consent brings it")
+    func removeUnseen() throws {
+        try bench.share(1, in: "g", isGroup: true, knows: false)
+        #expect(try world.send(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp)).changed == 1)
+        try bench.share(1, in: "c", at: 1)
+        try set(.everything, true)
+        #expect(try bench.numbers == [])
+        #expect(world.code(of: PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
+    }
+
+    @Test("Unpinning works when the storage is full, and so does removing an item that had a signal")
+    func fullStorage() throws {
+        try bench.share(1, isPinned: true)
+        try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
+        let unpin = PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, isPinned: false)
+        #expect(try world.edit(unpin)?.needsSpace == false)
+        #expect(try world.edit(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp))?.needsSpace == false)
+    }
+
+    @Test("What is not on the shelf takes no signal")
+    func unseenSignals() throws {
+        try bench.share(1)
+        for signal in HighlightSignal.allCases {
+            #expect(
+                world.code(of: SignalHighlight(signal, try bench.link(1), of: bench.bo, for: .everyApp))
+                    == .unknownHighlight)
+        }
     }
 }
 
@@ -469,10 +591,60 @@ struct AttributionTests {
                 recipients: [ShareRecipient(bench.bo)]))
         let details = try bench.attribution(1)
         #expect(details.url == (try bench.link(1)) && !details.isPinned)
-        #expect(details.attributions.map(\.sharer.name) == ["Bea", "Ana"])
+        #expect(details.attributions.map(\.sharer?.name) == ["Bea", "Ana"])
         #expect(details.menu.map(\.title) == ["Reply to Team", "Reply to Ana", "Remove"])
         #expect(details.menu.map(\.kind) == [.reply, .reply, .remove])
         #expect(details.menu.map(\.conversation) == ["b", "a", nil])
+        #expect(details.menu.map(\.handle) == details.attributions.map(\.handle) + [nil])
+    }
+
+    @Test("An app gets handles in place of people and conversations")
+    func handles() throws {
+        try bench.share(1, by: "Ana", in: "secret", at: 1)
+        try bench.share(1, by: "Bea", in: "d", at: 2)
+        try bench.share(2, by: "Ana", in: "secret", at: 3)
+        let request = ReadAttribution(try bench.link(1), of: bench.bo, for: .app("app"), removeTitle: "Remove it")
+        let details = try world.send(request)
+        #expect(details.summary == nil)
+        #expect(details.menu.map(\.title) == ["Reply", "Reply", "Remove it"])
+        #expect(details.menu.allSatisfy { $0.conversation == nil })
+        #expect(details.attributions.allSatisfy { $0.sharer == nil && $0.conversation == nil })
+        let shelf = try world.send(ReadShelf(of: bench.bo, for: .app("app")))
+        for json in [try JSON.encode(details), try JSON.encode(shelf)] {
+            let text = String(decoding: json, as: UTF8.self)
+            for word in ["secret", "Ana", "Bea", "From", "sharer", "conversation"] {
+                #expect(!text.contains(word), "\(text) tells \(word)")
+            }
+        }
+        // The system's side finds the conversations of the handles.
+        let told = try bench.attribution(1).attributions
+        #expect(details.attributions.map(\.handle) == told.map(\.handle))
+        #expect(told.map(\.conversation?.identifier) == ["d", "secret"])
+        #expect(try bench.attribution(2).attributions.map(\.handle) == [told[1].handle], "one handle a conversation")
+    }
+
+    @Test("A conversation has another handle for every account, and none that follows from its name")
+    func handlesOfOthers() throws {
+        let others = try (0..<20).map { try account("a\($0)") }
+        try world.send(
+            RecordShare(
+                url: try bench.link(1), app: "app", sharer: Sharer(name: "Ana"),
+                conversation: Conversation(identifier: "c"), isPinned: true,
+                recipients: others.map { ShareRecipient($0) }))
+        let handles = try others.map { other in
+            try world.send(ReadAttribution(try bench.link(1), of: other, for: .everyApp)).attributions[0].handle
+        }
+        #expect(Set(handles).count == handles.count)
+        let (first, second) = (World(), World())
+        second.random = .seeded(2)
+        let request = RecordShare(
+            url: try bench.link(1), app: "app", sharer: Sharer(name: "Ana"),
+            conversation: Conversation(identifier: "c"), isPinned: true, recipients: [ShareRecipient(bench.bo)])
+        let twins = try [first, second].map { world in
+            try world.send(request)
+            return try world.send(ReadShelf(of: bench.bo, for: .everyApp)).highlights[0].attributions[0].handle
+        }
+        #expect(twins[0] != twins[1])
     }
 
     @Test("The title for removing must contain the word, in whatever case")
@@ -482,21 +654,23 @@ struct AttributionTests {
             #expect(try bench.attribution(1, removeTitle: title).menu.last?.title == title)
         }
         for title in ["", "Hide", "Re move", "Delete"] {
-            let error = world.error(of: ReadAttribution(try bench.link(1), of: bench.bo, removeTitle: title))
+            let error = world.error(
+                of: ReadAttribution(try bench.link(1), of: bench.bo, for: .everyApp, removeTitle: title))
             #expect(error?.code == .malformedRequest && error?.reason.contains(ReadAttribution.removeWord) == true)
         }
         let long = "Remove " + String(repeating: "a", count: Limits.textBytesMax)
         #expect(
-            world.code(of: ReadAttribution(try bench.link(1), of: bench.bo, removeTitle: long)) == .limitExceeded)
+            world.code(of: ReadAttribution(try bench.link(1), of: bench.bo, for: .everyApp, removeTitle: long))
+                == .limitExceeded)
     }
 
     @Test("What is not on the shelf has no attribution")
     func unknown() throws {
         try bench.share(1)
-        #expect(world.code(of: ReadAttribution(try bench.link(2), of: bench.bo)) == .unknownHighlight)
+        #expect(world.code(of: ReadAttribution(try bench.link(2), of: bench.bo, for: .everyApp)) == .unknownHighlight)
         try world.send(SetConsent(of: bench.bo, .everything, isAllowed: false))
-        #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo)) == .unknownHighlight)
-        try world.send(PinHighlight(try bench.link(1), of: bench.bo))
+        #expect(world.code(of: ReadAttribution(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
+        try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try bench.attribution(1).isPinned)
     }
 }

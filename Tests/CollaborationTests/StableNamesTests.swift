@@ -17,7 +17,7 @@ struct StableNamesTests {
         let reading = [
             "findParticipants", "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution",
             "readConsent",
-            "readDetails", "readNotices", "readShelf",
+            "readDetails", "readNotices", "readShelf", "readThumbnail",
         ]
         #expect(names.sorted() == reading)
     }

@@ -320,7 +320,7 @@ struct EndingTests {
         try fill(other)
         try world.send(
             RecordShare(
-                url: try url("https://decks.example/c/x"), app: "com.example", sharer: Sharer(name: "Ana"),
+                url: try url("https://decks.example/x"), app: "com.example", sharer: Sharer(name: "Ana"),
                 conversation: Conversation(identifier: "c"), recipients: [ShareRecipient(try account("bo"))]))
         let (records, sets) = (world.storage.records, world.storage.sets)
         let collaboration = try world.start("deck", options: .deck)

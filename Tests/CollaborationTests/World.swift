@@ -10,6 +10,7 @@ final class World {
     var now = Date(timeIntervalSince1970: 1_760_000_000)
     var settings: CollaborationSettings
     var random = RandomSource.seeded(1)
+    var sha256: @Sendable ([UInt8]) -> Digest = standIn
 
     init() {
         settings = CollaborationSettings()
@@ -18,7 +19,7 @@ final class World {
 
     var context: RuleContext {
         RuleContext(
-            now: now, random: random, sha256: standIn, settings: settings, grants: TestAuthority(now: milliseconds))
+            now: now, random: random, sha256: sha256, settings: settings, grants: TestAuthority(now: milliseconds))
     }
 
     var milliseconds: UInt64 { UInt64(now.timeIntervalSince1970 * 1000) }

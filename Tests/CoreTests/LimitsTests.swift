@@ -95,9 +95,14 @@ struct LimitsTests {
 
     @Test("What one request of the collaboration layer may change fits into one edit")
     func edits() {
-        // Removing a participant takes up to ten records, adding one two, a share two for each recipient.
+        // A share writes up to five records for each recipient, and for each thumbnail that it leaves up to four.
+        #expect(Limits.recipientsPerShareMax * (5 + 4) + 4 <= Limits.recordsPerEditMax)
+        // A thumbnail is a record, and travels in base64url.
+        #expect(Limits.thumbnailBytesMax <= Limits.recordValueBytesMax)
+        #expect(Limits.thumbnailBytesMax * 4 / 3 + 8 * Limits.linkBytesMax <= Limits.collaborationRequestBytesMax)
+        #expect(Limits.thumbnailPartBytesMax >= Limits.thumbnailBytesMax)
+        // Removing a participant takes up to ten records, adding one two.
         #expect(Limits.participantsPerRequestMax * 10 <= Limits.recordsPerEditMax)
-        #expect(Limits.recipientsPerShareMax * 2 <= Limits.recordsPerEditMax)
         // The longest key: two identifiers and a digest, with a byte before and one behind each identifier.
         #expect(1 + 2 * (Limits.collaborationBytesMax + 1) + Digest.byteCount <= Limits.recordKeyBytesMax)
         #expect(Limits.collaborationRequestBytesMax + 256 <= Limits.frameBodyBytesMax)
@@ -141,6 +146,9 @@ struct LimitsTests {
         #expect(Limits.followsPerConnectionMax == 1024)
         #expect(Limits.recipientsPerShareMax == 128)
         #expect(Limits.highlightsPerPageMax == 64)
+        #expect(Limits.thumbnailBytesMax == 65_536)
+        #expect(Limits.thumbnailsBytesMax == 1 << 30)
+        #expect(Limits.attributionsPerItemMax == 8)
         #expect(Limits.grantsPerCheckMax == 4096)
         let pages = [
             Limits.participantsPerPageMax, Limits.noticesPerPageMax, Limits.invitationsPerPageMax,

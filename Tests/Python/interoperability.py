@@ -71,6 +71,7 @@ from rootgate_client import (
     logged_mutation,
     request_digest,
     root_hash,
+    sha256,
     verdict_name,
     verify_proof,
 )
@@ -941,6 +942,7 @@ class CollaborationLayer:
                 self.check_shelf_order,
                 self.check_consent,
                 self.check_attribution,
+                self.check_previews,
                 self.check_following_a_shelf,
                 self.check_invitations,
                 self.check_refused_invitations,
@@ -1720,34 +1722,44 @@ class CollaborationLayer:
     def shelf(self, **fields: Any) -> list[str]:
         """The names of the links on Eve's shelf, read in pages of two."""
         walked: list[Fields] = []
-        page = self.ask("readShelf", account=self.eve.account, limit=2, **fields)
+        page = self.ask("readShelf", account=self.eve.account, everyApp=True, limit=2, **fields)
         while page["highlights"]:
             walked += page["highlights"]
-            page = self.ask("readShelf", account=self.eve.account, limit=2, offset=len(walked), **fields)
+            page = self.ask("readShelf", account=self.eve.account, everyApp=True, limit=2, offset=len(walked), **fields)
         self.checks.equal("shelf: count", page["count"], len(walked))
         return [item["url"].rsplit("/", 1)[1] for item in walked]
 
     def shelf_item(self, name: str) -> Fields:
         """An item on Eve's shelf."""
-        items = self.ask("readShelf", account=self.eve.account, limit=64)["highlights"]
+        items = self.ask("readShelf", account=self.eve.account, everyApp=True, limit=64)["highlights"]
         return next(item for item in items if item["url"] == self.link(name))
 
     def pin(self, name: str, pinned: bool = True, changed: bool = True, **fields: Any) -> bool:
         """Pins or unpins a link, wherever it was shared; returns whether automatic sharing is offered."""
-        where = {"account": self.eve.account, "url": self.link(name), "isPinned": pinned, **fields}
+        where = {"account": self.eve.account, "url": self.link(name), "isPinned": pinned, "everyApp": True, **fields}
         answer = self.ask("pinHighlight", **where)
         self.checks.equal(f"pin {name}: receipt", answer["receipt"]["changed"] > 0, changed)
         return answer["offersAutomaticSharing"]
 
     def signal(self, name: str, signal: str, **fields: Any) -> None:
         """Signals what happened to an item."""
-        where = {"account": self.eve.account, "url": self.link(name), "signal": signal, **fields}
+        where = {"account": self.eve.account, "url": self.link(name), "signal": signal, "everyApp": True, **fields}
         self.changed("signal", 1, "signalHighlight", **where)
 
     def check_shelf_order(self) -> None:
         equal = self.checks.equal
-        empty = self.ask("readShelf", account=self.eve.account, limit=64)
+        empty = self.ask("readShelf", account=self.eve.account, everyApp=True, limit=64)
         equal("an empty shelf", (empty["highlights"], empty["count"]), ([], 0))
+        self.share("before anything was said", self.link("quiet"), "talk-0")
+        equal("nothing appears by itself", self.shelf(), [])
+        equal("a pin brings it", (self.pin("quiet"), self.shelf()), (True, ["quiet"]))
+        self.pin("quiet", pinned=False)
+        equal("it leaves with the pin", self.shelf(), [])
+        quiet = {"account": self.eve.account, "everyApp": True, "url": self.link("quiet")}
+        self.error("signal: not on the shelf", ErrorCode.UNKNOWN_HIGHLIGHT, "signalHighlight", signal="viewed", **quiet)
+        self.changed("remove: not on the shelf", 1, "removeHighlight", **quiet)
+        self.consent({"everything": True}, True)
+        equal("removed: automatic sharing does not bring it", self.shelf(), [])
         begun = now() - HOUR
         for number, name in enumerate(("one", "two", "three", "four")):
             self.share(f"share {name}", self.link(name), f"talk-{number % 2}", title=name, date=begun + number)
@@ -1786,18 +1798,19 @@ class CollaborationLayer:
 
         account = self.eve.account
         unknown_highlight = ErrorCode.UNKNOWN_HIGHLIGHT
-        nothing = {"account": account, "url": self.link("nothing")}
+        nothing = {"account": account, "everyApp": True, "url": self.link("nothing")}
         self.error("pin: nothing", unknown_highlight, "pinHighlight", isPinned=True, **nothing)
         self.error("remove: nothing", unknown_highlight, "removeHighlight", **nothing)
         self.error("signal: nothing", unknown_highlight, "signalHighlight", signal="viewed", **nothing)
         self.error("attribution: nothing", unknown_highlight, "readAttribution", **nothing)
-        elsewhere = {"account": account, "url": self.link("one"), "conversation": "elsewhere", "isPinned": True}
-        self.error("pin: not in that conversation", unknown_highlight, "pinHighlight", **elsewhere)
-        bad_signal = {"account": account, "url": self.link("one"), "signal": "nothing"}
+        elsewhere = {**nothing, "url": self.link("one"), "conversation": "elsewhere"}
+        self.error("pin: not in that conversation", unknown_highlight, "pinHighlight", isPinned=True, **elsewhere)
+        bad_signal = {"account": account, "url": self.link("one"), "everyApp": True, "signal": "nothing"}
         self.error("signal: unknown", ErrorCode.MALFORMED_REQUEST, "signalHighlight", **bad_signal)
         limit = ErrorCode.LIMIT_EXCEEDED
-        self.error("shelf: a page of 65", limit, "readShelf", error_detail=64, account=account, limit=65)
-        self.error("shelf: a page of 0", ErrorCode.MALFORMED_REQUEST, "readShelf", account=account, limit=0)
+        every: Fields = {"account": account, "everyApp": True}
+        self.error("shelf: a page of 65", limit, "readShelf", error_detail=64, limit=65, **every)
+        self.error("shelf: a page of 0", ErrorCode.MALFORMED_REQUEST, "readShelf", limit=0, **every)
         share: Fields = {
             "url": self.link("x"),
             "app": "notes",
@@ -1811,21 +1824,21 @@ class CollaborationLayer:
         self.error("a link that is too long", limit, "recordShare", error_detail=2_048, **{**share, "url": long_link})
         self.error("a title that is too long", limit, "recordShare", error_detail=512, **{**share, "title": "x" * 513})
 
-        self.changed("remove", 1, "removeHighlight", account=account, url=self.link("four"))
+        self.changed("remove", 1, "removeHighlight", **{**every, "url": self.link("four")})
         equal("removed", self.shelf(), ["one", "three", "two", "five"])
 
     def consent(self, level: Fields, allowed: bool | None = None, changed: int = 1) -> None:
         """Sets or takes back a consent of Eve's."""
-        fields: Fields = {"account": self.eve.account, "level": level}
+        fields: Fields = {"account": self.eve.account, "everyApp": True, "level": level}
         if allowed is not None:
             fields["isAllowed"] = allowed
         self.changed(f"consent {level}", changed, "setConsent", **fields)
 
     def check_consent(self) -> None:
         equal = self.checks.equal
-        account = self.eve.account
-        read = {"apps": {}, "conversations": {}}
-        equal("nothing said", self.ask("readConsent", account=account), read)
+        every: Fields = {"account": self.eve.account, "everyApp": True}
+        read = {"apps": {}, "conversations": {}, "everything": True}
+        equal("everything was allowed", self.ask("readConsent", **every), read)
         self.share("of another app", self.link("six"), "talk-1", app="maps", date=now() - HOUR + 7)
         conversation = f"talk-0-{self.suffix}"
         everything = ["one", "three", "six", "two", "five"]
@@ -1834,33 +1847,48 @@ class CollaborationLayer:
         equal("an app is refused", self.shelf(), ["three", "six"])
         self.consent({"app": "notes"}, True)
         equal("an app is allowed", self.shelf(), everything)
-        equal("read", self.ask("readConsent", account=account)["apps"], {"notes": True})
+        equal("read", self.ask("readConsent", **every)["apps"], {"notes": True})
         self.consent({"conversation": conversation}, False)
         equal("a conversation is refused: the other one shows", "two" in self.shelf(), True)
         equal("a conversation is refused", "one" in self.shelf(), False)
-        read = self.ask("readConsent", account=account)["conversations"]
+        read = self.ask("readConsent", **every)["conversations"]
         equal("read", read, {conversation: False})
         self.consent({"everything": True}, False)
         equal("everything is refused", self.shelf(), ["three"])
-        equal("read", self.ask("readConsent", account=account)["everything"], False)
+        equal("read", self.ask("readConsent", **every)["everything"], False)
         self.consent({"everything": True})
         self.consent({"everything": True}, changed=0)
-        equal("taken back", "everything" in self.ask("readConsent", account=account), False)
+        equal("taken back", "everything" in self.ask("readConsent", **every), False)
         self.consent({"conversation": conversation})
         self.consent({"app": "notes"})
-        equal("all taken back", self.shelf(), everything)
+        equal("all taken back: only what is pinned", self.shelf(), ["three"])
+        self.consent({"conversation": conversation}, True)
+        equal("one conversation is allowed", self.shelf(), ["one", "three", "two"])
+        self.consent({"app": "notes"}, False)
+        equal("but not the app", self.shelf(), ["three"])
+        self.consent({"app": "notes"})
+        self.consent({"conversation": conversation})
         for level in ({}, {"everything": False}, {"nothing": "x"}):
-            self.error(f"level {level}", ErrorCode.MALFORMED_REQUEST, "setConsent", account=account, level=level)
+            self.error(f"level {level}", ErrorCode.MALFORMED_REQUEST, "setConsent", level=level, **every)
 
-        self.checks.true("automatic sharing is offered", self.pin("two"), False, "True")
+        where = {**every, "url": self.link("two"), "isPinned": True}
+        equal("the app is offered", self.ask("pinHighlight", **where)["offeredLevel"], {"app": "notes"})
         self.pin("two", pinned=False)
+        self.consent({"app": "notes"}, True)
+        equal("not when it is on", self.pin("two"), False)
+        self.pin("two", pinned=False)
+        self.consent({"app": "notes"})
+        for name in ("readConsent", "setConsent"):
+            level = {"level": {"app": "notes"}} if name == "setConsent" else {}
+            account = self.eve.account
+            self.error(f"{name}: not for apps", ErrorCode.MALFORMED_REQUEST, name, account=account, **level)
         self.consent({"everything": True}, True)
         equal("automatic sharing is not offered twice", self.pin("two"), False)
         self.pin("two", pinned=False)
 
     def check_attribution(self) -> None:
         equal = self.checks.equal
-        fields = {"account": self.eve.account, "url": self.link("two")}
+        fields: Fields = {"account": self.eve.account, "everyApp": True, "url": self.link("two")}
         answer = self.ask("readAttribution", **fields)
         equal("link", (answer["url"], answer["isPinned"]), (self.link("two"), False))
         equal("attributions", answer["attributions"], self.shelf_item("two")["attributions"])
@@ -1877,23 +1905,89 @@ class CollaborationLayer:
         equal("pinned in one conversation", pins, [False, True])
         equal("pinned in one conversation: the item", self.ask("readAttribution", **fields)["isPinned"], True)
         self.pin("two", pinned=False)
+        app: Fields = {"account": self.eve.account, "app": "notes", "url": self.link("two")}
+        told = self.ask("readAttribution", **app)
+        members = [sorted(item) for item in told["attributions"]]
+        equal("for an app: nobody is named", members, [["date", "handle", "isPinned"]] * 2)
+        equal("for an app: no summary", "summary" in told, False)
+        handles = [item["handle"] for item in told["attributions"]]
+        equal("for an app: handles", handles, [item["handle"] for item in answer["attributions"]])
+        entries = [(item["kind"], item["title"], item.get("handle")) for item in told["menu"]]
+        replies = [("reply", "Reply", handle) for handle in handles]
+        equal("for an app: the menu", entries, [*replies, ("remove", "Remove", None)])
+        pinned = self.ask("pinHighlight", handle=handles[1], isPinned=True, **app)
+        equal("an app pins by a handle", pinned["receipt"]["changed"], 1)
+        pins = [item["isPinned"] for item in self.ask("readAttribution", **fields)["attributions"]]
+        equal("an app pins by a handle: which", pins, [False, True])
+        self.pin("two", pinned=False)
+        malformed = ErrorCode.MALFORMED_REQUEST
+        self.error("an app names no conversation", malformed, "pinHighlight", conversation="x", isPinned=True, **app)
+        self.error("no app", malformed, "readAttribution", account=app["account"], url=app["url"])
+        self.error("an app and every app", malformed, "readAttribution", **{**app, "everyApp": True})
+        foreign = {**app, "app": "maps"}
+        self.error("another app's", ErrorCode.UNKNOWN_HIGHLIGHT, "readAttribution", **foreign)
+        self.error("another app's: remove", ErrorCode.UNKNOWN_HIGHLIGHT, "removeHighlight", **foreign)
+        page = self.ask("readShelf", account=self.eve.account, app="maps", limit=64)
+        equal("an app's own items", {item["app"] for item in page["highlights"]}, {"maps"})
         nobody = {**fields, "account": self.account("nobody")}
         self.error("somebody else's", ErrorCode.UNKNOWN_HIGHLIGHT, "readAttribution", **nobody)
 
+    def check_previews(self) -> None:
+        equal = self.checks.equal
+        image = b"\x89PNG\r\n\x1a\n" + os.urandom(65_528)
+        picture = {"data": base64url(image), "mediaType": "image/png"}
+        self.share("a preview", self.link("preview"), "talk-0", title="Title", subtitle="Under it", thumbnail=picture)
+        item = self.shelf_item("preview")
+        stored = {"hash": sha256(image).hex(), "mediaType": "image/png", "byteCount": 65_536}
+        equal("preview", (item["subtitle"], item["thumbnail"]), ("Under it", stored))
+        fields: Fields = {"account": self.eve.account, "url": self.link("preview"), "hash": stored["hash"]}
+        equal("the thumbnail", self.ask("readThumbnail", app="notes", **fields), picture)
+        unknown = ErrorCode.UNKNOWN_HIGHLIGHT
+        self.error("the thumbnail: another app", unknown, "readThumbnail", app="maps", **fields)
+        nobody = {**fields, "account": self.account("nobody"), "app": "notes"}
+        self.error("the thumbnail: somebody else", unknown, "readThumbnail", **nobody)
+        other = {**fields, "hash": "00" * 32, "app": "notes"}
+        self.error("the thumbnail: another hash", unknown, "readThumbnail", **other)
+        link = {"url": "https://example.com/picture.png"}
+        self.share("a link in its place", self.link("preview"), "talk-0", thumbnail=link)
+        item = self.shelf_item("preview")
+        equal("a link in its place", (item["thumbnail"], "subtitle" in item), (link, False))
+        self.error("the thumbnail is gone", unknown, "readThumbnail", app="notes", **fields)
+        share: Fields = {
+            "url": self.link("preview"),
+            "app": "notes",
+            "sharer": {"name": "Ann"},
+            "conversation": {"identifier": "talk", "isGroup": True},
+            "recipients": [],
+        }
+        malformed, limit = ErrorCode.MALFORMED_REQUEST, ErrorCode.LIMIT_EXCEEDED
+        for label, thumbnail in (
+            ("not its format", {"data": base64url(image), "mediaType": "image/gif"}),
+            ("no format", {"data": base64url(image)}),
+            ("an unknown format", {"data": base64url(image), "mediaType": "text/html"}),
+            ("padding", {"data": "iVBORw0KGgo=", "mediaType": "image/png"}),
+            ("a script", {"url": "javascript:alert(1)"}),
+        ):
+            self.error(f"a thumbnail: {label}", malformed, "recordShare", thumbnail=thumbnail, **share)
+        longer = {"data": base64url(image + b"x"), "mediaType": "image/png"}
+        self.error("a thumbnail that is too long", limit, "recordShare", 65_536, thumbnail=longer, **share)
+        self.error("a subtitle that is too long", limit, "recordShare", 512, subtitle="x" * 513, **share)
+
     def check_following_a_shelf(self) -> None:
-        fields = {"account": self.eve.account, "limit": 64}
+        fields = {"account": self.eve.account, "everyApp": True, "limit": 64}
         version = self.ask("readShelf", **fields)["version"]
         begun = time.monotonic()
         same = self.ask("readShelf", after=version, waitMilliseconds=100, **fields)["version"]
         waited = time.monotonic() - begun
         self.checks.equal("nothing changes", same, version)
         self.checks.true("nothing changes: waited", 0.09 < waited < PATIENCE / 1_000, waited, "0.1 seconds")
+        seven = {"account": self.eve.account, "everyApp": True, "url": self.link("seven")}
         steps: list[tuple[str, Callable[[], object]]] = [
             ("shared", lambda: self.share("share", self.link("seven"), "talk-0")),
             ("pinned", lambda: self.pin("seven")),
             ("signalled", lambda: self.signal("seven", "shown")),
             ("consent", lambda: self.consent({"app": "maps"}, False)),
-            ("removed", lambda: self.ask("removeHighlight", account=self.eve.account, url=self.link("seven"))),
+            ("removed", lambda: self.ask("removeHighlight", **seven)),
         ]
         with Client(*self.address) as follower:
             for label, change in steps:
@@ -2206,9 +2300,18 @@ class CollaborationLayer:
         grants = self.grants(self.ann, self.bob)
         [proof] = self.proofs((self.bob.person, 1))
         page = {"feed": where, "after": self.posted[-1].sequence, "limit": 1, "waitMilliseconds": PATIENCE}
+        shelf: Fields = {"account": self.eve.account, "everyApp": True, "limit": 64}
+        self.share("its link", url, "talk-0")
+        before = self.ask("readShelf", **shelf)
+        equal("its link is on the shelf", url in [item["url"] for item in before["highlights"]], True)
         with Client(*self.address) as follower:
             pending = follower.collaborate("readNotices", page)
+            waiting = {"after": before["version"], "waitMilliseconds": PATIENCE}
+            shown = follower.collaborate("readShelf", {**shelf, **waiting})
             self.changed("stop", 1, "stopSharing", **where)
+            after = shown.result()
+            equal("its link leaves the shelf", url in [item["url"] for item in after["highlights"]], False)
+            equal("its link is not counted", after["count"], before["count"] - 1)
             self.checks.error("a follower", pending, ErrorCode.UNKNOWN_COLLABORATION)
         self.check_statuses("grants", grants, [GrantStatus.REVOKED] * 2)
         verdicts = [self.client.verify([proof]).result().verdicts, self.client.open([proof]).result().verdicts]

@@ -78,20 +78,37 @@ struct CollaborationModel: Sendable {
     struct Share: Sendable {
         let url: URL
         let title: String?
+        let subtitle: String?
+        let thumbnail: Thumbnail?
         let app: String
         let sharer: Sharer
         let conversation: Conversation
         let date: Date
         var isPinned: Bool
         let knowsSomebody: Bool
+
+        /// Whether a group has somebody whom the person knows.
+        var counts: Bool { !conversation.isGroup || knowsSomebody }
     }
 
     struct Signals: Sendable {
         var isHidden = false
-        var views = 0
-        var interactions = 0
+        /// In 65,536ths, as they were at the time `last`; times in milliseconds.
+        var interest = 0
         var shown = 0
-        var last = Date.distantPast
+        var last = 0
+        var lastUse = 0
+
+        /// Takes from the weights what time takes: half in each week, and of the next half as much as has passed.
+        mutating func age(until now: Int) {
+            let week = 604_800_000
+            func rest(_ weight: Int) -> Int {
+                let (weeks, time) = ((now - last) / week, (now - last) % week)
+                let halved = (0..<min(weeks, 64)).reduce(weight) { half, _ in half / 2 }
+                return halved - halved * time / (2 * week)
+            }
+            (interest, shown, last) = (rest(interest), rest(shown), now)
+        }
     }
 
     struct PersonalShelf: Sendable {
@@ -147,6 +164,8 @@ struct CollaborationModel: Sendable {
     /// As whom, if it was said.
     var acceptedAs: [Account: [CollaborationIdentifier: PersonIdentity]] = [:]
     var shelves: [Account: PersonalShelf] = [:]
+    /// By account and conversation, as far as answers have told them.
+    var handles: [Account: [String: ConversationHandle]] = [:]
     var grants: [HeldGrant] = []
     var challenges: [[UInt8]: Challenge] = [:]
 
@@ -385,6 +404,9 @@ struct CollaborationModel: Sendable {
         if let ended = collaborations.removeValue(forKey: collaboration) { starts[ended.start] = nil }
         places = places.filter { $0.value != collaboration }
         for account in accepted.keys { accepted[account]?.remove(collaboration) }
+        // Its link leaves the shelves.
+        let link = CollaborationModel.link(collaboration).absoluteString
+        for account in shelves.keys where shelves[account]?.shares[link] != nil { shelves[account]?.version = sequence }
         return ChangeReceipt(sequence: sequence, changed: 1)
     }
 }
@@ -510,42 +532,71 @@ extension CollaborationModel.Shared {
 // MARK: - Shelves
 
 extension CollaborationModel.PersonalShelf {
-    /// The shares of a link that count, newest first.
-    func visible(_ link: String) -> [CollaborationModel.Share] {
-        (shares[link] ?? [:]).values.filter { share in
-            guard !share.conversation.isGroup || share.knowsSomebody else { return false }
-            return share.isPinned || allows(share)
+    /// One of the three levels has to be allowed, and none refused.
+    func allows(app: String, conversation: String) -> Bool {
+        let answers = [everything, apps[app], conversations[conversation]]
+        return answers.contains(true) && !answers.contains(false)
+    }
+
+    /// Whether links that are shared in conversations to come would appear if the app were allowed, and don't now.
+    func wouldGain(from app: String) -> Bool {
+        var asked = self
+        asked.apps[app] = true
+        return asked.allows(app: app, conversation: "?") && !allows(app: app, conversation: "?")
+    }
+}
+
+extension CollaborationModel {
+    var milliseconds: Int { Int((now.timeIntervalSince1970 * 1000).rounded()) }
+
+    /// Whether the link led to a collaboration that has ended.
+    func isGone(_ link: String) -> Bool {
+        history.contains { identifier, _ in
+            collaborations[identifier] == nil && CollaborationModel.link(identifier).absoluteString == link
+        }
+    }
+
+    /// The shares of a link that are on the shelf, newest first; with `app` those of that app.
+    func visible(_ link: String, of account: Account, for app: String?) -> [Share] {
+        guard let shelf = shelves[account], shelf.signals[link]?.isHidden != true, !isGone(link) else { return [] }
+        return (shelf.shares[link] ?? [:]).values.filter { share in
+            guard share.counts, app == nil || share.app == app else { return false }
+            return share.isPinned || shelf.allows(app: share.app, conversation: share.conversation.identifier)
         }.sorted { a, b in
             a.date != b.date ? a.date > b.date : a.conversation.identifier > b.conversation.identifier
         }
     }
 
-    func allows(_ share: CollaborationModel.Share) -> Bool {
-        everything != false && apps[share.app] != false && conversations[share.conversation.identifier] != false
+    /// What speaks for suggesting an item.
+    private func score(_ signals: Signals, isPinned: Bool, newest: Date) -> Int {
+        var signals = signals
+        let lastUse = signals.lastUse
+        signals.age(until: milliseconds)
+        guard signals.interest >= 65_536 else { return 0 }
+        let isOld = now.timeIntervalSince(newest) > 30 * 86_400
+        guard !isOld || milliseconds - lastUse <= 604_800_000 else { return 0 }
+        return signals.interest + signals.shown + (isPinned ? 3 * 65_536 : 0)
     }
 
     /// The links that are on the shelf, in their order, and whether the first one is the suggestion.
-    var ranking: (links: [String], hasSuggestion: Bool) {
+    func ranking(of account: Account, for app: String?) -> (links: [String], hasSuggestion: Bool) {
         struct Item {
             let link: String
             let isPinned: Bool
             let newest: Date
             let score: Int
-            let last: Date
+            let last: Int
         }
         var items: [Item] = []
-        for link in shares.keys {
-            let visible = visible(link)
-            guard let newest = visible.first, signals[link]?.isHidden != true else { continue }
+        for link in (shelves[account]?.shares ?? [:]).keys {
+            let visible = visible(link, of: account, for: app)
+            guard let newest = visible.first else { continue }
             let isPinned = visible.contains(where: \.isPinned)
-            var score = 0
-            if let signals = signals[link], signals.views + signals.interactions > 0 {
-                score = 4 * signals.interactions + 2 * signals.views + min(signals.shown, 4) + (isPinned ? 3 : 0)
-            }
+            let signals = shelves[account]?.signals[link] ?? Signals()
             items.append(
                 Item(
-                    link: link, isPinned: isPinned, newest: newest.date, score: score,
-                    last: signals[link]?.last ?? .distantPast))
+                    link: link, isPinned: isPinned, newest: newest.date,
+                    score: score(signals, isPinned: isPinned, newest: newest.date), last: signals.last))
         }
         items.sort { a, b in a.isPinned != b.isPinned ? a.isPinned : a.newest > b.newest }
         var best: Int?
@@ -560,26 +611,46 @@ extension CollaborationModel.PersonalShelf {
         return (items.map(\.link), best != nil)
     }
 
-    func highlight(_ link: String, isSuggested: Bool) -> Highlight? {
-        let visible = visible(link)
+    /// The item of a link as an app or the system's side sees it. `told`: the attributions in the service's answer,
+    /// from which the model learns each handle once.
+    mutating func highlight(
+        _ link: String, of account: Account, for app: String?, isSuggested: Bool, told: [Attribution]?
+    ) -> Highlight? {
+        let visible = visible(link, of: account, for: app)
         guard let newest = visible.first else { return nil }
+        var attributions: [Attribution] = []
+        for (place, share) in visible.prefix(8).enumerated() {
+            let fresh = told.flatMap { place < $0.count ? $0[place].handle : nil }
+            attributions.append(
+                Attribution(
+                    handle: handle(of: share.conversation.identifier, for: account, fresh), date: share.date,
+                    isPinned: share.isPinned, sharer: app == nil ? share.sharer : nil,
+                    conversation: app == nil ? share.conversation : nil))
+        }
+        var thumbnail: ThumbnailReference?
+        switch newest.thumbnail {
+        case .link(let url)?: thumbnail = .link(url)
+        case .image(let bytes, let type)?:
+            thumbnail = .stored(hash: SHA256.hash(bytes), type, byteCount: bytes.count)
+        case nil: break
+        }
         return Highlight(
-            url: newest.url, title: newest.title, app: newest.app, date: newest.date,
-            isPinned: visible.contains(where: \.isPinned), isSuggested: isSuggested,
-            attributions: visible.prefix(8).map {
-                Attribution(sharer: $0.sharer, conversation: $0.conversation, date: $0.date, isPinned: $0.isPinned)
-            })
+            url: newest.url, title: newest.title, subtitle: newest.subtitle, thumbnail: thumbnail, app: newest.app,
+            date: newest.date, isPinned: visible.contains(where: \.isPinned), isSuggested: isSuggested,
+            attributions: attributions)
     }
-}
 
-extension CollaborationModel {
-    /// The item of a link as the account sees it.
-    func highlight(_ url: URL, of account: Account) throws(ServiceError) -> Highlight {
-        let link = url.absoluteString
-        guard let shelf = shelves[account], shelf.signals[link]?.isHidden != true,
-            let highlight = shelf.highlight(link, isSuggested: false)
-        else { throw refusal(.unknownHighlight) }
-        return highlight
+    /// The handle of a conversation: the one that is known, or the fresh one unless it stands for another conversation.
+    /// Zeros, which no handle is, when the service has told none.
+    private mutating func handle(
+        of conversation: String, for account: Account, _ fresh: ConversationHandle?
+    ) -> ConversationHandle {
+        if let known = handles[account]?[conversation] { return known }
+        guard let fresh, !handles.values.contains(where: { $0.values.contains(fresh) }) else {
+            return ConversationHandle(bytes: [UInt8](repeating: 0, count: 16))!
+        }
+        handles[account, default: [:]][conversation] = fresh
+        return fresh
     }
 
     // MARK: Invitations

@@ -318,14 +318,57 @@ private struct RandomSteps {
         var conversation = one(of: world.conversations)
         if once(in: 60) { conversation.identifier = one(of: ["", "a\nb", String(repeating: "c", count: 129)]) }
         let sharer = one(of: world.people)
+        let thumbnail: Thumbnail? =
+            switch number(0..<40) {
+            case 0: .image([1, 2, 3], .png)
+            case 1: .image(png(0) + [UInt8](repeating: 0, count: 65_536), .png)
+            case 2: .link(one(of: world.links))
+            case 3..<20: .image(png(number(0..<6)), .png)
+            default: nil
+            }
         return RecordShare(
-            url: one(of: world.links), title: maybe(text(["About", "Something"])),
-            app: once(in: 60) ? "" : one(of: world.apps),
+            url: link(model), title: maybe(text(["About", "Something"])), subtitle: maybe(text(["More of it"])),
+            thumbnail: thumbnail, app: once(in: 60) ? "" : one(of: world.apps),
             sharer: Sharer(
                 name: text([sharer.name, "Ana", "Bo"]), account: maybe(sharer.account), avatar: maybe("avatars/1")),
             conversation: conversation, date: isDated ? date(model) : nil,
             isPinned: one(of: [nil, nil, nil, true, false]),
             recipients: recipients.map { ShareRecipient($0, knowsSomebody: !once(in: 4)) })
+    }
+
+    /// One of a few images.
+    private func png(_ number: Int) -> [UInt8] {
+        [137, 80, 78, 71, 13, 10, 26, 10] + [UInt8](repeating: UInt8(number), count: 40 + number)
+    }
+
+    /// A link that is shared, sometimes that of a collaboration, also of one that has ended.
+    private mutating func link(_ model: CollaborationModel) -> URL {
+        guard once(in: 6), let some = oneOrNone(of: model.history.suffix(12).map(\.identifier)) else {
+            return one(of: world.links)
+        }
+        return CollaborationModel.link(some)
+    }
+
+    private mutating func scope() -> ShelfScope { once(in: 3) ? .everyApp : .app(one(of: world.apps)) }
+
+    private mutating func readThumbnail(_ model: CollaborationModel) -> ReadThumbnail {
+        ReadThumbnail(SHA256.hash(png(number(0..<6))), of: link(model), on: account(), for: scope())
+    }
+
+    /// Mostly a request that says whose part of the shelf it means.
+    private mutating func readShelf() -> ReadShelf {
+        let offset = once(in: 12) ? one(of: [-1, 1_048_576, 1_048_577, .max]) : one(of: [nil, nil, 0, 1, 3])
+        var request = ReadShelf(
+            of: account(), for: scope(), limit: limit(64), offset: offset, after: maybe(0), waitMilliseconds: wait())
+        if once(in: 25) { request.app = nil }
+        if once(in: 25) { request.everyApp = true }
+        return request
+    }
+
+    private mutating func pin(_ model: CollaborationModel) -> PinHighlight {
+        PinHighlight(
+            link(model), of: account(), for: scope(),
+            in: once(in: 3) ? one(of: world.conversations).identifier : nil, isPinned: !once(in: 3))
     }
 
     private mutating func level() -> ConsentLevel {
@@ -444,22 +487,19 @@ private struct RandomSteps {
             let recipients = (0..<number(0..<4)).map { _ in account() }
             return share(with: recipients, model, isDated: once(in: 2))
         case 66..<71:
-            let offset = once(in: 12) ? one(of: [-1, 1_048_576, 1_048_577, .max]) : one(of: [nil, nil, 0, 1, 3])
-            return ReadShelf(
-                of: account(), limit: limit(64), offset: offset, after: maybe(0), waitMilliseconds: wait())
-        case 71..<74:
-            return PinHighlight(
-                one(of: world.links), of: account(), in: maybe(one(of: world.conversations).identifier),
-                isPinned: !once(in: 3))
-        case 74: return once(in: 3) ? RemoveHighlight(one(of: world.links), of: account()) : ReadConsent(of: account())
+            return once(in: 4) ? readThumbnail(model) : readShelf()
+        case 71..<74: return pin(model)
+        case 74:
+            return once(in: 4)
+                ? RemoveHighlight(link(model), of: account(), for: scope()) : ReadConsent(of: account())
         case 75..<79:
             return SignalHighlight(
-                one(of: [.viewed, .interacted, .shown, .shown]), one(of: world.links), of: account(),
+                one(of: [.viewed, .interacted, .shown, .shown]), link(model), of: account(), for: scope(),
                 context: one(of: [nil, .summary, .detail]))
         case 79..<82: return SetConsent(of: account(), level(), isAllowed: one(of: [nil, true, true, false]))
         case 82..<85:
             return ReadAttribution(
-                one(of: world.links), of: account(),
+                link(model), of: account(), for: scope(),
                 removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE"])))
         case 85..<87: return ReadDetails(of: collaboration, viewer: maybe(member(of: collaboration, model)))
         case 87: return customizeDetails(of: collaboration)
@@ -561,7 +601,7 @@ private struct RandomSteps {
                 : PostNotices(
                     (0..<number(0..<4)).map { _ in event(in: collaboration, model) }, on: collaboration, by: held.grant)
         case 8, 9: return share(with: [account], model, isDated: true)
-        case 10: return PinHighlight(one(of: world.links), of: account, isPinned: once(in: 2))
+        case 10: return PinHighlight(one(of: world.links), of: account, for: .everyApp, isPinned: once(in: 2))
         default:
             let showings = (0..<5).compactMap { _ in showing(model) }
             return CheckGrants(showings: showings.filter { $0.collaboration == collaboration })
@@ -587,7 +627,8 @@ private struct RandomSteps {
         for person in world.people {
             let account = person.account
             all += [
-                ReadShelf(of: account), ReadConsent(of: account), ListShares(of: account, scope: .private),
+                ReadShelf(of: account, for: .everyApp), ReadShelf(of: account, for: .app(one(of: world.apps))),
+                ReadConsent(of: account), ListShares(of: account, scope: .private),
                 ListShares(of: account, scope: .shared), WalkFeed(feed: .account(account), limit: number(1..<9)),
             ]
         }
@@ -833,7 +874,10 @@ struct CollaborationModelTests {
         "postNotices: not-permitted", "readNotices: answered", "readNotices: more", "readNotices: behind-sequence",
         "clearNotices: changed", "walkFeed: answered",
         "recordShare: changed", "recordShare again: changed", "recordShare: nothing", "recordShare: limit-exceeded",
-        "readShelf: suggestion", "readShelf: pinned", "readShelf: all attributions", "pinHighlight: offers",
+        "recordShare: malformed-request", "recordShare: unknown-collaboration",
+        "readShelf: suggestion", "readShelf: pinned", "readShelf: all attributions", "readShelf: thumbnail",
+        "readShelf: malformed-request", "readThumbnail: answered", "readThumbnail: unknown-highlight",
+        "pinHighlight: offers", "pinHighlight: malformed-request", "removeHighlight: changed",
         "pinHighlight: answered", "pinHighlight: unknown-highlight", "signalHighlight: changed",
         "signalHighlight: unknown-highlight", "setConsent: changed", "setConsent: nothing",
         "readAttribution: answered", "readAttribution: malformed-request", "readAttribution: unknown-highlight",

@@ -1,6 +1,7 @@
 @testable import Collaboration
 import Core
 import Foundation
+import Hashing
 @testable import RootgateClient
 
 /// A request that a client sends to the service and to the model alike.
@@ -610,18 +611,34 @@ struct WalkFeed: ModelOperation {
 
 // MARK: - Shelves
 
+extension CollaborationModel {
+    /// The app of a request about a shelf; `nil` for every app.
+    fileprivate func app(_ app: String?, _ everyApp: Bool?) throws(ServiceError) -> String? {
+        guard (app == nil) == (everyApp == true) else { throw refusal(.malformedRequest) }
+        if let app { try checkName(app) }
+        return app
+    }
+}
+
 extension RecordShare: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(recipients.count, 128)
         try model.checkText(url.absoluteString, 2048)
-        try model.checkText(title)
-        try model.checkText(sharer.name)
+        for text in [title, subtitle, sharer.name, conversation.name] { try model.checkText(text) }
         try model.checkText(sharer.avatar, 2048)
-        try model.checkText(conversation.name)
         try model.checkName(conversation.identifier)
         try model.checkName(app)
-        let date = date ?? model.now
         let link = url.absoluteString
+        if model.isGone(link) { throw model.refusal(.unknownCollaboration) }
+        switch thumbnail {
+        case .image(let bytes, let type)?:
+            try model.checkCount(bytes.count, 65_536)
+            let isPicture = type == .png && bytes.starts(with: [137, 80, 78, 71, 13, 10, 26, 10])
+            if !isPicture { throw model.refusal(.malformedRequest) }
+        case .link(let url)?: if url.scheme != "https" { throw model.refusal(.malformedRequest) }
+        case nil: break
+        }
+        let date = date ?? model.now
         var later: [(recipient: ShareRecipient, before: CollaborationModel.Share?)] = []
         var seen: Set<Account> = []
         for recipient in recipients where seen.insert(recipient.account).inserted {
@@ -634,8 +651,9 @@ extension RecordShare: ModelledRequest {
         let sequence = model.commit()
         for (recipient, before) in later {
             let share = CollaborationModel.Share(
-                url: url, title: title, app: app, sharer: sharer, conversation: conversation, date: date,
-                isPinned: isPinned ?? before?.isPinned ?? false, knowsSomebody: recipient.knowsSomebody)
+                url: url, title: title, subtitle: subtitle, thumbnail: thumbnail, app: app, sharer: sharer,
+                conversation: conversation, date: date, isPinned: isPinned ?? before?.isPinned ?? false,
+                knowsSomebody: recipient.knowsSomebody)
             model.shelves[recipient.account, default: .init()].shares[link, default: [:]][conversation.identifier] =
                 share
             model.shelves[recipient.account]?.version = sequence
@@ -648,6 +666,7 @@ extension ReadShelf: ModelledRequest {
     static func kinds(_ answer: Answer) -> [String] {
         ["answered"] + (answer.highlights.first?.isSuggested == true ? ["suggestion"] : [])
             + (answer.highlights.contains { $0.isPinned } ? ["pinned"] : [])
+            + (answer.highlights.contains { $0.thumbnail != nil } ? ["thumbnail"] : [])
             + (answer.highlights.contains { $0.attributions.count == 8 } ? ["all attributions"] : [])
     }
 
@@ -655,12 +674,28 @@ extension ReadShelf: ModelledRequest {
         try model.checkPage(limit, 64)
         try model.checkRange(offset, 1_048_576)
         try model.checkRange(waitMilliseconds, 60_000)
-        let shelf = model.shelves[account] ?? .init()
-        let (links, hasSuggestion) = shelf.ranking
-        let highlights = links.enumerated().dropFirst(offset ?? 0).prefix(limit).compactMap { place, link in
-            shelf.highlight(link, isSuggested: hasSuggestion && place == 0)
+        let app = try model.app(app, everyApp)
+        let (links, hasSuggestion) = model.ranking(of: account, for: app)
+        var highlights: [Highlight] = []
+        for (place, link) in links.enumerated().dropFirst(offset ?? 0).prefix(limit) {
+            let told = answer.flatMap { $0.highlights.count > highlights.count ? $0.highlights[highlights.count] : nil }
+            let highlight = model.highlight(
+                link, of: account, for: app, isSuggested: hasSuggestion && place == 0, told: told?.attributions)
+            if let highlight { highlights.append(highlight) }
         }
-        return Shelf(highlights: Array(highlights), count: links.count, version: shelf.version)
+        return Shelf(highlights: highlights, count: links.count, version: model.shelves[account]?.version ?? 0)
+    }
+}
+
+extension ReadThumbnail: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let app = try model.app(app, everyApp)
+        for share in model.visible(url.absoluteString, of: account, for: app) {
+            if case .image(let bytes, let type)? = share.thumbnail, SHA256.hash(bytes) == hash {
+                return StoredImage(bytes: bytes, type: type)
+            }
+        }
+        throw model.refusal(.unknownHighlight)
     }
 }
 
@@ -669,34 +704,40 @@ extension PinHighlight: ModelledRequest {
     static func kinds(_ answer: Answer) -> [String] { [answer.offersAutomaticSharing ? "offers" : "answered"] }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let app = try model.app(app, everyApp)
+        if conversation != nil, app != nil { throw model.refusal(.malformedRequest) }
         let link = url.absoluteString
         let shelf = model.shelves[account] ?? .init()
-        let shares = (shelf.shares[link] ?? [:]).values.filter {
-            conversation == nil || $0.conversation.identifier == conversation
-        }
-        guard !shares.isEmpty, shelf.signals[link]?.isHidden != true else { throw model.refusal(.unknownHighlight) }
-        let offers = isPinned && (shelf.everything == nil || shares.contains { !shelf.allows($0) })
+        let all: [CollaborationModel.Share] =
+            app == nil
+            ? (shelf.shares[link] ?? [:]).values.filter { $0.counts || !isPinned }
+            : model.visible(link, of: account, for: app)
+        let shares = all.filter { conversation == nil || $0.conversation.identifier == conversation }
+            .sorted { $0.date > $1.date }
+        let isUnknown = shares.isEmpty || shelf.signals[link]?.isHidden == true || isPinned && model.isGone(link)
+        if isUnknown { throw model.refusal(.unknownHighlight) }
+        let offered = isPinned ? shares.map(\.app).first { shelf.wouldGain(from: $0) } : nil
+        let level = offered.map { ConsentLevel.app($0) }
         let changed = shares.filter { $0.isPinned != isPinned }
-        guard !changed.isEmpty else { return Answer(receipt: .nothing, offersAutomaticSharing: offers) }
-        let sequence = model.commit()
-        for share in changed {
-            model.shelves[account]?.shares[link]?[share.conversation.identifier]?.isPinned = isPinned
+        var receipt = ChangeReceipt.nothing
+        if !changed.isEmpty {
+            receipt = ChangeReceipt(sequence: model.commit(), changed: changed.count)
+            for share in changed {
+                model.shelves[account]?.shares[link]?[share.conversation.identifier]?.isPinned = isPinned
+            }
+            model.shelves[account]?.version = receipt.sequence ?? 0
         }
-        model.shelves[account]?.version = sequence
-        return Answer(
-            receipt: ChangeReceipt(sequence: sequence, changed: changed.count), offersAutomaticSharing: offers)
+        return Answer(receipt: receipt, offersAutomaticSharing: level != nil, offeredLevel: level)
     }
 }
 
 extension CollaborationModel {
-    /// Notes something that a person did with an item on the shelf.
+    /// Notes something that a person did with an item.
     fileprivate mutating func note(
         _ url: URL, of account: Account, _ change: (inout Signals) -> Void
-    ) throws(ServiceError) -> ChangeReceipt {
-        _ = try highlight(url, of: account)
+    ) -> ChangeReceipt {
         let sequence = commit()
         change(&shelves[account, default: .init()].signals[url.absoluteString, default: .init()])
-        shelves[account]?.signals[url.absoluteString]?.last = now
         shelves[account]?.version = sequence
         return ChangeReceipt(sequence: sequence, changed: 1)
     }
@@ -704,25 +745,34 @@ extension CollaborationModel {
 
 extension RemoveHighlight: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let app = try model.app(app, everyApp)
+        let shares = (model.shelves[account]?.shares[url.absoluteString] ?? [:]).values
+        guard shares.contains(where: { app == nil || $0.app == app }) else { throw model.refusal(.unknownHighlight) }
         if model.shelves[account]?.signals[url.absoluteString]?.isHidden == true { return .nothing }
-        return try model.note(url, of: account) { $0.isHidden = true }
+        return model.note(url, of: account) { $0.isHidden = true }
     }
 }
 
 extension SignalHighlight: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        try model.note(url, of: account) { signals in
+        let app = try model.app(app, everyApp)
+        if model.visible(url.absoluteString, of: account, for: app).isEmpty { throw model.refusal(.unknownHighlight) }
+        let now = model.milliseconds
+        return model.note(url, of: account) { signals in
+            signals.age(until: now)
             switch signal {
-            case .viewed: signals.views += 1
-            case .interacted: signals.interactions += 1
-            case .shown: signals.shown += context == .detail ? 2 : 1
+            case .viewed: signals.interest += 131_072
+            case .interacted: signals.interest += 262_144
+            case .shown: signals.shown = min(262_144, signals.shown + (context == .detail ? 131_072 : 65_536))
             }
+            if signal != .shown { signals.lastUse = now }
         }
     }
 }
 
 extension SetConsent: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        if everyApp != true { throw model.refusal(.malformedRequest) }
         let before = model.shelves[account] ?? .init()
         var shelf = before
         switch level {
@@ -746,6 +796,7 @@ extension SetConsent: ModelledRequest {
 
 extension ReadConsent: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        if everyApp != true { throw model.refusal(.malformedRequest) }
         var consent = Consent()
         guard let shelf = model.shelves[account] else { return consent }
         (consent.everything, consent.apps, consent.conversations) = (shelf.everything, shelf.apps, shelf.conversations)
@@ -757,22 +808,27 @@ extension ReadAttribution: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkText(removeTitle)
         if let removeTitle, !removeTitle.lowercased().contains("remove") { throw model.refusal(.malformedRequest) }
-        let item = try model.highlight(url, of: account)
+        let app = try model.app(app, everyApp)
+        let link = url.absoluteString
+        let told = answer?.attributions
+        guard let item = model.highlight(link, of: account, for: app, isSuggested: false, told: told) else {
+            throw model.refusal(.unknownHighlight)
+        }
         // All people who shared it count, even those whose attribution is not in the answer.
         var names: [String] = []
-        for share in model.shelves[account]?.visible(url.absoluteString) ?? []
-        where !names.contains(share.sharer.name) {
+        for share in model.visible(link, of: account, for: app) where !names.contains(share.sharer.name) {
             names.append(share.sharer.name)
         }
         let rest = names.count == 1 ? "" : names.count == 2 ? " and \(names[1])" : " and \(names.count - 1) others"
-        var menu = item.attributions.map {
-            AttributionDetails.MenuAction(
-                kind: .reply, title: "Reply to \($0.conversation.name ?? $0.sharer.name)",
-                conversation: $0.conversation.identifier)
+        var menu = item.attributions.map { attribution in
+            let name = attribution.conversation?.name ?? attribution.sharer?.name
+            return AttributionDetails.MenuAction(
+                kind: .reply, title: name.map { "Reply to \($0)" } ?? "Reply", handle: attribution.handle,
+                conversation: attribution.conversation?.identifier)
         }
-        menu.append(.init(kind: .remove, title: removeTitle ?? "Remove", conversation: nil))
+        menu.append(.init(kind: .remove, title: removeTitle ?? "Remove", handle: nil, conversation: nil))
         return AttributionDetails(
-            url: url, summary: "From \(names.first ?? "")\(rest)", isPinned: item.isPinned,
+            url: url, summary: app == nil ? "From \(names.first ?? "")\(rest)" : nil, isPinned: item.isPinned,
             attributions: item.attributions, menu: menu)
     }
 }

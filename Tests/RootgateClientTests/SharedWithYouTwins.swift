@@ -181,7 +181,7 @@ import Testing
         let started = try await collaborationCoordinator.startCollaboration(with: metadata)
         #expect(
             started.url.absoluteString == "\(TestService.linkBase)/\(started.collaborationIdentifier)")
-        let highlightCenter = HighlightCenter(client, account: devin.account)
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
         let highlight = try await highlightCenter.collaborationHighlight(for: started.url)
         #expect(highlight.collaborationIdentifier == started.collaborationIdentifier)
         #expect(highlight.title == "Content Title")
@@ -227,7 +227,8 @@ import Testing
         _ = try await client.send(AddParticipants([NewParticipant(identity)], to: prepared.collaborationIdentifier))
 
         // The device opens the link.
-        let highlightCenter = HighlightCenter(client, account: participant.account, device: participant.device(2))
+        let highlightCenter = HighlightCenter(
+            client, account: participant.account, app: app, device: participant.device(2))
         let highlight = try await highlightCenter.collaborationHighlight(for: prepared.url)
         let data = try await client.challenges(1).challenges[0]
         let proof = try await highlightCenter.signedIdentityProof(for: highlight, using: data)
@@ -303,7 +304,7 @@ import Testing
                     NewParticipant(mentioned, displayName: "Lance"),
                 ], to: collaboration))
 
-        let highlightCenter = HighlightCenter(client, account: devin.account, device: devin.device())
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app, device: devin.device())
         let highlight = try await highlightCenter.collaborationHighlight(forIdentifier: collaboration)
         let editEvent = HighlightChangeEvent(highlight: highlight, trigger: .edit)
         try await highlightCenter.postNotice(for: editEvent)
@@ -328,13 +329,15 @@ import Testing
                 "Devin renamed “Content Title”", "Devin added you to “Content Title”",
             ])
 
-        let hisCenter = HighlightCenter(client, account: lance.account, device: lance.device())
+        let hisCenter = HighlightCenter(client, account: lance.account, app: app, device: lance.device())
         try await hisCenter.clearNotices(for: highlight)
         #expect(try await client.send(ReadNotices(.participant(mentioned, of: collaboration))).notices.isEmpty)
         #expect(try await client.send(ReadNotices(.collaboration(collaboration))).notices.count == 3)
     }
 
     // MARK: Enumerate the highlights
+
+    private let app = "com.example.app"
 
     private final class ContentViewController: HighlightCenterDelegate {
         let changes = Mutex<[[URL]]>([])
@@ -363,15 +366,21 @@ import Testing
         calendar.advance(seconds: 60)
         _ = try await client.send(
             RecordShare(
-                url: #require(URL(string: link)), title: "About \(link.suffix(1))", app: "com.example.app",
+                url: #require(URL(string: link)), title: "About \(link.suffix(1))", app: app,
                 sharer: Sharer(name: name, avatar: "avatars/\(name)"),
                 conversation: Conversation(identifier: conversation, name: "The \(conversation)"),
                 recipients: [ShareRecipient(devin.account)]))
     }
 
+    /// The person turns automatic sharing on, or has never said anything.
+    private func allowAutomaticSharing() async throws {
+        _ = try await client.send(SetConsent(of: devin.account, .app(app), isAllowed: true))
+    }
+
     @Test("The shelf lists its highlights and reports changes")
     func shelfEnumeration() async throws {
-        let highlightCenter = HighlightCenter(client, account: devin.account)
+        try await allowAutomaticSharing()
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
         let viewController = ContentViewController()
         try await share("https://example.com/1")
         highlightCenter.delegate = viewController
@@ -390,28 +399,84 @@ import Testing
         #expect(viewController.previewed.withLock { $0.isSuperset(of: urls) })
     }
 
-    @Test("An attribution view shows who shared an item")
+    @Test("A rich preview has a thumbnail, a title and a subtitle")
+    func richPreview() async throws {
+        try await allowAutomaticSharing()
+        let art: [UInt8] = [0xff, 0xd8, 0xff, 0xe0] + [UInt8](repeating: 1, count: 500)
+        _ = try await client.send(
+            RecordShare(
+                url: #require(URL(string: "https://example.com/episode")), title: "Episode 1", subtitle: "The show",
+                thumbnail: .image(art, .jpeg), app: app, sharer: Sharer(name: "Ana"),
+                conversation: Conversation(identifier: "chat"), recipients: [ShareRecipient(devin.account)]))
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
+        let highlight = try #require(try await highlightCenter.highlights().first)
+        #expect(highlight.title == "Episode 1" && highlight.subtitle == "The show")
+        let thumbnail = try await highlightCenter.thumbnail(of: highlight)
+        #expect(thumbnail?.bytes == art && thumbnail?.type == .jpeg)
+    }
+
+    @Test("A pin brings content onto the shelf and starts the flow of automatic sharing")
+    func pinning() async throws {
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
+        try await share("https://example.com/1")
+        try await share("https://example.com/2")
+        #expect(try await highlightCenter.highlights().isEmpty, "nothing is requested in advance, nothing surfaces")
+        let link = try #require(URL(string: "https://example.com/1"))
+        let pin = try await client.send(PinHighlight(link, of: devin.account, for: .everyApp))
+        #expect(pin.offersAutomaticSharing && pin.offeredLevel == .app(app))
+        #expect(try await highlightCenter.highlights().map(\.url) == [link])
+        // The person takes the offer: further content is there automatically.
+        _ = try await client.send(SetConsent(of: devin.account, try #require(pin.offeredLevel), isAllowed: true))
+        #expect(try await highlightCenter.highlights().count == 2)
+        try await share("https://example.com/3")
+        #expect(try await highlightCenter.highlights().map(\.isPinned) == [true, false, false])
+        #expect(
+            try await !client.send(PinHighlight(link, of: devin.account, for: .everyApp)).offersAutomaticSharing)
+    }
+
+    @Test("The content is accessible only to the app that opens it")
+    func otherApps() async throws {
+        _ = try await client.send(SetConsent(of: devin.account, .everything, isAllowed: true))
+        try await share("https://example.com/1")
+        let others = HighlightCenter(client, account: devin.account, app: "com.example.other")
+        #expect(try await others.highlights().isEmpty)
+        let link = try #require(URL(string: "https://example.com/1"))
+        await #expect(throws: ServiceError(.unknownHighlight, "")) { try await others.attribution(for: link) }
+        await #expect(throws: ServiceError(.unknownHighlight, "")) { try await others.remove(link) }
+    }
+
+    @Test("An attribution view shows who shared an item, and the app gets its menu without people and conversations")
     func attribution() async throws {
+        try await allowAutomaticSharing()
         let link = try #require(URL(string: "https://example.com/1"))
         try await share("https://example.com/1", from: "Ana", in: "family")
         try await share("https://example.com/1", from: "Bo", in: "friends")
-        let highlightCenter = HighlightCenter(client, account: devin.account)
-        let attributionView = try await highlightCenter.attribution(for: link, removeTitle: "Remove Item")
+        // What the system's side draws, out of the app's process.
+        let attributionView = try await client.send(
+            ReadAttribution(link, of: devin.account, for: .everyApp, removeTitle: "Remove Article"))
         #expect(attributionView.summary == "From Bo and Ana")
-        #expect(attributionView.attributions.map(\.conversation.identifier) == ["friends", "family"])
-        #expect(attributionView.attributions.map(\.sharer.avatar) == ["avatars/Bo", "avatars/Ana"])
+        #expect(attributionView.attributions.map(\.conversation?.identifier) == ["friends", "family"])
+        #expect(attributionView.attributions.map(\.sharer?.avatar) == ["avatars/Bo", "avatars/Ana"])
         #expect(
-            attributionView.menu.map(\.title) == ["Reply to The friends", "Reply to The family", "Remove Item"])
+            attributionView.menu.map(\.title) == ["Reply to The friends", "Reply to The family", "Remove Article"])
+
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
+        let supplementalMenu = try await highlightCenter.attribution(for: link, removeTitle: "Remove Item").menu
+        #expect(supplementalMenu.map(\.title) == ["Reply", "Reply", "Remove Item"])
+        #expect(supplementalMenu.map(\.handle) == attributionView.menu.map(\.handle))
+        #expect(supplementalMenu.allSatisfy { $0.conversation == nil })
         await #expect(throws: ServiceError(.malformedRequest, "")) {
             try await highlightCenter.attribution(for: link, removeTitle: "Away with it")
         }
         // The display context feeds the ranking.
-        _ = try await client.send(SignalHighlight(.shown, link, of: devin.account, context: .detail))
-        _ = try await client.send(SignalHighlight(.viewed, link, of: devin.account))
+        try await highlightCenter.signal(.shown, for: link, context: .detail)
+        try await highlightCenter.signal(.viewed, for: link)
         try await share("https://example.com/2")
         let shelf = try await highlightCenter.highlights()
         #expect(shelf.first?.url == link)
         #expect(shelf.map(\.isSuggested) == [true, false])
+        try await highlightCenter.remove(link)
+        #expect(try await highlightCenter.highlights().map(\.isSuggested) == [false])
     }
 
     // MARK: Accept share invitations

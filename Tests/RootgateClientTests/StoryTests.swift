@@ -80,6 +80,9 @@ private struct Story {
 
     /// The link is shared in conversations and comes onto the shelves of those who know somebody there.
     func shares() async throws {
+        for person in people {
+            _ = try await client.send(SetConsent(of: person.account, .app("com.example.decks"), isAllowed: true))
+        }
         for (person, conversation) in [(ana, "pair"), (bo, "group"), (cy, "group")] {
             calendar.advance(seconds: 10)
             _ = try await client.send(
@@ -89,7 +92,7 @@ private struct Story {
                     recipients: [ShareRecipient(person.account, knowsSomebody: person !== cy)]))
         }
         for (person, count) in [(ana, 1), (bo, 1), (cy, 0), (owner, 0)] {
-            let shelf = try await client.send(ReadShelf(of: person.account))
+            let shelf = try await client.send(ReadShelf(of: person.account, for: .app("com.example.decks")))
             #expect(shelf.count == count, "\(person.name)")
             #expect(shelf.highlights.allSatisfy { $0.url == prepared.url && !$0.isPinned && !$0.isSuggested })
         }
@@ -98,7 +101,7 @@ private struct Story {
     /// Everybody opens the link on each of their devices, joins and gets grants.
     mutating func opening() async throws {
         for person in people + [owner] {
-            let highlight = try await HighlightCenter(client, account: person.account)
+            let highlight = try await HighlightCenter(client, account: person.account, app: "com.example.decks")
                 .collaborationHighlight(for: prepared.url)
             #expect(highlight.collaborationIdentifier == deck)
             for device in 0..<person.deviceCount {

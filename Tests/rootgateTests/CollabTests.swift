@@ -33,16 +33,20 @@ import Transport
         }
 
         /// The fields of the answer to a verb that must succeed.
-        func fields(_ words: String...) throws -> [String: Any] {
+        func fields(_ words: String...) throws -> [String: Any] { try fields(words) }
+
+        func fields(_ words: [String]) throws -> [String: Any] {
             let result = try run(["collab"] + words + ["--json"])
             #expect(result.code == 0, "\(words.joined(separator: " ")): \(result.errors)")
             let object = try JSONSerialization.jsonObject(with: Data(result.output.utf8))
             return try #require(object as? [String: Any], "\(words.joined(separator: " ")): \(result.output)")
         }
 
-        func file(_ name: String, _ text: String) throws -> String {
+        func file(_ name: String, _ text: String) throws -> String { try file(name, Data(text.utf8)) }
+
+        func file(_ name: String, _ content: Data) throws -> String {
             let path = service.directory.path + "/" + name
-            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            try content.write(to: URL(fileURLWithPath: path))
             return path
         }
     }
@@ -130,29 +134,53 @@ import Transport
         #expect(try shell.run(["collab", "list"]).output.contains("device-nonce"))
     }
 
-    @Test("Shelves and invitations work from a shell")
+    @Test("Shelves work from a shell")
     func shelves() throws {
         let shell = try Shell()
-        for link in ["https://example.com/1", "https://example.com/2"] {
-            _ = try shell.fields("share", link, "--conversation", "c", "--sharer", "Olga", "--to", "ana,bo")
+        let (first, second) = ("https://example.com/1", "https://example.com/2")
+        let picture = try shell.file("picture", Data([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]))
+        for (link, thumbnail) in [(first, picture), (second, "https://example.com/2.png")] {
+            _ = try shell.fields(
+                "share", link, "--app", "reader", "--conversation", "c", "--sharer", "Olga", "--to", "ana,bo",
+                "--subtitle", "Under it", "--thumbnail", thumbnail)
         }
-        let first = "https://example.com/1"
-        let offers = try shell.fields("pin", first, "--account", "ana")["offersAutomaticSharing"] as? Bool
-        #expect(offers == true)
+        let (mine, all) = (["--account", "ana", "--app", "reader"], ["--account", "ana", "--every-app"])
+        func links(_ words: [String]) throws -> [String] {
+            strings(try shell.fields(["shelf"] + words), "highlights", "url")
+        }
+        #expect(try links(mine).isEmpty, "nothing was pinned or allowed")
+        let pin = try shell.fields(["pin", first] + all)
+        #expect(pin["offersAutomaticSharing"] as? Bool == true)
+        #expect(pin["offeredLevel"] as? [String: String] == ["app": "reader"])
+        #expect(try links(mine) == [first])
+        _ = try shell.fields("consent", "app=reader", "yes", "--account", "ana")
+        #expect(try links(mine) == [first, second])
+        #expect(try links(["--account", "ana", "--app", "other"]).isEmpty)
+        let items = try #require(try shell.fields(["shelf"] + mine)["highlights"] as? [[String: Any]])
+        #expect(items.compactMap { $0["subtitle"] as? String } == ["Under it", "Under it"])
+        let stored = try #require(items[0]["thumbnail"] as? [String: Any])
+        let hash = try #require(stored["hash"] as? String)
+        #expect(try shell.fields(["thumbnail", first, hash] + mine)["data"] as? String == "iVBORw0KGgoB")
+        #expect(items[1]["thumbnail"] as? [String: String] == ["url": "https://example.com/2.png"])
+        let attributions = try #require(items[0]["attributions"] as? [[String: Any]])
+        let handle = try #require(attributions[0]["handle"] as? String)
+        #expect(attributions[0]["sharer"] == nil && attributions[0]["conversation"] == nil)
+        _ = try shell.fields(["unpin", first, "--handle", handle] + mine)
+        #expect(try links(mine) == [second, first])
+        _ = try shell.fields(["signal", second, "shown", "--context", "detail"] + mine)
+        _ = try shell.fields(["hide", first] + mine)
+        #expect(try links(all) == [second])
+        _ = try shell.fields("consent", "conversation=c", "yes", "--account", "bo")
         #expect(
-            strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == [
-                first, "https://example.com/2",
-            ])
-        _ = try shell.fields("unpin", first, "--account", "ana")
-        _ = try shell.fields("signal", "https://example.com/2", "shown", "--context", "detail", "--account", "ana")
-        _ = try shell.fields("hide", first, "--account", "ana")
-        #expect(
-            strings(try shell.fields("shelf", "--account", "ana"), "highlights", "url") == ["https://example.com/2"])
-        #expect(try shell.fields("attribution", first, "--account", "bo")["summary"] as? String == "From Olga")
-        _ = try shell.fields("consent", "conversation=c", "no", "--account", "bo")
-        #expect(try shell.fields("shelf", "--account", "bo")["count"] as? Int == 0)
-        #expect(try shell.fields("consent", "--account", "bo")["conversations"] as? [String: Bool] == ["c": false])
+            try shell.fields("attribution", first, "--account", "bo", "--every-app")["summary"] as? String
+                == "From Olga")
+        #expect(try shell.fields("attribution", first, "--account", "bo", "--app", "reader")["summary"] == nil)
+        #expect(try shell.fields("consent", "--account", "bo")["conversations"] as? [String: Bool] == ["c": true])
+    }
 
+    @Test("Invitations work from a shell")
+    func invitations() throws {
+        let shell = try Shell()
         let deck = try #require(
             try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
         let invitation = try shell.fields("invite", deck, "--hours", "1")
@@ -287,7 +315,10 @@ import Transport
         arguments: [
             [], ["dance"], ["prepare"], ["prepare", "x"], ["add", "x"], ["add", "x", "zz"], ["check", "x"],
             ["check", "x", "not-a-grant"], ["post", "x", "edit"], ["consent", "moon", "yes", "--account", "a"],
-            ["shelf"], ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"],
+            ["shelf"], ["shelf", "--account", "a"], ["shelf", "--account", "a", "--app", "b", "--every-app"],
+            ["pin", "https://a", "--account", "a", "--app", "b", "--handle", "no"],
+            ["share", "https://a", "--conversation", "c", "--sharer", "s"],
+            ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"],
             ["accept", "--account", "a"],
             ["add", "x", "zz", "--role", "king"], ["signal", "https://a", "smelled", "--account", "a"],
         ])

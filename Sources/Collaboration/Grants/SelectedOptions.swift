@@ -1,6 +1,6 @@
 package import Core
 
-/// The identifiers of a collaboration's selected share options, as checks of grants report them. The record `e`:
+/// The identifiers of a collaboration's selected share options, as checks of grants report them. The record `d`:
 ///
 ///     count (2)  each: length (2), identifier
 ///

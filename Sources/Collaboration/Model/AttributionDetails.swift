@@ -8,13 +8,15 @@ public struct AttributionDetails: Hashable, Sendable, Codable {
 
         public let kind: Kind
         public let title: String
-        /// With `reply`: the conversation.
+        /// With `reply`: stands for the conversation.
+        public let handle: ConversationHandle?
+        /// With `reply`, and only for the system's side: the conversation.
         public let conversation: String?
     }
 
     public let url: URL
-    /// “From Ana and 2 others”.
-    public let summary: String
+    /// “From Ana and 2 others”. Only for the system's side, because it names people.
+    public let summary: String?
     public let isPinned: Bool
     /// Newest first.
     public let attributions: [Attribution]

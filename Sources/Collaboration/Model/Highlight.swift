@@ -4,6 +4,8 @@ public import Foundation
 public struct Highlight: Hashable, Sendable, Codable, Identifiable {
     public let url: URL
     public let title: String?
+    public let subtitle: String?
+    public let thumbnail: ThumbnailReference?
     /// Where it is shown: the bundle identifier of the app that opens it.
     public let app: String
     /// When it was last shared.

@@ -6,7 +6,7 @@ import Core
 ///
 ///     c collaboration                     title, options, owner (JSON)
 ///     b collaboration                     the default permission, by its share options (1)
-///     e collaboration                     the identifiers of the selected options; see SelectedOptions.swift
+///     d collaboration                     the identifiers of the selected options; see SelectedOptions.swift
 ///     m collaboration                     written whenever a participant is added
 ///     s owner 0 local identifier          the collaboration that was started with this local identifier
 ///     p collaboration 0 root hash         a participant, removed ones too (JSON)
@@ -22,6 +22,12 @@ import Core
 ///     y account 0 collaboration           a share that the account accepted: as whom (32), if it was said
 ///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
+///     r account 0 conversation            the handle of a conversation for the account (16)
+///     e collaboration 0 account           an account to whose shelf the collaboration's link was shared
+///     z hash                              the bytes of a thumbnail, by their SHA-256
+///     w hash                              their number (8), written whenever a share takes or leaves the thumbnail
+///     q hash account 0 item conversation  a share that has the thumbnail
+///     g byte                              the bytes of all thumbnails whose hash begins with the byte (8)
 ///     v account                           written whenever the account's shelf changes
 ///     o account                           the account's consent (JSON)
 ///
@@ -31,7 +37,7 @@ enum RecordKeys {
     private enum Kind: String {
         case collaboration = "c"
         case defaultPermission = "b"
-        case selection = "e"
+        case selection = "d"
         case arrivals = "m"
         case start = "s"
         case participant = "p"
@@ -46,6 +52,12 @@ enum RecordKeys {
         case invitationPlace = "u"
         case accepted = "y"
         case item = "h"
+        case handle = "r"
+        case shelfOfLink = "e"
+        case thumbnail = "z"
+        case thumbnailChange = "w"
+        case thumbnailHolder = "q"
+        case thumbnailPart = "g"
         case shelf = "v"
         case consent = "o"
     }
@@ -147,13 +159,44 @@ enum RecordKeys {
 
     static func items(_ account: Account) -> [UInt8] { key(.item, Array(account.name.utf8), ends: true) }
 
+    static func handle(_ account: Account, _ conversation: [UInt8]) -> [UInt8] {
+        key(.handle, Array(account.name.utf8), ends: true) + conversation
+    }
+
+    static func shelfOfLink(_ collaboration: CollaborationIdentifier, _ account: Account) -> [UInt8] {
+        shelvesOfLink(collaboration) + Array(account.name.utf8)
+    }
+
+    static func shelvesOfLink(_ collaboration: CollaborationIdentifier) -> [UInt8] {
+        key(.shelfOfLink, collaboration.utf8, ends: true)
+    }
+
+    static func thumbnail(_ hash: Digest) -> [UInt8] { key(.thumbnail, hash.bytes) }
+
+    static func thumbnailChange(_ hash: Digest) -> [UInt8] { key(.thumbnailChange, hash.bytes) }
+
+    /// `share`: the key of the share that has the thumbnail.
+    static func thumbnailHolder(_ hash: Digest, _ share: [UInt8]) -> [UInt8] {
+        key(.thumbnailHolder, hash.bytes) + share.dropFirst()
+    }
+
+    static func thumbnailHolders(_ hash: Digest) -> RecordRange {
+        let prefix = key(.thumbnailHolder, hash.bytes)
+        // An account's name, which follows, is UTF-8: it has no byte 0xff.
+        return RecordRange(prefix, prefix + [0xff])
+    }
+
+    static func thumbnailPart(_ hash: Digest) -> [UInt8] { key(.thumbnailPart, Array(hash.bytes.prefix(1))) }
+
     static func shelf(_ account: Account) -> [UInt8] { key(.shelf, Array(account.name.utf8)) }
 
     static func consent(_ account: Account) -> [UInt8] { key(.consent, Array(account.name.utf8)) }
 
     /// All records of a collaboration except its start, links from accounts, accepted shares and places of invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
-        [Kind.participant, .access, .joining, .link, .acceptance, .notices, .cleared, .invitation].map { kind in
+        [
+            Kind.participant, .access, .joining, .link, .acceptance, .notices, .cleared, .invitation, .shelfOfLink,
+        ].map { kind in
             .beginning(with: key(kind, collaboration.utf8, ends: true))
         }
     }

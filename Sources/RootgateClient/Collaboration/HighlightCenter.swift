@@ -9,7 +9,9 @@ public protocol HighlightCenterDelegate: AnyObject, Sendable {
         _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>)
 }
 
-/// What was shared with one person: the shelf, and the collaborations behind its items. Apple: `SWHighlightCenter`.
+/// What was shared with one person and opens in one app: the shelf, and the collaborations behind its items. Apple:
+/// `SWHighlightCenter`. The center belongs to the app, so it tells neither who shared an item nor in which
+/// conversation: that is for the system's side, which draws attribution.
 public final class HighlightCenter: Sendable {
     private struct State {
         weak var delegate: (any HighlightCenterDelegate)?
@@ -19,14 +21,17 @@ public final class HighlightCenter: Sendable {
 
     /// The account whose shelf it is.
     public let account: Account
+    /// The bundle identifier of the app whose shelf it is.
+    public let app: String
     private let client: RootgateClient
     private let device: (any IdentityDevice)?
     private let state = Mutex(State())
 
     /// `device` proves the person's identity. Without it no proof can be made and no notice can be posted.
-    public init(_ client: RootgateClient, account: Account, device: (any IdentityDevice)? = nil) {
+    public init(_ client: RootgateClient, account: Account, app: String, device: (any IdentityDevice)? = nil) {
         self.client = client
         self.account = account
+        self.app = app
         self.device = device
     }
 
@@ -36,14 +41,35 @@ public final class HighlightCenter: Sendable {
 
     // MARK: The shelf
 
-    /// A page of the shelf: the suggested item first, then pinned items, then the others, the newest first.
+    /// A page of the app's shelf: the suggested item first, then pinned items, then the others, the newest first.
     public func highlights(limit: Int = 64, offset: Int = 0) async throws(ServiceError) -> [Highlight] {
-        try await client.send(ReadShelf(of: account, limit: limit, offset: offset)).highlights
+        try await client.send(ReadShelf(of: account, for: .app(app), limit: limit, offset: offset)).highlights
     }
 
-    /// What an attribution view shows of an item.
+    /// The picture of an item for a rich preview, when the service has stored it; `nil` when there is none, or only a
+    /// link to it.
+    public func thumbnail(of highlight: Highlight) async throws(ServiceError) -> StoredImage? {
+        guard case .stored(let hash, _, _)? = highlight.thumbnail else { return nil }
+        return try await client.send(ReadThumbnail(hash, of: highlight.url, on: account, for: .app(app)))
+    }
+
+    /// What an app knows of an item's attribution: handles of conversations, and the menu.
     public func attribution(for url: URL, removeTitle: String? = nil) async throws(ServiceError) -> AttributionDetails {
-        try await client.send(ReadAttribution(url, of: account, removeTitle: removeTitle))
+        try await client.send(ReadAttribution(url, of: account, for: .app(app), removeTitle: removeTitle))
+    }
+
+    /// Records that the person viewed or used an item, or how it was shown. The suggestion is computed from it.
+    @discardableResult
+    public func signal(
+        _ signal: HighlightSignal, for url: URL, context: DisplayContext? = nil
+    ) async throws(ServiceError) -> ChangeReceipt {
+        try await client.send(SignalHighlight(signal, url, of: account, for: .app(app), context: context))
+    }
+
+    /// Removes an item from the shelf from now on.
+    @discardableResult
+    public func remove(_ url: URL) async throws(ServiceError) -> ChangeReceipt {
+        try await client.send(RemoveHighlight(url, of: account, for: .app(app)))
     }
 
     /// Called when the shelf has changed; held weakly. The center watches the shelf while a delegate is set.
@@ -59,12 +85,12 @@ public final class HighlightCenter: Sendable {
     }
 
     private func watch() -> Task<Void, Never> {
-        let (client, account) = (client, account)
+        let (client, account, app) = (client, account, app)
         return Task { [weak self] in
             var known: (version: UInt64, links: [URL])?
             while !Task.isCancelled {
                 do throws(ServiceError) {
-                    var query = ReadShelf(of: account, limit: 64)
+                    var query = ReadShelf(of: account, for: .app(app), limit: 64)
                     if let known { (query.after, query.waitMilliseconds) = (known.version, 20_000) }
                     let shelf = try await client.send(query, waiting: .seconds(20))
                     guard shelf.version > known?.version ?? 0 || known == nil else { continue }

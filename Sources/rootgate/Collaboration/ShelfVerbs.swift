@@ -3,9 +3,10 @@ import Foundation
 import RootgateClient
 
 let shelfVerbs: [CollabVerb] = [
-    CollabVerb("share", "LINK --to ACCOUNT,...", "record that a link was shared") { call in
+    CollabVerb("share", "LINK --app ID --to ACCOUNT,...", "record that a link was shared") { call in
         RecordShare(
-            url: try call.link(), title: call.arguments.text("title"), app: try call.arguments.required("app"),
+            url: try call.link(), title: call.arguments.text("title"), subtitle: call.arguments.text("subtitle"),
+            thumbnail: try call.thumbnail(), app: try call.arguments.required("app"),
             sharer: Sharer(name: try call.arguments.required("sharer")),
             conversation: Conversation(
                 identifier: try call.arguments.required("conversation"), isGroup: call.arguments.isOn("group")),
@@ -13,9 +14,9 @@ let shelfVerbs: [CollabVerb] = [
                 ShareRecipient(try call.account(named: name), knowsSomebody: !call.arguments.isOn("strangers"))
             })
     },
-    .list("shelf", "--account ACCOUNT", "what was shared with a person") { call in
+    .list("shelf", "--account ACCOUNT --app ID", "what was shared with a person") { call in
         ReadShelf(
-            of: try call.account(), limit: try call.limit(upTo: Limits.highlightsPerPageMax),
+            of: try call.account(), for: try call.scope(), limit: try call.limit(upTo: Limits.highlightsPerPageMax),
             offset: try call.afterNumber())
     } next: { request, answer in
         let end = (request.offset ?? 0) + answer.highlights.count
@@ -24,25 +25,66 @@ let shelfVerbs: [CollabVerb] = [
         following.offset = end
         return (following, "\(end)")
     },
-    CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in
-        PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"))
+    CollabVerb("thumbnail", "LINK HASH --account ACCOUNT", "a stored thumbnail of an item, as the item names it") {
+        call in
+        guard let hash = Digest(hexadecimal: try call.operand(1, "the thumbnail's hash")) else {
+            throw UsageError("a thumbnail's hash is 64 hexadecimal characters")
+        }
+        return ReadThumbnail(hash, of: try call.link(), on: try call.account(), for: try call.scope())
     },
-    CollabVerb("unpin", "LINK --account ACCOUNT", "unpin an item") { call in
-        PinHighlight(try call.link(), of: try call.account(), in: call.arguments.text("conversation"), isPinned: false)
-    },
+    CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in try call.pin(true) },
+    CollabVerb("unpin", "LINK --account ACCOUNT", "unpin an item") { call in try call.pin(false) },
     CollabVerb("hide", "LINK --account ACCOUNT", "remove an item from now on") { call in
-        RemoveHighlight(try call.link(), of: try call.account())
+        RemoveHighlight(try call.link(), of: try call.account(), for: try call.scope())
     },
     CollabVerb("signal", "LINK viewed|interacted|shown", "record what a person did with an item") { call in
         SignalHighlight(
             try call.choice(HighlightSignal.self, try call.operand(1, "the signal")), try call.link(),
-            of: try call.account(), context: try call.choice(DisplayContext.self, option: "context"))
+            of: try call.account(), for: try call.scope(),
+            context: try call.choice(DisplayContext.self, option: "context"))
     },
     CollabVerb("consent", "[LEVEL yes|no|unset]", "everything, app=ID or conversation=ID", run: consent),
     CollabVerb("attribution", "LINK --account ACCOUNT", "who shared it, and the menu") { call in
-        ReadAttribution(try call.link(), of: try call.account(), removeTitle: call.arguments.text("title"))
+        ReadAttribution(
+            try call.link(), of: try call.account(), for: try call.scope(), removeTitle: call.arguments.text("title"))
     },
 ]
+
+extension CollabCall {
+    /// Whose part of a shelf the call is about: `--app` or `--every-app`.
+    fileprivate func scope() throws -> ShelfScope {
+        switch (arguments.text("app"), arguments.isOn("every-app")) {
+        case (let app?, false): return .app(app)
+        case (nil, true): return .everyApp
+        case (_?, true): throw UsageError("--app and --every-app exclude each other")
+        case (nil, false): throw UsageError("--app or --every-app is needed")
+        }
+    }
+
+    fileprivate func pin(_ isPinned: Bool) throws -> PinHighlight {
+        var request = PinHighlight(
+            try link(), of: try account(), for: try scope(), in: arguments.text("conversation"), isPinned: isPinned)
+        request.handle = try arguments.text("handle").map { text in
+            guard let handle = ConversationHandle(text) else { throw UsageError("\(text) is not a handle") }
+            return handle
+        }
+        return request
+    }
+
+    /// The thumbnail that `--thumbnail` names: a link when it has a scheme and a host, or else a file.
+    fileprivate func thumbnail() throws -> Thumbnail? {
+        guard let text = arguments.text("thumbnail") else { return nil }
+        if text.contains("://") { return .link(try url(text)) }
+        let bytes = Array(try contents(of: text))
+        guard bytes.count <= Limits.thumbnailBytesMax else {
+            throw UsageError("\(text) has more than \(Limits.thumbnailBytesMax) bytes")
+        }
+        guard let type = ImageType(of: bytes) else {
+            throw UsageError("\(text) is not an image: \(ImageType.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return .image(bytes, type)
+    }
+}
 
 @Sendable private func consent(_ call: CollabCall) async throws -> ExitCode {
     let account = try call.account()

@@ -1,13 +1,16 @@
 package import Core
 
-/// A page of a person's shelf: the suggested item, then pinned items, then the others, the newest first among each.
-/// With `waitMilliseconds` the answer waits for a version of the shelf above `after`.
+/// A page of a person's shelf, or of what one app has of it: the suggested item, then pinned items, then the others,
+/// the newest first among each. With `waitMilliseconds` the answer waits for a version of the shelf above `after`.
 public struct ReadShelf: RuledRequest {
     public static let name = "readShelf"
     package static let isQuery = true
     public typealias Answer = Shelf
 
     public var account: Account
+    /// The app that reads; see `ShelfScope`.
+    public var app: String?
+    public var everyApp: Bool?
     /// Items in the answer.
     public var limit: Int
     /// Items before the first one of the answer.
@@ -17,9 +20,11 @@ public struct ReadShelf: RuledRequest {
     public var waitMilliseconds: Int?
 
     public init(
-        of account: Account, limit: Int = 64, offset: Int? = nil, after: UInt64? = nil, waitMilliseconds: Int? = nil
+        of account: Account, for scope: ShelfScope, limit: Int = 64, offset: Int? = nil, after: UInt64? = nil,
+        waitMilliseconds: Int? = nil
     ) {
         self.account = account
+        (app, everyApp) = (scope.app, scope.everyApp)
         self.limit = limit
         self.offset = offset
         self.after = after
@@ -44,6 +49,7 @@ public struct ReadShelf: RuledRequest {
         try checkPage(limit, Limits.highlightsPerPageMax)
         try checkRange(offset ?? 0, 0...Limits.shelfOffsetMax, "offset")
         try checkWait(waitMilliseconds)
+        let scope = try ShelfScope(app: app, everyApp: everyApp)
         let version = try records.record(RecordKeys.shelf(account))?.version ?? 0
         func shelf(_ count: Int, _ highlights: [UInt8]) -> [UInt8] {
             Array(#"{"count":\#(count),"version":\#(version),"highlights":["#.utf8) + highlights + Array("]}".utf8)
@@ -51,15 +57,15 @@ public struct ReadShelf: RuledRequest {
         if let after, let waitMilliseconds, waitMilliseconds > 0, version <= after {
             return .wait(topics: [.shelf(account)], milliseconds: waitMilliseconds, answer: shelf(0, []))
         }
-        let ranking = try Ranking(account, context, records)
+        let view = try ShelfView(account, scope, context, records)
+        let ranking = try Ranking(view, context, records)
         let count = ranking.items.count
         let start = min(offset ?? 0, count)
         var highlights: [UInt8] = []
         for index in start..<min(count, start + limit) where highlights.count < Limits.shelfPageBytesMax {
             if index > start { highlights.append(UInt8(ascii: ",")) }
             try records.append(
-                ranking.items[index].item, of: account, ranking.refusals,
-                isSuggested: ranking.hasSuggestion && index == 0, to: &highlights)
+                ranking.items[index].item, view, isSuggested: ranking.hasSuggestion && index == 0, to: &highlights)
         }
         return .answer(shelf(count, highlights))
     }

@@ -2,16 +2,19 @@ import Core
 import Foundation
 
 extension RecordReader where Self: ~Copyable {
-    /// Appends an item with its latest attributions as a JSON object; the item has a share that counts.
+    /// Whether the collaboration was started and has not ended.
+    func isStarted(_ collaboration: CollaborationIdentifier) throws(ServiceError) -> Bool {
+        try record(RecordKeys.defaultPermission(collaboration)) != nil
+    }
+
+    /// Appends an item with its latest attributions as a JSON object; the item has a share that is shown.
     func append(
-        _ item: UInt128, of account: Account, _ refusals: Refusals, isSuggested: Bool, to json: inout [UInt8]
+        _ item: UInt128, _ view: ShelfView, isSuggested: Bool, to json: inout [UInt8]
     ) throws(ServiceError) {
-        let heads = try countingHeads(of: withUnsafeBytes(of: item) { Array($0) }, account, refusals)
-        var shares: [ShareText] = []
-        for (key, head) in heads.prefix(Limits.attributionsPerItemMax) {
-            guard let record = try record(key) else { continue }
-            shares.append(try ShareText(record, head))
+        let heads = try shareHeads(of: withUnsafeBytes(of: item) { Array($0) }, view.account) { head, conversation in
+            view.shows(head, in: conversation)
         }
+        let shares = try shares(at: heads.prefix(Limits.attributionsPerItemMax).map(\.key))
         guard let newest = shares.first else {
             throw ServiceError(.storageDamaged, "an item of a shelf has no share")
         }
@@ -20,22 +23,19 @@ extension RecordReader where Self: ~Copyable {
         json += Array(#","attributions":["#.utf8)
         for (place, share) in shares.enumerated() {
             if place > 0 { json.append(UInt8(ascii: ",")) }
-            json.append(UInt8(ascii: "{"))
-            json += share.attribution
-            json += Array(#","isPinned":\#(share.head.isPinned)}"#.utf8)
+            share.appendAttribution(for: view.scope, to: &json)
         }
         let isPinned = heads.contains { $0.head.isPinned }
         json += Array(
             #"],"date":\#(newest.head.milliseconds),"isPinned":\#(isPinned),"isSuggested":\#(isSuggested)}"#.utf8)
     }
 
-    /// The keys and heads of the item's shares that count for the account, newest first.
-    private func countingHeads(
-        of item: [UInt8], _ account: Account, _ refusals: Refusals
-    ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
-        try shareHeads(of: item, account) { head, conversation in
-            head.counts && (head.isPinned || refusals.allows(app: head.app, conversation: conversation))
+    private func shares(at keys: [[UInt8]]) throws(ServiceError) -> [StoredShare] {
+        var shares: [StoredShare] = []
+        for key in keys {
+            if let record = try record(key) { shares.append(try record.share()) }
         }
+        return shares
     }
 
     /// The keys and heads of the item's shares that `isWanted` accepts, newest first, at most
@@ -59,35 +59,28 @@ extension RecordReader where Self: ~Copyable {
         return Array(found.prefix(Limits.conversationsPerItemMax))
     }
 
-    /// The shares of an item that count for the account, newest first.
-    private func shares(
-        of item: [UInt8], _ account: Account, _ refusals: Refusals
-    ) throws(ServiceError) -> [Attribution] {
-        var attributions: [Attribution] = []
-        for (key, head) in try countingHeads(of: item, account, refusals) {
-            guard let record = try record(key) else { continue }
-            attributions.append(try ShareText(record, head).decoded())
-        }
-        return attributions
-    }
-
     /// Whether the account has removed the item.
     func isHidden(_ item: [UInt8], from account: Account) throws(ServiceError) -> Bool {
         try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
     }
 
-    /// The shares of a link that count for the account, newest first.
+    /// The shares of a link that are on the shelf for the caller, newest first.
     ///
     /// Throws `unknownHighlight` when there is none.
-    func shares(
-        of url: URL, _ account: Account, _ context: RuleContext
-    ) throws(ServiceError) -> [Attribution] {
+    func shares(of url: URL, _ view: ShelfView, _ context: RuleContext) throws(ServiceError) -> [StoredShare] {
         let item = ShelfKeys.item(url, context)
-        let unknown = ServiceError(.unknownHighlight, "\(url.absoluteString) is not on the shelf of \(account)")
-        guard try !isHidden(item, from: account) else { throw unknown }
-        let consent = try load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent()
-        let shares = try shares(of: item, account, Refusals(consent, context))
-        guard !shares.isEmpty else { throw unknown }
+        guard try !isHidden(item, from: view.account) else { throw view.unknown(url) }
+        let heads = try shareHeads(of: item, view.account) { head, conversation in
+            view.shows(head, in: conversation)
+        }
+        let shares = try shares(at: heads.map(\.key))
+        guard !shares.isEmpty, try !hasEnded(shares) else { throw view.unknown(url) }
         return shares
+    }
+
+    /// Whether the shares of a link lead to a collaboration of this service that has ended.
+    func hasEnded(_ shares: [StoredShare]) throws(ServiceError) -> Bool {
+        guard let collaboration = shares.compactMap(\.collaboration).first else { return false }
+        return try !isStarted(collaboration)
     }
 }

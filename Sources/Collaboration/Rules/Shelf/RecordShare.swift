@@ -8,6 +8,8 @@ public struct RecordShare: RuledRequest {
 
     public var url: URL
     public var title: String?
+    public var subtitle: String?
+    public var thumbnail: Thumbnail?
     /// The bundle identifier of the app that opens the link.
     public var app: String
     public var sharer: Sharer
@@ -20,11 +22,14 @@ public struct RecordShare: RuledRequest {
     public var recipients: [ShareRecipient]
 
     public init(
-        url: URL, title: String? = nil, app: String, sharer: Sharer, conversation: Conversation, date: Date? = nil,
-        isPinned: Bool? = nil, recipients: [ShareRecipient]
+        url: URL, title: String? = nil, subtitle: String? = nil, thumbnail: Thumbnail? = nil, app: String,
+        sharer: Sharer, conversation: Conversation, date: Date? = nil, isPinned: Bool? = nil,
+        recipients: [ShareRecipient]
     ) {
         self.url = url
         self.title = title
+        self.subtitle = subtitle
+        self.thumbnail = thumbnail
         self.app = app
         self.sharer = sharer
         self.conversation = conversation
@@ -36,44 +41,113 @@ public struct RecordShare: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkFields()
+        let collaboration = context.settings.collaboration(of: url)
+        if let collaboration, try !records.isStarted(collaboration) {
+            throw ServiceError(.unknownCollaboration, "the link leads to \(collaboration), which is not shared")
+        }
+        let image = try image(context)
+        let link = try thumbnailLink()
+        let text = try StoredShare.Text(self, image?.reference ?? link)
+        let item = ShelfKeys.item(url, context)
+        let place = ShelfKeys.short(conversation.identifier, context)
+        // A later date is moved to tomorrow: otherwise that share would stay the latest one.
+        let milliseconds = context.milliseconds(of: min(date ?? context.now, context.now.addingTimeInterval(86_400)))
+        var edit = Edit()
+        var topics: [Topic] = []
+        var thumbnails = ThumbnailEdits()
+        var taking: [[UInt8]] = []
+        var seen: Set<Account> = []
+        for recipient in recipients where seen.insert(recipient.account).inserted {
+            let key = ShelfKeys(recipient.account).share(item, place)
+            let known = try records.record(key)
+            let before = try known?.share()
+            // Only the latest share of a conversation counts: an older one changes nothing.
+            if let before, before.head.milliseconds > milliseconds { continue }
+            if before?.thumbnail != image?.hash {
+                if let old = before?.thumbnail { thumbnails.leave(old, key) }
+                if image != nil { taking.append(key) }
+            }
+            let head = ShareHead(
+                milliseconds: milliseconds, isPinned: isPinned ?? before?.head.isPinned ?? false,
+                isGroup: conversation.isGroup, knowsSomebody: recipient.knowsSomebody, hasThumbnail: image != nil,
+                leadsToCollaboration: collaboration != nil, app: shortNumber(ShelfKeys.short(app, context)))
+            let share = StoredShare(
+                head: head, handle: try handle(recipient.account, place, context, records, &edit),
+                thumbnail: image?.hash, collaboration: collaboration, text)
+            edit.records += [
+                RecordEdit(key, value: share.bytes, expecting: known.map { .version($0.version) } ?? .absent),
+                RecordEdit(RecordKeys.shelf(recipient.account), value: []),
+            ]
+            if let collaboration {
+                edit.records.append(
+                    RecordEdit(RecordKeys.shelfOfLink(collaboration, recipient.account), value: []))
+            }
+            topics.append(.shelf(recipient.account))
+        }
+        guard !topics.isEmpty else { return .unchanged }
+        if let collaboration {
+            edit.records.append(.checking(RecordKeys.collaboration(collaboration), expecting: .present))
+        }
+        if let image { try thumbnails.take(image.hash, image.bytes, taking, records) }
+        try thumbnails.finish(records)
+        edit.records += thumbnails.records
+        let count = topics.count
+        return .change(edit, topics: topics, count: count)
+    }
+
+    private func checkFields() throws(ServiceError) {
         try checkLimit(recipients.count, Limits.recipientsPerShareMax, "recipients")
         try check(url, "url")
         guard url.scheme != nil else { throw ServiceError(.malformedRequest, "url has no scheme, as https") }
         try check(title, "title")
+        try check(subtitle, "subtitle")
         try check(sharer.name, "sharer.name")
         try check(sharer.avatar, "sharer.avatar", bytesMax: Limits.linkBytesMax)
         try check(conversation.name, "conversation.name")
         try checkName(conversation.identifier, "conversation.identifier")
         try checkName(app, "app")
-        let item = ShelfKeys.item(url, context)
-        let place = ShelfKeys.short(conversation.identifier, context)
-        // A later date is moved to tomorrow: otherwise that share would stay the latest one.
-        let milliseconds = context.milliseconds(of: min(date ?? context.now, context.now.addingTimeInterval(86_400)))
-        let text = try ShareText.bytes(
-            url: url, title: title, app: app, sharer: sharer, conversation: conversation,
-            date: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
-        var edit = Edit()
-        var topics: [Topic] = []
-        var seen: Set<Account> = []
-        for recipient in recipients where seen.insert(recipient.account).inserted {
-            let key = ShelfKeys(recipient.account).share(item, place)
-            let known = try records.record(key)
-            let before = known?.value.withRawBytes { ShareHead($0) }
-            // Only the latest share of a conversation counts: an older one changes nothing.
-            if let before, before.milliseconds > milliseconds { continue }
-            let head = ShareHead(
-                milliseconds: milliseconds, isPinned: isPinned ?? before?.isPinned ?? false,
-                isGroup: conversation.isGroup, knowsSomebody: recipient.knowsSomebody,
-                app: shortNumber(ShelfKeys.short(app, context)))
-            edit.records += [
-                RecordEdit(
-                    key, value: head.bytes + text, expecting: known.map { .version($0.version) } ?? .absent),
-                RecordEdit(RecordKeys.shelf(recipient.account), value: []),
-            ]
-            topics.append(.shelf(recipient.account))
+    }
+
+    /// The thumbnail's link, if it is one.
+    private func thumbnailLink() throws(ServiceError) -> ThumbnailReference? {
+        guard case .link(let url)? = thumbnail else { return nil }
+        try check(url, "thumbnail.url")
+        guard ["https", "http"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false else {
+            throw ServiceError(.malformedRequest, "thumbnail.url is not a link with https or http and a host")
         }
-        guard !edit.records.isEmpty else { return .unchanged }
-        let count = topics.count
-        return .change(edit, topics: topics, count: count)
+        return .link(url)
+    }
+
+    private struct Image {
+        let bytes: [UInt8]
+        let hash: Digest
+        let reference: ThumbnailReference
+    }
+
+    /// The thumbnail's bytes, if they are given. An answer states their format, so it must be theirs.
+    private func image(_ context: RuleContext) throws(ServiceError) -> Image? {
+        guard case .image(let bytes, let type)? = thumbnail else { return nil }
+        try checkLimit(bytes.count, Limits.thumbnailBytesMax, "bytes of a thumbnail")
+        guard ImageType(of: bytes) == type else {
+            throw ServiceError(.malformedRequest, "thumbnail.data is not \(type.rawValue), as thumbnail.mediaType says")
+        }
+        let hash = context.sha256(bytes)
+        return Image(bytes: bytes, hash: hash, reference: .stored(hash: hash, type, byteCount: bytes.count))
+    }
+
+    /// The handle of the conversation for an account: random, and made with the first share there.
+    private func handle(
+        _ account: Account, _ place: [UInt8], _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable, _ edit: inout Edit
+    ) throws(ServiceError) -> ConversationHandle {
+        let key = RecordKeys.handle(account, place)
+        let known = try records.record(key)?.value
+        let bytes = known ?? context.random.nameBytes()
+        if known == nil { edit.records.append(RecordEdit(key, value: bytes, expecting: .absent)) }
+        guard let handle = ConversationHandle(bytes: bytes) else {
+            throw ServiceError(.storageDamaged, "the handle of a conversation is damaged")
+        }
+        return handle
     }
 }

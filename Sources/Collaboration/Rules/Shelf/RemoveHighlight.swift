@@ -1,26 +1,32 @@
 package import Core
 public import Foundation
 
-/// Hides an item from a person's shelf permanently, even when it is shared again. Repeating the request changes
-/// nothing.
+/// Hides an item from a person's shelf permanently, even when it is shared again. The item need not be on the shelf: it
+/// suffices that it was shared with the person. Repeating the request changes nothing.
 public struct RemoveHighlight: RuledRequest {
     public static let name = "removeHighlight"
     public typealias Answer = ChangeReceipt
 
     public var account: Account
+    /// The app in which it is removed; see `ShelfScope`.
+    public var app: String?
+    public var everyApp: Bool?
     public var url: URL
 
-    public init(_ url: URL, of account: Account) {
+    public init(_ url: URL, of account: Account, for scope: ShelfScope) {
         self.account = account
+        (app, everyApp) = (scope.app, scope.everyApp)
         self.url = url
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        guard try !records.isHidden(ShelfKeys.item(url, context), from: account) else {
-            return .unchanged
-        }
-        return try .noting(url, account, context, records) { $0.isHidden = true }
+        let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
+        let item = ShelfKeys.item(url, context)
+        let known = try records.shareHeads(of: item, account) { head, _ in view.concerns(head) }
+        guard !known.isEmpty else { throw view.unknown(url) }
+        guard try !records.isHidden(item, from: account) else { return .unchanged }
+        return try .noting(item, account, records) { $0.isHidden = true }
     }
 }

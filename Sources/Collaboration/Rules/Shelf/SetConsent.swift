@@ -2,17 +2,21 @@ package import Core
 import Foundation
 
 /// Allows or refuses that shared items appear on the shelf automatically: from one conversation, in one app, or at all.
+/// Consent is the person's, outside of all apps: no app gives itself consent.
 public struct SetConsent: RuledRequest {
     public static let name = "setConsent"
     public typealias Answer = ChangeReceipt
 
     public var account: Account
+    /// Must be true: no app sets consent.
+    public var everyApp: Bool?
     public var level: ConsentLevel
     /// `nil` removes the earlier answer.
     public var isAllowed: Bool?
 
     public init(of account: Account, _ level: ConsentLevel, isAllowed: Bool?) {
         self.account = account
+        everyApp = true
         self.level = level
         self.isAllowed = isAllowed
     }
@@ -20,6 +24,9 @@ public struct SetConsent: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        guard everyApp == true else {
+            throw ServiceError(.malformedRequest, "everyApp is missing: consent is not set by an app")
+        }
         let known = try records.load(Consent.self, at: RecordKeys.consent(account))
         let before = known?.value ?? Consent()
         var consent = before

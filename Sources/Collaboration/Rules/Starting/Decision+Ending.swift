@@ -29,6 +29,7 @@ extension Decision<ChangeReceipt> {
                 RecordEdit(RecordKeys.linked(account, identifier, PersonIdentity(rootHash: root)), value: nil))
             topics.append(.account(account))
         }
+        try edit.tellShelves(of: identifier, records, &topics)
         let prefix = RecordKeys.invitations(identifier)
         let invitations = try records.records(in: .beginning(with: prefix), limit: 1000, isDescending: false)
         for record in invitations.items {
@@ -40,5 +41,24 @@ extension Decision<ChangeReceipt> {
             }
         }
         return .change(edit, topics: topics, count: 1)
+    }
+}
+
+extension Edit {
+    /// Marks the shelves as changed that have the link of a collaboration that ends.
+    fileprivate mutating func tellShelves(
+        of collaboration: CollaborationIdentifier, _ reader: borrowing some RecordReader & ~Copyable,
+        _ topics: inout [Topic]
+    ) throws(ServiceError) {
+        let prefix = RecordKeys.shelvesOfLink(collaboration)
+        let shelves = try reader.records(
+            in: .beginning(with: prefix), limit: Limits.shelvesPerEndingMax, isDescending: false)
+        for shelf in shelves.items {
+            guard let account = Account(String(decoding: shelf.key.dropFirst(prefix.count), as: UTF8.self)) else {
+                continue
+            }
+            records.append(RecordEdit(RecordKeys.shelf(account), value: [], expecting: .anything))
+            topics.append(.shelf(account))
+        }
     }
 }
