@@ -124,6 +124,8 @@ public enum Limits {
     /// UTF-8 bytes of a title, a name or another text for people, and of a link.
     public static let textBytesMax = 512
     public static let linkBytesMax = 2048
+    /// UTF-8 bytes of the base of universal links.
+    public static let linkBaseBytesMax = 1024
     /// Groups of share options, and options in all of them.
     public static let optionGroupsMax = 16
     public static let optionsMax = 64

@@ -1082,6 +1082,7 @@ class CollaborationLayer:
         equal("highlight by link", self.ask("highlight", url=url), highlight)
         for fields in ({"collaboration": "nothing"}, {"url": "https://example.com/"}, {}):
             self.error(f"highlight: {fields}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", **fields)
+        self.check_links(url, highlight)
         state = CollaborationState(Policy.CHALLENGE, 0, 1)
         equal("prepare: the gate's collaboration", self.client.count_roots(self.collaboration).result(), state)
         equal("prepare: the owner's root hash", self.tests(self.ann), [True])
@@ -1097,6 +1098,33 @@ class CollaborationLayer:
         self.changed("abandon: again", 0, "abandon", **abandoned)
         self.error("abandoned", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=other["url"])
         self.error("abandon: not an owner's", ErrorCode.MALFORMED_REQUEST, "abandon", owner=self.bob.account)
+
+    def check_links(self, url: str, highlight: Fields) -> None:
+        """Compares spellings of a collaboration's link."""
+        scheme, rest = url.split("://")
+        host, path = rest.split("/", 1)
+        same = [
+            f"{scheme.upper()}://{host.upper()}/{path}",
+            f"{scheme}://{host}:443/{path}",
+            f"{url}/",
+            f"{url}/page/3?q=1#part",
+            f"{scheme}://{host}/./x/%2E%2e/{path}",
+            f"{url[:-1]}%{ord(url[-1]):02x}",
+        ]
+        for link in same:
+            self.checks.equal(f"highlight by {link}", self.ask("highlight", url=link), highlight)
+        others = [
+            f"http://{rest}",
+            f"{scheme}://{host}:80/{path}",
+            f"{scheme}://{host}@other.example/{path}",
+            f"{scheme}://me@{rest}",
+            f"{url}x",
+            f"{url}/..",
+        ]
+        for link in others:
+            self.error(f"highlight by {link}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=link)
+        for link in ("javascript:alert(1)", "mailto:ann@example.com", "file:///etc/passwd", "data:,a", "https:///c"):
+            self.error(f"highlight by {link}", ErrorCode.MALFORMED_REQUEST, "highlight", url=link)
 
     def tests(self, *members: Member) -> list[bool]:
         """Whether the members' root hashes are in the set."""

@@ -167,6 +167,21 @@ struct CollaborationModel: Sendable {
         if let text, text.utf8.count > most { throw refusal(.limitExceeded, most) }
     }
 
+    /// Links have a host in this test whenever their scheme is that of the web.
+    func checkLink(_ link: URL?) throws(ServiceError) {
+        guard let link else { return }
+        try checkText(link.absoluteString, 2048)
+        guard ["http", "https"].contains(link.scheme?.lowercased()) else { throw refusal(.malformedRequest) }
+    }
+
+    /// Whether a link leads to a collaboration. It may have something behind the identifier.
+    static func leads(_ link: URL, to collaboration: CollaborationIdentifier) -> Bool {
+        let text = String(link.absoluteString.prefix { $0 != "?" && $0 != "#" })
+            .replacingOccurrences(of: "HTTPS://EXAMPLE.COM:443/", with: "https://example.com/")
+        let own = CollaborationModel.link(collaboration).absoluteString
+        return text == own || text.hasPrefix(own + "/")
+    }
+
     func checkName(_ name: String) throws(ServiceError) {
         guard (1...128).contains(name.utf8.count), name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw refusal(.malformedRequest)

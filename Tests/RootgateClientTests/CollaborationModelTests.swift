@@ -342,7 +342,9 @@ private struct RandomSteps {
 
     private mutating func findByLink(_ collaboration: CollaborationIdentifier) -> FindHighlight {
         let link = CollaborationModel.link(collaboration).absoluteString
-        let url = URL(string: link + one(of: ["", "?q=1", "#part", "x", "/more"]))
+        let other = link.replacingOccurrences(of: "https://example.com/", with: "HTTPS://EXAMPLE.COM:443/")
+        let start = once(in: 8) ? "javascript:" : one(of: [link, other])
+        let url = URL(string: start + one(of: ["", "?q=1", "#part", "x", "/more", "/", "/more/3"]))
         return url.map { FindHighlight(url: $0) } ?? FindHighlight(collaboration)
     }
 

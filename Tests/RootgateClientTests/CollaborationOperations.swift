@@ -188,9 +188,10 @@ extension StopSharing: ModelledRequest {
 extension FindHighlight: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         if let collaboration { return try model.shared(collaboration).highlight }
-        // A link may have something behind the identifier.
-        let link = (url?.absoluteString ?? "").prefix { $0 != "?" && $0 != "#" }
-        let found = model.collaborations.values.first { CollaborationModel.link($0.identifier).absoluteString == link }
+        try model.checkLink(url)
+        let found = model.collaborations.values.first { shared in
+            url.map { CollaborationModel.leads($0, to: shared.identifier) } ?? false
+        }
         guard let found else { throw model.refusal(.unknownCollaboration) }
         return found.highlight
     }
@@ -387,7 +388,7 @@ struct WalkFeed: ModelOperation {
 extension RecordShare: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(recipients.count, 128)
-        try model.checkText(url.absoluteString, 2048)
+        try model.checkLink(url)
         try model.checkText(title)
         try model.checkText(sharer.name)
         try model.checkText(sharer.avatar, 2048)
@@ -582,7 +583,7 @@ extension CustomizeDetails: ModelledRequest {
             try model.checkName(item.identifier)
             try model.checkText(item.title)
             try model.checkText(item.subtitle)
-            try model.checkText(item.url?.absoluteString, 2048)
+            try model.checkLink(item.url)
         }
         var shared = try model.shared(collaboration)
         if let title { shared.title = title }

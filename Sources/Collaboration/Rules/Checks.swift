@@ -12,3 +12,14 @@ func checkName(_ text: String, _ what: String) throws(ServiceError) {
         throw ServiceError(.malformedRequest, "\(what) is 1 to 128 bytes of UTF-8 without control characters")
     }
 }
+
+/// Throws unless the link is one of the web, http or https with a host, of at most `Limits.linkBytesMax` bytes:
+/// `limitExceeded` or `malformedRequest`. `field` names the link in the request.
+func checkLink(_ link: URL?, _ field: String) throws(ServiceError) {
+    guard let link else { return }
+    try check(link.absoluteString, field, bytesMax: Limits.linkBytesMax)
+    guard WebLink(link) != nil else {
+        throw ServiceError(
+            .malformedRequest, "\(field) is not a link of the web, which begins with https:// or http:// and a host")
+    }
+}

@@ -29,11 +29,11 @@ public struct CustomizeDetails: RuledRequest {
         try check(title, "a title")
         try check(manageButtonTitle, "a title")
         try checkLimit(customItems?.count ?? 0, Limits.customItemsMax, "custom items")
-        for item in customItems ?? [] {
+        for (index, item) in (customItems ?? []).enumerated() {
             try checkName(item.identifier, "a custom item's identifier")
             try check(item.title, "a title")
             try check(item.subtitle, "a subtitle")
-            try check(item.url?.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
+            try checkLink(item.url, "customItems[\(index)].url")
         }
         let found = try records.collaboration(collaboration)
         var stored = found.value

@@ -29,6 +29,7 @@ public struct PinHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         let item = ShelfKeys.item(url, context)
         guard try !records.isHidden(item, from: account) else {
             throw ServiceError(.unknownHighlight, "\(account) has removed \(url.absoluteString)")

@@ -24,6 +24,7 @@ public struct ReadAttribution: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         try check(removeTitle, "a title")
         if let removeTitle, !removeTitle.localizedCaseInsensitiveContains(ReadAttribution.removeWord) {
             throw ServiceError(

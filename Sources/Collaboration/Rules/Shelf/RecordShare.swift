@@ -37,8 +37,7 @@ public struct RecordShare: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(recipients.count, Limits.recipientsPerShareMax, "recipients")
-        try check(url.absoluteString, "a link", bytesMax: Limits.linkBytesMax)
-        guard url.scheme != nil else { throw ServiceError(.malformedRequest, "a link has a scheme, as https") }
+        try checkLink(url, "url")
         try check(title, "a title")
         try check(sharer.name, "a name")
         try check(sharer.avatar, "an avatar", bytesMax: Limits.linkBytesMax)

@@ -18,6 +18,7 @@ public struct RemoveHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         guard try !records.isHidden(ShelfKeys.item(url, context), from: account) else {
             return .unchanged
         }

@@ -22,7 +22,8 @@ public struct SignalHighlight: RuledRequest {
     package func decide(
         _ ruleContext: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        try .noting(url, account, ruleContext, records) { signals in
+        try checkLink(url, "url")
+        return try .noting(url, account, ruleContext, records) { signals in
             switch signal {
             case .viewed: signals.views = signals.views &+ 1
             case .interacted: signals.interactions = signals.interactions &+ 1

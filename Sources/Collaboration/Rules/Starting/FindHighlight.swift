@@ -21,6 +21,7 @@ public struct FindHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
             throw ServiceError(
                 .unknownCollaboration,
