@@ -126,6 +126,8 @@ public enum Limits {
     public static let linkBytesMax = 2048
     /// UTF-8 bytes of the base of universal links.
     public static let linkBaseBytesMax = 1024
+    /// Bytes of a language tag (RFC 5646, section 4.4.1).
+    public static let languageBytesMax = 35
     /// Groups of share options, and options in all of them.
     public static let optionGroupsMax = 16
     public static let optionsMax = 64

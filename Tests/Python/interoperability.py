@@ -876,9 +876,9 @@ def group(kind: str, identifier: str, *options: Fields) -> Fields:
     return {"kind": kind, "identifier": identifier, "title": "Title", "footer": "Footer", "options": list(options)}
 
 
-def event(kind: str, trigger: str = "", person: str = "") -> Fields:
+def event(kind: str, trigger: str = "", person: str = "", link: str = "") -> Fields:
     """An event of a notice."""
-    fields = {"kind": kind, "trigger": trigger, "person": person}
+    fields = {"kind": kind, "trigger": trigger, "person": person, "link": link}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -1440,8 +1440,13 @@ class CollaborationLayer:
         self.post(self.bob, bob, comment, mention["Eve"], edit, mention["Ann"])
         for trigger in ("created", "deleted", "renamed", "moved"):
             self.post(self.ann, ann, event("persistence", trigger))
-        for trigger in ("addedCollaborator", "removedCollaborator"):
-            self.post(self.ann, ann, event("membership", trigger), event("membership", trigger, self.bob.identity))
+        joined = event("membership", "addedCollaborator", self.bob.identity)
+        self.post(self.ann, ann, event("membership", "addedCollaborator"), joined)
+        self.post(self.ann, ann, event("membership", "removedCollaborator"))
+        self.post(self.bob, bob, joined, event("membership", "removedCollaborator", self.bob.identity))
+        url = self.ask("highlight", collaboration=self.collaboration)["url"]
+        places = [event("change", "comment", link=link) for link in (url, f"{url}/page/3", f"{url}/?q=1#part")]
+        self.post(self.ann, ann, *places)
         self.post(self.eve, eve, mention["Bob"])
         self.post(self.eve, eve, mention["Bob"], mention["Bob"])
         self.post(self.eve, eve, comment, mention["Bob"], event("membership", "addedCollaborator", self.leo.identity))
@@ -1461,6 +1466,16 @@ class CollaborationLayer:
         refused("mention of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, unknown)
         refused("65 events", ErrorCode.LIMIT_EXCEEDED, ann, *[edit] * 65, detail=64)
         malformed = ErrorCode.MALFORMED_REQUEST
+        for trigger in ("addedCollaborator", "removedCollaborator"):
+            about = event("membership", trigger, self.stranger.root.hex())
+            refused("membership of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, about)
+        untrue = event("membership", "removedCollaborator", self.bob.identity)
+        refused("Bob was not removed", ErrorCode.NOT_PERMITTED, ann, edit, untrue)
+        foreign = self.ask("highlight", collaboration=self.other)["url"]
+        for link in (foreign, f"{url}x", f"{url}/..", "https://other.example/"):
+            refused(f"link {link}", ErrorCode.NOT_PERMITTED, ann, event("change", "edit", link=link))
+        for link in ("javascript:alert(1)", "mailto:ann@example.com"):
+            refused(f"link {link}", ErrorCode.MALFORMED_REQUEST, ann, event("change", "edit", link=link))
         for bad in (event("mention"), event("change", "moved"), event("nothing", "edit"), event("change"), {}):
             refused(f"event {bad}", malformed, ann, edit, bad)
         for shown in ("", "AAAA", base64url(ann) + "A", "*" * 150):
@@ -1475,6 +1490,10 @@ class CollaborationLayer:
         refused("revoked grant", grant_refused, leo, edit, detail=GrantStatus.REVOKED)
         self.post(self.bob, elsewhere, edit, collaboration=self.other)
 
+        gone = event("membership", "addedCollaborator", self.leo.identity)
+        refused("Leo takes no part", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, gone)
+        self.post(self.ann, ann, event("membership", "removedCollaborator", self.leo.identity))
+        self.post(self.bob, bob, comment)
     def expected_posts(self, reader: Member | None = None) -> list[tuple[int, str, list[tuple[int, Fields]]]]:
         """The posts that a feed of the collaboration has."""
         expected = []
@@ -1535,6 +1554,7 @@ class CollaborationLayer:
         self.checks.true("sentences bear the names of now", "Bobby" in last, last, "Bobby")
         middle = posts[3]["sequence"]
         expected = [post for post in self.expected_posts() if post[0] > middle]
+        self.check_sentences(where)
         equal("behind a post", self.comparable(self.walk(where, 3, middle)), expected)
 
         account = self.walk({"account": self.bob.account}, 3)
@@ -1563,7 +1583,11 @@ class CollaborationLayer:
         clear = {"grant": base64url(bob), **where}
         self.ask("clearNotices", **clear)
         own = {**where, "participant": self.bob.identity}
+        viewing = {"viewer": self.bob.identity, **where}
+        before = self.walk({"account": self.bob.account}, 5), self.ask("readDetails", **viewing)["recentActivity"]
         equal("cleared", self.walk(own, 5), [])
+        after = self.walk({"account": self.bob.account}, 5), self.ask("readDetails", **viewing)["recentActivity"]
+        equal("cleared: no other view", after, before)
         equal("cleared: for nobody else", self.comparable(self.walk(where, 5)), self.expected_posts())
         sequence = self.post(self.bob, bob, event("change", "edit"))
         equal("cleared: goes on", [post["sequence"] for post in self.walk(own, 5)], [sequence])
@@ -1573,6 +1597,34 @@ class CollaborationLayer:
 
     def check_following(self) -> None:
         equal = self.checks.equal
+    def check_sentences(self, where: Fields) -> None:
+        """Looks for sentences of both languages."""
+
+        def sentences(feed: Fields, **language: str) -> set[str]:
+            page = self.ask("readNotices", feed=feed, after=0, limit=256, **language)
+            return {notice["sentence"] for post in page["posts"] for notice in post["notices"]}
+
+        english = {"Bob joined “plan”", "Bob left “plan”", "Ann added Bob to “plan”", "Ann removed Leo from “plan”"}
+        german = {
+            "Bob ist „plan“ beigetreten",
+            "Bob hat „plan“ verlassen",
+            "Ann hat Bob zu „plan“ hinzugefügt",
+            "Ann hat Leo aus „plan“ entfernt",
+        }
+        for expected, tags in ((english, ("", "en", "en-GB", "fr", "den")), (german, ("de", "DE", "de-AT-1996"))):
+            for tag in tags:
+                came = sentences(where, **({"language": tag} if tag else {}))
+                self.checks.true(f"sentences: {tag}", expected <= came, came, str(expected))
+        own = sentences({**where, "participant": self.bob.identity}, language="de")
+        self.checks.true("sentences: to Bob", "Ann hat dich zu „plan“ hinzugefügt" in own, own, "dich")
+        for tag in ("", "de_AT", "de-", "ninechars", "a-" * 17):
+            fields = {"feed": where, "after": 0, "limit": 1, "language": tag}
+            self.error(f"language {tag}", ErrorCode.MALFORMED_REQUEST, "readNotices", **fields)
+        long = {"feed": where, "after": 0, "limit": 1, "language": "de-" + "abcdefg-" * 4 + "x"}
+        self.error("long language", ErrorCode.LIMIT_EXCEEDED, "readNotices", error_detail=35, **long)
+        button = self.ask("readDetails", language="de", **where)["manageButtonTitle"]
+        self.checks.equal("manage button", button, "Geteilte Datei verwalten")
+
         where = {"collaboration": self.collaboration}
         [ann] = self.grants(self.ann)
         last = self.ask("readNotices", feed=where, after=0, limit=256)["next"]
@@ -1805,6 +1857,14 @@ class CollaborationLayer:
         self.checks.true("menu", "Remove from here" in titles, titles, "the given title among them")
         self.pin("two", conversation=f"talk-1-{self.suffix}")
         pins = [item["isPinned"] for item in self.ask("readAttribution", **fields)["attributions"]]
+        german = self.ask("readAttribution", removeTitle="Von hier entfernen", language="de", **fields)
+        equal("menu: German", german["menu"][-1]["title"], "Von hier entfernen")
+        bare = self.ask("readAttribution", language="de", **fields)["menu"][-1]["title"]
+        equal("menu: German word", bare, "Entfernen")
+        equal("summary: German", german["summary"], "Von Dan und Ann")
+        for language, title in (("de", "Remove from here"), ("en", "Von hier entfernen")):
+            wrong = {"removeTitle": title, "language": language, **fields}
+            self.error(f"menu: {title}", ErrorCode.MALFORMED_REQUEST, "readAttribution", **wrong)
         equal("pinned in one conversation", pins, [False, True])
         equal("pinned in one conversation: the item", self.ask("readAttribution", **fields)["isPinned"], True)
         self.pin("two", pinned=False)

@@ -233,17 +233,44 @@ private struct RandomSteps {
     private mutating func event(
         in collaboration: CollaborationIdentifier, _ model: CollaborationModel
     ) -> HighlightEvent {
-        switch number(0..<8) {
-        case 0: .change(trigger: .edit)
-        case 1...3: .change(trigger: .comment)
-        case 4:
-            .membership(
-                trigger: one(of: [.addedCollaborator, .removedCollaborator]),
-                person: maybe(identity(in: collaboration, model)))
-        case 5, 6:
-            .mention(person: member(of: collaboration, model))
-        default: .persistence(trigger: one(of: [.created, .deleted, .renamed, .moved]))
+        let kind: HighlightEvent.Kind =
+            switch number(0..<8) {
+            case 0: .change(trigger: .edit)
+            case 1, 2: .change(trigger: .comment)
+            case 3, 4: membership(in: collaboration, model)
+            case 5, 6: .mention(person: member(of: collaboration, model))
+            default: .persistence(trigger: one(of: [.created, .deleted, .renamed, .moved]))
+            }
+        return HighlightEvent(kind, link: once(in: 4) ? link(to: collaboration) : nil)
+    }
+
+    /// Mostly one that is so: somebody who takes part was added, or somebody who does no longer was removed.
+    private mutating func membership(
+        in collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> HighlightEvent.Kind {
+        if once(in: 3) {
+            return .membership(trigger: one(of: [.addedCollaborator, .removedCollaborator]), person: nil)
         }
+        let removed = (model.collaborations[collaboration]?.members ?? [:]).filter { $0.value.removedAt != nil }.keys
+            .sorted { $0.rootHash < $1.rootHash }
+        if once(in: 2), let some = oneOrNone(of: removed) {
+            return .membership(trigger: once(in: 8) ? .addedCollaborator : .removedCollaborator, person: some)
+        }
+        return .membership(
+            trigger: once(in: 5) ? .removedCollaborator : .addedCollaborator, person: member(of: collaboration, model))
+    }
+
+    /// A link into the collaboration mostly.
+    private mutating func link(to collaboration: CollaborationIdentifier) -> URL? {
+        let own = CollaborationModel.link(collaboration).absoluteString
+        let text = once(in: 8) ? one(of: ["mailto:ana@example.com", "https://example.com/", own + "x"]) : own
+        return URL(string: once(in: 2) ? text + one(of: ["/page/3", "/", "?q=1#part"]) : text)
+    }
+
+    private mutating func language() -> String? {
+        once(in: 30)
+            ? one(of: ["", "de_AT", String(repeating: "a-", count: 18) + "a"])
+            : one(of: [nil, nil, "en", "de", "de-AT", "DE", "fr", "den"])
     }
 
     private mutating func feed(_ model: CollaborationModel) -> Feed {
@@ -366,7 +393,7 @@ private struct RandomSteps {
         let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
         return ReadNotices(
             feed(model), after: once(in: 3) ? 0 : after, limit: limit(256),
-            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
+            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil, language: language())
     }
 
     private mutating func customizeDetails(of collaboration: CollaborationIdentifier) -> CustomizeDetails {
@@ -450,8 +477,11 @@ private struct RandomSteps {
         case 82..<85:
             return ReadAttribution(
                 one(of: world.links), of: account(),
-                removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE"])))
-        case 85..<87: return ReadDetails(of: collaboration, viewer: maybe(member(of: collaboration, model)))
+                removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE", "Entfernen"])),
+                language: language())
+        case 85..<87:
+            return ReadDetails(
+                of: collaboration, viewer: maybe(member(of: collaboration, model)), language: language())
         case 87: return customizeDetails(of: collaboration)
         case 88..<91: return createInvitation(to: collaboration, &model)
         case 91..<95: return acceptInvitation(model)

@@ -309,20 +309,32 @@ extension PostNotices: ModelledRequest {
         try model.checkCount(events.count, 64)
         let (author, permission) = try model.bearer(of: grant, in: collaboration)
         guard !events.isEmpty else { return .nothing }
+        let shared = try model.shared(collaboration)
         for event in events {
-            switch event {
-            case .change(trigger: .edit), .persistence:
-                guard permission == .readWrite else { throw model.refusal(.notPermitted) }
-            case .mention(let person): _ = try model.member(person, of: collaboration)
-            case .change(trigger: .comment), .membership: break
+            let needsWriting =
+                switch event.kind {
+                case .change(trigger: .edit), .persistence: true
+                case .change(trigger: .comment), .membership, .mention: false
+                }
+            if needsWriting, permission != .readWrite { throw model.refusal(.notPermitted) }
+            if let link = event.link {
+                try model.checkLink(link)
+                guard CollaborationModel.leads(link, to: collaboration) else { throw model.refusal(.notPermitted) }
+            }
+            switch event.kind {
+            case .mention(let person), .membership(trigger: .addedCollaborator, let person?):
+                _ = try model.member(person, of: collaboration)
+            case .membership(trigger: .removedCollaborator, let person?) where person != author:
+                guard let member = shared.members[person] else { throw model.refusal(.unknownParticipant) }
+                if member.removedAt == nil { throw model.refusal(.notPermitted) }
+            case .membership, .change, .persistence: break
             }
         }
-        let shared = try model.shared(collaboration)
         // The names are those of now, whatever they are when somebody reads it.
         let told = events.map { event in
             (
-                event, model.sentence(event, by: author, in: shared, toNamed: true),
-                model.sentence(event, by: author, in: shared, toNamed: false)
+                event, model.told(event, by: author, in: shared, toNamed: true),
+                model.told(event, by: author, in: shared, toNamed: false)
             )
         }
         let sequence = model.commit()
@@ -339,8 +351,9 @@ extension ReadNotices: ModelledRequest {
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkPage(limit, 256)
+        try model.checkLanguage(language)
         try model.checkSequence(max(after, atLeast ?? 0))
-        let (notices, end) = try model.notices(feed, after: after, limit: limit)
+        let (notices, end) = try model.notices(feed, after: after, limit: limit, language: language)
         return NoticePage(notices: notices, next: end ?? model.sequence, hasMore: end != nil)
     }
 }
@@ -529,7 +542,14 @@ extension ReadConsent: ModelledRequest {
 extension ReadAttribution: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkText(removeTitle)
-        if let removeTitle, !removeTitle.lowercased().contains("remove") { throw model.refusal(.malformedRequest) }
+        try model.checkLanguage(language)
+        let isGerman = language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false
+        if let removeTitle {
+            let forms = isGerman ? ["entfernen", "entferne", "entfernt"] : ["remove"]
+            guard forms.contains(where: { removeTitle.lowercased().contains($0) }) else {
+                throw model.refusal(.malformedRequest)
+            }
+        }
         let item = try model.highlight(url, of: account)
         // All people who shared it count, even those whose attribution is not in the answer.
         var names: [String] = []
@@ -537,15 +557,19 @@ extension ReadAttribution: ModelledRequest {
         where !names.contains(share.sharer.name) {
             names.append(share.sharer.name)
         }
-        let rest = names.count == 1 ? "" : names.count == 2 ? " and \(names[1])" : " and \(names.count - 1) others"
+        let (from, and, others, reply) =
+            isGerman ? ("Von", "und", "weiteren", "Antwort an") : ("From", "and", "others", "Reply to")
+        let rest =
+            names.count == 1
+            ? "" : names.count == 2 ? " \(and) \(names[1])" : " \(and) \(names.count - 1) \(others)"
         var menu = item.attributions.map {
             AttributionDetails.MenuAction(
-                kind: .reply, title: "Reply to \($0.conversation.name ?? $0.sharer.name)",
+                kind: .reply, title: "\(reply) \($0.conversation.name ?? $0.sharer.name)",
                 conversation: $0.conversation.identifier)
         }
-        menu.append(.init(kind: .remove, title: removeTitle ?? "Remove", conversation: nil))
+        menu.append(.init(kind: .remove, title: removeTitle ?? (isGerman ? "Entfernen" : "Remove"), conversation: nil))
         return AttributionDetails(
-            url: url, summary: "From \(names.first ?? "")\(rest)", isPinned: item.isPinned,
+            url: url, summary: "\(from) \(names.first ?? "")\(rest)", isPinned: item.isPinned,
             attributions: item.attributions, menu: menu)
     }
 }
@@ -554,6 +578,8 @@ extension ReadAttribution: ModelledRequest {
 
 extension ReadDetails: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkLanguage(language)
+        let isGerman = language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false
         let shared = try model.shared(collaboration)
         var operations: [ManageOperation] = [.changeOptions, .addParticipants, .removeParticipants, .stopSharing]
         if let viewer {
@@ -568,8 +594,12 @@ extension ReadDetails: ModelledRequest {
         return CollaborationDetails(
             highlight: shared.highlight, shareOptions: shared.options, participants: Array(present.prefix(100)),
             participantCount: present.count,
-            recentActivity: try model.notices(feed, after: 0, limit: .max).notices.suffix(20).reversed(),
-            customItems: shared.customItems, manageButtonTitle: shared.manageButtonTitle ?? "Manage Shared File",
+            recentActivity: try model.notices(
+                feed, after: 0, limit: .max, language: language, ignoresClearing: true
+            ).notices.suffix(20).reversed(),
+            customItems: shared.customItems,
+            manageButtonTitle: shared.manageButtonTitle
+                ?? (isGerman ? "Geteilte Datei verwalten" : "Manage Shared File"),
             manageOperations: operations)
     }
 }

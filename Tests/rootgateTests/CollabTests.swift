@@ -83,10 +83,18 @@ import Transport
         #expect(strings(try shell.fields("notices", deck), "notices", "sentence") == ["Ana edited “Deck”"])
         let his = try shell.fields("notices", deck, "--identity", roots[2])
         #expect(strings(his, "notices", "sentence") == ["Ana edited “Deck”", "Ana mentioned you in “Deck”"])
+        let german = try shell.fields("notices", deck, "--language", "de")
+        #expect(strings(german, "notices", "sentence") == ["Ana hat „Deck“ bearbeitet"])
+        _ = try shell.fields("post", deck, "comment", "--grant", grants[0], "--link", link + "/page/3")
+        let placed = try shell.fields("notices", deck)["notices"] as? [[String: Any]]
+        #expect((placed?.last?["event"] as? [String: Any])?["link"] as? String == link + "/page/3")
+        #expect(
+            try shell.run(
+                ["collab", "post", deck, "edit", "--grant", grants[0], "--link", "https://example.com/d"]).code == 2)
         _ = try shell.fields("clear", deck, "--grant", grants[2])
         #expect(strings(try shell.fields("notices", deck, "--identity", roots[2]), "notices", "sentence").isEmpty)
         _ = try shell.fields("link", deck, roots[0], "--account", "ana")
-        #expect(strings(try shell.fields("notices", "--account", "ana"), "notices", "sentence").count == 1)
+        #expect(strings(try shell.fields("notices", "--account", "ana"), "notices", "sentence").count == 2)
 
         #expect(try shell.run(["collab", "check", deck] + grants).output.hasPrefix("valid readWrite member\n"))
         let removal = try shell.fields("remove", deck, roots[0])

@@ -19,15 +19,20 @@ public final class HighlightCenter: Sendable {
 
     /// The account whose shelf it is.
     public let account: Account
+    /// The language of the texts, a tag of BCP 47; `nil`: English.
+    public let language: String?
     private let client: RootgateClient
     private let device: (any IdentityDevice)?
     private let state = Mutex(State())
 
     /// `device` proves the person's identity. Without it no proof can be made and no notice can be posted.
-    public init(_ client: RootgateClient, account: Account, device: (any IdentityDevice)? = nil) {
+    public init(
+        _ client: RootgateClient, account: Account, device: (any IdentityDevice)? = nil, language: String? = nil
+    ) {
         self.client = client
         self.account = account
         self.device = device
+        self.language = language
     }
 
     deinit {
@@ -43,7 +48,7 @@ public final class HighlightCenter: Sendable {
 
     /// What an attribution view shows of an item.
     public func attribution(for url: URL, removeTitle: String? = nil) async throws(ServiceError) -> AttributionDetails {
-        try await client.send(ReadAttribution(url, of: account, removeTitle: removeTitle))
+        try await client.send(ReadAttribution(url, of: account, removeTitle: removeTitle, language: language))
     }
 
     /// Called when the shelf has changed; held weakly. The center watches the shelf while a delegate is set.
@@ -131,7 +136,7 @@ public final class HighlightCenter: Sendable {
         }
     }
 
-    /// Clears this person's feed of everything that was posted until now.
+    /// Clears this participant's feed of everything that was posted until now. Other views still show it.
     @discardableResult
     public func clearNotices(for highlight: CollaborationHighlight) async throws(ServiceError) -> ChangeReceipt {
         try await withGrant(for: highlight) { grant throws(ServiceError) in

@@ -27,6 +27,8 @@ let collabCommand = Command(
         Option("permission", "NAME", "readOnly or readWrite (default: as the share options say)"),
         Option("account", "ACCOUNT", "the person, as the app's backend names it"),
         Option("grant", "GRANT", "post, clear: the grant of the participant that does it"),
+        Option("link", "LINK", "post: the place in the content, below the collaboration's link"),
+        Option("language", "TAG", standard: "en", "notices, details, attribution: the language of the texts, as de"),
         Option("after", "SEQUENCE", standard: "0", "notices: only those after this sequence"),
         Option("limit", "N", standard: "64", "items in an answer"),
         Option("at-least", "SEQUENCE", standard: "0", "open, check: a sequence that must have been applied"),

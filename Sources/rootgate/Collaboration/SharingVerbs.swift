@@ -26,7 +26,8 @@ let sharingVerbs: [CollabVerb] = [
         UpdateShareOptions(try call.collaboration(), selectedOptions: call.names("select") ?? [])
     },
     CollabVerb("details", "ID", "what the collaboration button shows") { call in
-        ReadDetails(of: try call.collaboration(), viewer: try call.givenIdentity())
+        ReadDetails(
+            of: try call.collaboration(), viewer: try call.givenIdentity(), language: call.arguments.text("language"))
     },
     CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
         CustomizeDetails(

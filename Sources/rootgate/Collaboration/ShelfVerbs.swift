@@ -33,7 +33,9 @@ let shelfVerbs: [CollabVerb] = [
     },
     CollabVerb("consent", "[LEVEL yes|no|unset]", "everything, app=ID or conversation=ID", run: consent),
     CollabVerb("attribution", "LINK --account ACCOUNT", "who shared it, and the menu") { call in
-        ReadAttribution(try call.link(), of: try call.account(), removeTitle: call.arguments.text("title"))
+        ReadAttribution(
+            try call.link(), of: try call.account(), removeTitle: call.arguments.text("title"),
+            language: call.arguments.text("language"))
     },
 ]
 

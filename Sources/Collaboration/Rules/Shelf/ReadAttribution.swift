@@ -7,18 +7,18 @@ public struct ReadAttribution: RuledRequest {
     package static let isQuery = true
     public typealias Answer = AttributionDetails
 
-    /// What the title of the entry that removes an item must contain.
-    public static let removeWord = "Remove"
-
     public var account: Account
     public var url: URL
-    /// The title of the entry that removes the item, with the word in it.
+    /// The title of the entry that removes the item, with the word “Remove” of the language in it.
     public var removeTitle: String?
+    /// The language of the texts, a tag of BCP 47; `nil`: English.
+    public var language: String?
 
-    public init(_ url: URL, of account: Account, removeTitle: String? = nil) {
+    public init(_ url: URL, of account: Account, removeTitle: String? = nil, language: String? = nil) {
         self.account = account
         self.url = url
         self.removeTitle = removeTitle
+        self.language = language
     }
 
     package func decide(
@@ -26,33 +26,32 @@ public struct ReadAttribution: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLink(url, "url")
         try check(removeTitle, "a title")
-        if let removeTitle, !removeTitle.localizedCaseInsensitiveContains(ReadAttribution.removeWord) {
+        try checkLanguage(language)
+        let language = Language.of(language)
+        if let removeTitle, !language.saysRemove(removeTitle) {
             throw ServiceError(
-                .malformedRequest, "the title “\(removeTitle)” does not contain the word \(ReadAttribution.removeWord)")
+                .malformedRequest,
+                "removeTitle does not contain the word “\(language.attribution.remove)”, in any of its forms")
         }
         let shares = try records.shares(of: url, account, context)
         let told = Array(shares.prefix(Limits.attributionsPerItemMax))
         let replies = told.map { attribution in
             AttributionDetails.MenuAction(
-                kind: .reply, title: "Reply to \(attribution.conversation.name ?? attribution.sharer.name)",
+                kind: .reply, title: language.reply(to: attribution.conversation.name ?? attribution.sharer.name),
                 conversation: attribution.conversation.identifier)
         }
-        let remove = AttributionDetails.MenuAction(kind: .remove, title: removeTitle ?? "Remove", conversation: nil)
+        let remove = AttributionDetails.MenuAction(
+            kind: .remove, title: removeTitle ?? language.attribution.remove, conversation: nil)
         return .answer(
             AttributionDetails(
-                url: url, summary: attributionSummary(of: shares.map(\.sharer.name)),
+                url: url, summary: language.summary(from: distinct(shares.map(\.sharer.name))),
                 isPinned: shares.contains { $0.isPinned }, attributions: told, menu: replies + [remove]))
     }
 }
 
-/// “From Ana”, “From Ana and Bo”, “From Ana and 2 others”: each sharer once, the latest first.
-private func attributionSummary(of sharers: [String]) -> String {
+/// Each sharer once, the latest first.
+private func distinct(_ sharers: [String]) -> [String] {
     var names: [String] = []
     for name in sharers where !names.contains(name) { names.append(name) }
-    switch names.count {
-    case 0: return ""
-    case 1: return "From \(names[0])"
-    case 2: return "From \(names[0]) and \(names[1])"
-    default: return "From \(names[0]) and \(names.count - 1) others"
-    }
+    return names
 }
