@@ -165,6 +165,8 @@ public enum Limits {
     /// Invitations and shares in one page.
     public static let invitationsPerPageMax = 256
     public static let sharesPerPageMax = 256
+    /// Bytes of texts after which a page of shares ends.
+    public static let sharesPageBytesMax = 256 << 10
     /// Bytes of a grant, exactly, and of a fingerprint of a collaboration or a device's key.
     public static let grantBytes = 112
     public static let fingerprintBytes = 16

@@ -16,7 +16,7 @@ struct StableNamesTests {
         let names = Requests.all.filter { $0.isQuery }.map { $0.name }
         let reading = [
             "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution", "readConsent",
-            "readDetails", "readNotices", "readShelf",
+            "readDetails", "readInvitation", "readNotices", "readShelf",
         ]
         #expect(names.sorted() == reading)
     }

@@ -58,6 +58,9 @@ struct CollaborationModel: Sendable {
         var isRevoked = false
         var acceptedBy: Account?
         var acceptedAt: Date?
+        var identity: PersonIdentity?
+        var completedAt: Date?
+        var inviter: Inviter?
     }
 
     struct Shared: Sendable {
@@ -66,6 +69,8 @@ struct CollaborationModel: Sendable {
         var title: String?
         var options: ShareOptions
         let createdAt: Date
+        var initiatorHandle: String?
+        var initiatorName: String?
         var customItems: [CustomItem] = []
         var manageButtonTitle: String?
         /// The sequence of the last change of the default permission.
@@ -178,11 +183,6 @@ struct CollaborationModel: Sendable {
         if let text, text.utf8.count > most { throw refusal(.limitExceeded, most) }
     }
 
-    /// Links have a host in this test whenever their scheme is that of the web.
-    func checkLink(_ link: URL?) throws(ServiceError) {
-        guard let link else { return }
-        try checkText(link.absoluteString, 2048)
-        guard ["http", "https"].contains(link.scheme?.lowercased()) else { throw refusal(.malformedRequest) }
     /// Language tags are of letters, digits and hyphens in this test.
     func checkLanguage(_ language: String?) throws(ServiceError) {
         guard let language else { return }
@@ -190,6 +190,11 @@ struct CollaborationModel: Sendable {
         if language.contains("_") || language == "" { throw refusal(.malformedRequest) }
     }
 
+    /// Links have a host in this test whenever their scheme is that of the web.
+    func checkLink(_ link: URL?) throws(ServiceError) {
+        guard let link else { return }
+        try checkText(link.absoluteString, 2048)
+        guard ["http", "https"].contains(link.scheme?.lowercased()) else { throw refusal(.malformedRequest) }
     }
 
     /// Whether a link leads to a collaboration. It may have something behind the identifier.
@@ -468,7 +473,16 @@ extension CollaborationModel.Shared {
     var highlight: CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
-            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options))
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options),
+            initiatorHandle: initiatorHandle, initiatorName: initiatorName)
+    }
+
+    /// The highlight as the owner's account lists it.
+    var ownersHighlight: CollaborationHighlight {
+        CollaborationHighlight(
+            collaborationIdentifier: identifier, title: title, creationDate: createdAt,
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options),
+            initiatorHandle: initiatorHandle, initiatorName: initiatorName, localIdentifier: start.local)
     }
 
     /// The set that the service looks in.
@@ -580,10 +594,10 @@ extension CollaborationModel {
     }
 
     func state(of invite: Invite) -> InvitationState {
-        if invite.acceptedBy != nil { return .accepted }
+        if invite.identity != nil { return .completed }
         if invite.isRevoked { return .revoked }
         if let end = invite.expiresAt, end <= now { return .expired }
-        return .pending
+        return invite.acceptedBy != nil ? .accepted : .pending
     }
 
     func invitation(
@@ -592,6 +606,8 @@ extension CollaborationModel {
         Invitation(
             identifier: CollaborationModel.identifier(of: token), collaboration: collaboration, role: invite.role,
             permission: invite.permission, state: state(of: invite), createdAt: invite.createdAt,
-            expiresAt: invite.expiresAt, acceptedBy: invite.acceptedBy, acceptedAt: invite.acceptedAt)
+            expiresAt: invite.expiresAt, acceptedBy: invite.acceptedBy, acceptedAt: invite.acceptedAt,
+            identity: invite.identity,
+            completedAt: invite.completedAt, inviter: invite.inviter)
     }
 }

@@ -410,17 +410,36 @@ private struct RandomSteps {
     ) -> CreateInvitation {
         let token = once(in: 12) ? token(model) : InvitationToken(bytes: random.bytes(16))
         if !model.tokens.contains(token) { model.tokens.append(token) }
-        let expiry = model.now.addingTimeInterval(TimeInterval(one(of: [-5, 40, 400, 3600, 864_000])))
+        let seconds: TimeInterval = once(in: 20) ? one(of: [-5, 0]) : one(of: [40, 400, 3600, 864_000])
+        let expiry = model.now.addingTimeInterval(seconds)
+        let inviter = Inviter(
+            account: maybe(account()), name: once(in: 3) ? text(["Ana"]) : nil, handle: once(in: 4) ? "ana@a" : nil)
         return CreateInvitation(
             to: collaboration, token: token, role: once(in: 20) ? .owner : one(of: [nil, .member, .administrator]),
-            permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry))
+            permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry), inviter: maybe(inviter))
     }
 
-    private mutating func acceptInvitation(_ model: CollaborationModel) -> AcceptInvitation {
+    /// Something that is done with an invitation by its token.
+    private mutating func operationByToken(_ model: CollaborationModel) -> any ModelOperation {
         let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
-        return AcceptInvitation(
-            token, for: account(), identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
-            displayName: maybe(text(["Guest"])))
+        let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
+        // An acceptance is often completed or taken back by the account itself.
+        let accepter = once(in: 4) ? account() : invite?.acceptedBy ?? account()
+        switch number(0..<8) {
+        case 0, 1: return ReadInvitation(token)
+        case 2:
+            let accepted = model.tokens.compactMap { token -> WithdrawAcceptance? in
+                let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
+                guard let invite, invite.identity == nil else { return nil }
+                return invite.acceptedBy.map { WithdrawAcceptance(token, for: $0) }
+            }
+            let any = WithdrawAcceptance(token, for: accepter)
+            return once(in: 3) ? any : oneOrNone(of: accepted) ?? any
+        default:
+            return AcceptInvitation(
+                token, for: accepter, identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
+                displayName: maybe(text(["Guest"])))
+        }
     }
 
     private mutating func revokeInvitation(
@@ -484,7 +503,7 @@ private struct RandomSteps {
                 of: collaboration, viewer: maybe(member(of: collaboration, model)), language: language())
         case 87: return customizeDetails(of: collaboration)
         case 88..<91: return createInvitation(to: collaboration, &model)
-        case 91..<95: return acceptInvitation(model)
+        case 91..<95: return operationByToken(model)
         case 95: return revokeInvitation(of: collaboration, model)
         case 96: return listInvitations(of: collaboration, model)
         case 97, 98:
@@ -776,8 +795,11 @@ struct CollaborationModelTests {
         "pinHighlight: answered", "pinHighlight: unknown-highlight", "signalHighlight: changed",
         "signalHighlight: unknown-highlight", "setConsent: changed", "setConsent: nothing",
         "readAttribution: answered", "readAttribution: malformed-request", "readAttribution: unknown-highlight",
-        "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: expired",
-        "acceptInvitation: unknown", "acceptInvitation: used", "revokeInvitation: changed",
+        "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: in",
+        "acceptInvitation: expired", "acceptInvitation: unknown", "acceptInvitation: used",
+        "acceptInvitation: conflict", "readInvitation: pending", "readInvitation: accepted",
+        "readInvitation: completed", "readInvitation: expired", "withdrawAcceptance: changed",
+        "withdrawAcceptance: nothing", "revokeInvitation: changed", "highlight: malformed-request",
         "listInvitations: answered", "listShares: answered", "readDetails: answered",
         "requestAccess: granted with a grant", "requestAccess: granted", "requestAccess: not-participant",
         "requestAccess: unknown-collaboration",

@@ -152,6 +152,8 @@ extension PrepareCollaboration: ModelledRequest {
             identifier: fresh, start: start, title: metadata.title, options: options, createdAt: model.now,
             since: sequence)
         shared.began = sequence
+        shared.initiatorHandle = metadata.initiatorHandle
+        shared.initiatorName = name ?? "" != "" ? name : ownerName ?? "" != "" ? ownerName : nil
         if let ownerIdentity {
             shared.letIn(
                 NewParticipant(
@@ -629,57 +631,124 @@ extension CustomizeDetails: ModelledRequest {
 extension CreateInvitation: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         guard role != .owner else { throw model.refusal(.notPermitted) }
+        if let inviter {
+            if inviter == Inviter() { throw model.refusal(.malformedRequest) }
+            try model.checkText(inviter.name)
+            try model.checkText(inviter.handle)
+        }
         let shared = try model.shared(collaboration)
+        var invite = CollaborationModel.Invite(
+            role: role ?? .member, permission: permission, createdAt: model.now, expiresAt: expiresAt)
+        invite.inviter = inviter(in: shared)
         if let place = model.places[token] {
             guard place == collaboration, let known = shared.invites[token] else { throw model.refusal(.notPermitted) }
+            let isSame =
+                invite.role == known.role && permission == known.permission && expiresAt == known.expiresAt
+                && invite.inviter == known.inviter
+            guard isSame || model.isRepeating else { throw model.refusal(.notPermitted) }
             return model.invitation(token, known, collaboration)
         }
-        let invite = CollaborationModel.Invite(
-            role: role ?? .member, permission: permission, createdAt: model.now, expiresAt: expiresAt)
+        if let expiresAt, expiresAt <= model.now { throw model.refusal(.malformedRequest) }
         _ = model.commit()
         model.places[token] = collaboration
         model.collaborations[collaboration]?.invites[token] = invite
         return model.invitation(token, invite, collaboration)
     }
+
+    /// Who invites, as far as the collaboration knows it.
+    private func inviter(in shared: CollaborationModel.Shared) -> Inviter? {
+        let initiator = Inviter(name: shared.initiatorName, handle: shared.initiatorHandle)
+        guard var inviter else { return initiator == Inviter() ? nil : initiator }
+        guard let account = inviter.account, inviter.name == nil, inviter.handle == nil else { return inviter }
+        if account == shared.start.owner {
+            (inviter.name, inviter.handle) = (initiator.name, initiator.handle)
+        } else {
+            let identities = shared.members.filter { $0.value.account == account }
+            inviter.name = identities.min { $0.key.rootHash < $1.key.rootHash }?.value.name
+        }
+        return inviter
+    }
+}
+
+extension ReadInvitation: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? answer.state?.rawValue ?? ""] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard let place = model.places[token], let shared = model.collaborations[place],
+            let invite = shared.invites[token]
+        else { return .refused(token, .unknown) }
+        switch model.state(of: invite) {
+        case .revoked: return .refused(token, .revoked)
+        case .expired: return .refused(token, .expired)
+        case .pending, .accepted, .completed:
+            return InvitationPreview(
+                token, state: model.state(of: invite), title: shared.title, inviter: invite.inviter,
+                role: invite.role, permission: invite.permission ?? OptionsModel.permission(shared.options),
+                expiresAt: invite.expiresAt)
+        }
+    }
 }
 
 extension AcceptInvitation: ModelledRequest {
-    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? "accepted"] }
+    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? answer.state?.rawValue ?? ""] }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkText(displayName)
-        func refused(_ refusal: Acceptance.Refusal) -> Acceptance {
-            Acceptance(token: token, refusal: refusal, share: nil)
-        }
+        func refused(_ refusal: Acceptance.Refusal) -> Acceptance { .refused(token, refusal) }
         guard let place = model.places[token], let shared = model.collaborations[place],
             var invite = shared.invites[token]
         else { return refused(.unknown) }
-        let acceptance = Acceptance(token: token, refusal: nil, share: shared.highlight)
         switch model.state(of: invite) {
-        case .accepted:
-            guard invite.acceptedBy == account else { return refused(.used) }
-            return identity.flatMap { shared.members[$0]?.removedAt } == nil ? acceptance : refused(.conflict)
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)
+        case .accepted, .completed: if invite.acceptedBy != account { return refused(.used) }
         case .pending: break
         }
-        if let identity, let known = shared.members[identity] {
-            let isOthers = known.account != nil && known.account != account
+        if let completed = invite.identity {
+            let member = shared.members[completed]
+            // A removal ends the acceptance.
+            let isIn = member?.removedAt == nil && member?.accepter == account
+            return isIn && identity ?? completed == completed
+                ? .takesPart(token, shared.highlight) : refused(.conflict)
+        }
+        guard let identity else {
+            guard invite.acceptedBy == nil else { return .accepted(token, place) }
+            (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
+            _ = model.commit()
+            model.collaborations[place]?.invites[token] = invite
+            return .accepted(token, place)
+        }
+        if let known = shared.members[identity] {
+            let isOthers = known.account ?? account != account || known.accepter ?? account != account
             if known.removedAt != nil || isOthers { return refused(.conflict) }
         }
         let sequence = model.commit()
-        (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
+        (invite.acceptedBy, invite.acceptedAt) = (account, invite.acceptedAt ?? model.now)
+        (invite.identity, invite.completedAt) = (identity, model.now)
         model.collaborations[place]?.invites[token] = invite
         model.accepted[account, default: []].insert(place)
         model.acceptedAs[account, default: [:]][place] = identity
-        if let identity, shared.members[identity] == nil {
+        if shared.members[identity] == nil {
             model.collaborations[place]?.letIn(
                 NewParticipant(
                     identity, displayName: displayName, role: invite.role, permission: invite.permission),
                 at: model.now, sequence)
         }
-        if let identity { model.collaborations[place]?.members[identity]?.accepter = account }
-        return acceptance
+        model.collaborations[place]?.members[identity]?.accepter = account
+        return .takesPart(token, shared.highlight)
+    }
+}
+
+extension WithdrawAcceptance: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard let place = model.places[token], var invite = model.collaborations[place]?.invites[token] else {
+            throw model.refusal(.unknownInvitation)
+        }
+        guard let accepter = invite.acceptedBy else { return .nothing }
+        guard accepter == account, invite.identity == nil else { throw model.refusal(.notPermitted) }
+        (invite.acceptedBy, invite.acceptedAt) = (nil, nil)
+        model.collaborations[place]?.invites[token] = invite
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
 }
 
@@ -709,7 +778,7 @@ extension RevokeInvitation: ModelledRequest {
         let shared = try model.shared(collaboration)
         let known = shared.invites.first { CollaborationModel.identifier(of: $0.key) == identifier }
         guard let (token, invite) = known else { throw model.refusal(.unknownInvitation) }
-        guard invite.acceptedBy == nil else { throw model.refusal(.notPermitted) }
+        guard invite.identity == nil else { throw model.refusal(.notPermitted) }
         guard !invite.isRevoked else { return .nothing }
         model.collaborations[collaboration]?.invites[token]?.isRevoked = true
         return ChangeReceipt(sequence: model.commit(), changed: 1)
@@ -733,7 +802,9 @@ extension ListShares: ModelledRequest {
         shares = shares.filter { ($0.name.utf8).isBehind(after?.utf8) }.sorted { $1.name.utf8.isBehind($0.name.utf8) }
         let page = shares.prefix(limit)
         return Answer(
-            shares: page.compactMap { model.collaborations[$0.collaboration]?.highlight },
+            shares: page.compactMap { share in
+                model.collaborations[share.collaboration].map { scope == .private ? $0.ownersHighlight : $0.highlight }
+            },
             next: shares.count > limit ? page.last?.name : nil)
     }
 }

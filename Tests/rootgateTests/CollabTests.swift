@@ -140,22 +140,34 @@ import Transport
 
         let deck = try #require(
             try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
-        let invitation = try shell.fields("invite", deck, "--hours", "1")
+        let invitation = try shell.fields("invite", deck, "--hours", "1", "--name", "Olga", "--handle", "o@a.example")
         let token = try #require(invitation["token"] as? String)
         #expect(strings(try shell.fields("invitations", deck), "invitations", "state") == ["pending"])
-        #expect(try shell.fields("accept", token, "--account", "ana")["refusal"] == nil)
+        let preview = try shell.fields("invitation", token)
+        #expect(preview["inviterName"] as? String == "Olga" && preview["inviterHandle"] as? String == "o@a.example")
+        #expect(preview["state"] as? String == "pending" && preview["permission"] as? String == "readWrite")
+        #expect(try shell.fields("accept", token, "--account", "ana")["state"] as? String == "accepted")
+        #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
+        #expect(try shell.fields("withdraw", token, "--account", "ana")["changed"] as? Int == 1)
+        #expect(try shell.fields("accept", token, "--account", "ana")["share"] == nil)
+        let identity = String(repeating: "ab", count: 32)
+        let accepted = try shell.fields("accept", token, "--account", "ana", "--identity", identity)
+        #expect(accepted["state"] as? String == "in" && accepted["share"] != nil)
         #expect(try shell.run(["collab", "accept", token, "--account", "bo"]).code == 1)
+        #expect(try shell.run(["collab", "withdraw", token, "--account", "ana"]).code == 2)
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "collaborationIdentifier") == [deck])
         let mine = try shell.fields("shares", "--account", "olga", "--scope", "private")
         #expect(strings(mine, "shares", "collaborationIdentifier") == [deck])
+        #expect(strings(mine, "shares", "localIdentifier") == ["deck"])
         let second = try shell.fields("invite", deck)
         let name = try #require(second["identifier"] as? String)
         _ = try shell.fields("revoke", deck, name)
         #expect(
             strings(try shell.fields("invitations", deck, "--all"), "invitations", "state").sorted() == [
-                "accepted", "revoked",
+                "completed", "revoked",
             ])
-        _ = try shell.fields("abandon", "deck", "--owner", "olga")
+        _ = try shell.fields("stop", deck)
+        #expect(try shell.run(["collab", "invitation", token]).code == 1)
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
     }
 
@@ -165,7 +177,7 @@ import Transport
             [], ["dance"], ["prepare"], ["prepare", "x"], ["add", "x"], ["add", "x", "zz"], ["check", "x"],
             ["check", "x", "not-a-grant"], ["post", "x", "edit"], ["consent", "moon", "yes", "--account", "a"],
             ["shelf"], ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"],
-            ["accept", "--account", "a"],
+            ["accept", "--account", "a"], ["invitation", "x"], ["withdraw", "x", "--account", "a"],
             ["add", "x", "zz", "--role", "king"], ["signal", "https://a", "smelled", "--account", "a"],
         ])
     func wrongWords(_ words: [String]) throws {

@@ -18,11 +18,11 @@ let collabCommand = Command(
         Option(
             "title", "TEXT",
             "prepare, customize, share: the content's title; attribution: the title of the remove entry"),
-        Option("handle", "TEXT", "prepare: the address of the account that starts it"),
+        Option("handle", "TEXT", "prepare, invite: the address of the account that starts it or invites"),
         Option("options", "FILE", "prepare: share options as JSON"),
         Option("select", "ID,...", "prepare, options: identifiers of the selected options"),
         Option("identity", "HEX", "a root hash: the owner's, the viewer's, the accepter's"),
-        Option("name", "TEXT", "the participant's name, as notices tell it"),
+        Option("name", "TEXT", "the participant's name, as notices tell it; invite: the inviting person's"),
         Option("role", "ROLE", "administrator or member"),
         Option("permission", "NAME", "readOnly or readWrite (default: as the share options say)"),
         Option("account", "ACCOUNT", "the person, as the app's backend names it"),

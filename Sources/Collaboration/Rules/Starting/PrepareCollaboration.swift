@@ -88,7 +88,7 @@ public struct PrepareCollaboration: RuledRequest {
         return StoredCollaboration(
             owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
             initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
-            shareOptions: options, createdAt: context.now)
+            ownerName: ownerName, shareOptions: options, createdAt: context.now)
     }
 
     private func answer(
