@@ -126,6 +126,10 @@ public enum Limits {
     /// UTF-8 bytes of a title, a name or another text for people, and of a link.
     public static let textBytesMax = 512
     public static let linkBytesMax = 2048
+    /// UTF-8 bytes of the base of universal links.
+    public static let linkBaseBytesMax = 1024
+    /// Bytes of a language tag (RFC 5646, section 4.4.1).
+    public static let languageBytesMax = 35
     /// Groups of share options, and options in all of them.
     public static let optionGroupsMax = 16
     public static let optionsMax = 64
@@ -172,6 +176,8 @@ public enum Limits {
     /// Invitations and shares in one page.
     public static let invitationsPerPageMax = 256
     public static let sharesPerPageMax = 256
+    /// Bytes of texts after which a page of shares ends.
+    public static let sharesPageBytesMax = 256 << 10
     /// Bytes of a grant, exactly, and of a fingerprint of a collaboration or a device's key.
     public static let grantBytes = 112
     public static let fingerprintBytes = 16

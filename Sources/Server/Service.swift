@@ -46,6 +46,7 @@ package final class Service: Sendable {
     ) throws(StartupFailure) {
         self.configuration = configuration
         try Service.checkHosts(configuration)
+        try Service.checkLinkBase(configuration)
         let site = try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
         }
@@ -125,6 +126,13 @@ package final class Service: Sendable {
         } catch {
             throw StartupFailure.trace(path: configuration.tracePath ?? "", error.localizedDescription)
         }
+    }
+
+    private static func checkLinkBase(_ configuration: Configuration) throws(StartupFailure) {
+        guard let base = configuration.linkBase, let reason = CollaborationSettings.fault(ofLinkBase: base) else {
+            return
+        }
+        throw StartupFailure.linkBase(base, reason: reason)
     }
 
     /// Throws when an address is refused, or when a host has none.

@@ -14,8 +14,8 @@ package enum StartupFailure: Error, Sendable {
     case cannotListen(Endpoint, SystemFailure)
     /// The storage in that directory can't be opened.
     case storage(directory: String, ServiceError)
-    /// The configured base of universal links is no URL.
-    case linkBase(String)
+    /// The configured base of universal links is not allowed, for the given reason.
+    case linkBase(String, reason: String)
     /// The file for the trace of requests can't be made.
     case trace(path: String, String)
     /// The system has no memory or no descriptors for the service's threads.
@@ -44,7 +44,7 @@ extension StartupFailure: CustomStringConvertible {
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
-        case .linkBase(let text): "the link base \(text) is no URL"
+        case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }

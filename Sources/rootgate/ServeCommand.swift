@@ -2,6 +2,7 @@ import Core
 import Dispatch
 import Foundation
 import Platform
+import RootgateClient
 import Server
 import Synchronization
 import Transport
@@ -122,8 +123,10 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
 /// The options of the collaboration layer.
 private func readCollaborationOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
     if let base = arguments.text("link-base") {
-        guard let url = URL(string: base), url.scheme == "https", url.host != nil, url.query == nil, url.fragment == nil
-        else { throw UsageError("--link-base takes an https URL without query and fragment, not \(base)") }
+        if let fault = CollaborationSettings.fault(ofLinkBase: base) {
+            throw UsageError(
+                "--link-base takes an https URL without user information, query and fragment, not \(base): \(fault)")
+        }
         configuration.linkBase = base
     }
     if let text = arguments.text("association") {

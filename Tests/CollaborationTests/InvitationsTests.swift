@@ -18,7 +18,9 @@ struct InvitationsTests {
         let records = world.storage.records
         let answer = try world.send(AcceptInvitation(token(number), for: try account(name), identity: identity))
         #expect(answer.token == token(number))
-        #expect((answer.share == nil) == (answer.refusal != nil))
+        #expect((answer.state == nil) == (answer.refusal != nil))
+        #expect((answer.collaborationIdentifier == nil) == (answer.refusal != nil))
+        #expect((answer.share == nil) == (answer.state != .in), "only who is in gets the share")
         if answer.refusal != nil { #expect(world.storage.records == records) }
         return answer.refusal
     }
@@ -34,6 +36,7 @@ struct InvitationsTests {
         #expect(invitation.role == .administrator && invitation.permission == .readOnly)
         #expect(invitation.createdAt == world.now && invitation.expiresAt == expiry)
         #expect(invitation.acceptedBy == nil && invitation.acceptedAt == nil)
+        #expect(invitation.identity == nil && invitation.completedAt == nil)
         #expect(invitation.identifier == Array(standIn(token(1).bytes).bytes.prefix(16)).hexadecimal)
         let bare = try world.send(CreateInvitation(to: collaboration, token: token(0x77)))
         #expect(bare.role == .member && bare.permission == nil && bare.expiresAt == nil)
@@ -42,17 +45,116 @@ struct InvitationsTests {
         }
     }
 
-    @Test("Making an invitation again with its token changes nothing")
+    @Test("Making an invitation again with its token changes nothing, and with other values it is refused")
     func createAgain() throws {
         let collaboration = try world.start()
-        let first = try world.send(CreateInvitation(to: collaboration, token: token(1)))
+        let expiry = world.now + 60
+        let again = CreateInvitation(
+            to: collaboration, token: token(1), role: .administrator, permission: .readOnly, expiresAt: expiry)
+        let first = try world.send(again)
         let records = world.storage.records
         world.now += 10
-        let again = CreateInvitation(to: collaboration, token: token(1), role: .administrator, permission: .readOnly)
         #expect(try world.send(again) == first)
         #expect(world.storage.records == records)
+        let changes: [(inout CreateInvitation) -> Void] = [
+            { $0.role = .member }, { $0.role = nil }, { $0.permission = nil }, { $0.permission = .readWrite },
+            { $0.expiresAt = nil }, { $0.expiresAt = expiry + 1 }, { $0.inviter = Inviter(name: "Bo") },
+        ]
+        for change in changes {
+            var other = again
+            change(&other)
+            #expect(world.code(of: other) == .notPermitted)
+        }
         #expect(try refusal(1) == nil)
         #expect(try world.send(again).state == .accepted)
+        world.now += 60
+        #expect(try world.send(again).state == .expired)
+    }
+
+    @Test("An invitation that nobody could accept in time is not made")
+    func createdTooLate() throws {
+        let collaboration = try world.start()
+        for expiry in [world.now, world.now - 0.001, world.now - 3600] {
+            let error = world.error(of: CreateInvitation(to: collaboration, expiresAt: expiry))
+            #expect(error?.code == .malformedRequest && error?.reason.hasPrefix("expiresAt ") == true)
+        }
+        #expect(world.code(of: CreateInvitation(to: collaboration, expiresAt: world.now + 0.001)) == nil)
+    }
+
+    @Test("Who invites is the initiator, unless the request names somebody else")
+    func inviters() throws {
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        metadata.initiatorHandle = "ana@example.com"
+        metadata.initiatorNameComponents = NameComponents(givenName: "Ana", familyName: "Lima")
+        let (ana, bo, cy) = (try account("ana"), try account("bo"), try account("cy"))
+        let collaboration = try world.send(PrepareCollaboration(owner: ana, metadata: metadata))
+            .collaborationIdentifier
+        try world.send(
+            AddParticipants([NewParticipant(person(2), displayName: "Bo")], to: collaboration))
+        try world.join(person(2), in: collaboration)
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        let initiator = Inviter(name: "Ana Lima", handle: "ana@example.com")
+        let cases: [(Inviter?, Inviter?)] = [
+            (nil, initiator),
+            (Inviter(account: ana), Inviter(account: ana, name: "Ana Lima", handle: "ana@example.com")),
+            (Inviter(account: bo), Inviter(account: bo, name: "Bo")), (Inviter(account: cy), Inviter(account: cy)),
+            (Inviter(name: "Bo B."), Inviter(name: "Bo B.")), (Inviter(handle: "+1"), Inviter(handle: "+1")),
+            (Inviter(account: bo, handle: "bo@b.example"), Inviter(account: bo, handle: "bo@b.example")),
+        ]
+        for (number, (given, told)) in cases.enumerated() {
+            let token = token(UInt8(number))
+            let made = try world.send(CreateInvitation(to: collaboration, token: token, inviter: given))
+            #expect(made.inviter == told)
+            let preview = try world.send(ReadInvitation(token))
+            #expect(preview.inviterName == told?.name && preview.inviterHandle == told?.handle)
+        }
+        #expect(world.code(of: CreateInvitation(to: collaboration, inviter: Inviter())) == .malformedRequest)
+        let long = String(repeating: "a", count: Limits.textBytesMax + 1)
+        for inviter in [Inviter(name: long), Inviter(handle: long)] {
+            let error = world.error(of: CreateInvitation(to: collaboration, inviter: inviter))
+            #expect(error?.code == .limitExceeded && error?.reason.contains("inviter.") == true)
+        }
+        let bare = try world.send(
+            PrepareCollaboration(
+                owner: ana, metadata: CollaborationMetadata(localIdentifier: .init(rawValue: "bare"))))
+        #expect(try world.send(CreateInvitation(to: bare.collaborationIdentifier)).inviter == nil)
+        let named = try world.start("named")
+        #expect(try world.send(CreateInvitation(to: named)).inviter == Inviter(name: "Ana"), "the owner's name")
+    }
+
+    @Test("Reading an invitation tells title, inviter, role, permission, expiry and state, and nothing else")
+    func read() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        let expiry = world.now + 60
+        let request = CreateInvitation(
+            to: collaboration, token: token(1), role: .administrator, expiresAt: expiry,
+            inviter: Inviter(account: try account("secret"), name: "Bo", handle: "bo@b.example"))
+        let identifier = try world.send(request).identifier
+        func fields() throws -> String {
+            String(decoding: try JSON.encode(try world.send(ReadInvitation(token(1)))), as: UTF8.self)
+        }
+        func json(_ fields: [String: Any]) throws -> String {
+            let data = try JSONSerialization.data(withJSONObject: fields, options: [.sortedKeys])
+            return String(decoding: data, as: UTF8.self)
+        }
+        var expected: [String: Any] = [
+            "token": token(1).text, "title": "Deck", "inviterName": "Bo", "inviterHandle": "bo@b.example",
+            "role": "administrator", "permission": "readWrite", "state": "pending",
+            "expiresAt": Int(expiry.timeIntervalSince1970 * 1000),
+        ]
+        #expect(try fields() == json(expected))
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["view"]))
+        expected["permission"] = "readOnly"
+        #expect(try fields() == json(expected), "what the accepter would get now")
+        #expect(try refusal(1) == nil)
+        expected["state"] = "accepted"
+        #expect(try fields() == json(expected))
+        world.now = expiry
+        #expect(try fields() == json(["token": token(1).text, "refusal": "expired"]))
+        try world.send(RevokeInvitation(identifier, of: collaboration))
+        #expect(try fields() == json(["token": token(1).text, "refusal": "revoked"]))
+        try world.send(StopSharing(collaboration))
+        #expect(try fields() == json(["token": token(1).text, "refusal": "unknown"]))
     }
 
     @Test("A token belongs to one collaboration and can't be used for another")
@@ -61,8 +163,7 @@ struct InvitationsTests {
         try world.send(CreateInvitation(to: first, token: token(1)))
         #expect(world.code(of: CreateInvitation(to: second, token: token(1))) == .notPermitted)
         #expect(try world.send(ListInvitations(of: second)).invitations.isEmpty)
-        let share = try world.send(AcceptInvitation(token(1), for: try account("bo"))).share
-        #expect(share?.collaborationIdentifier == first)
+        #expect(try world.send(AcceptInvitation(token(1), for: try account("bo"))).collaborationIdentifier == first)
         #expect(world.code(of: CreateInvitation(to: second, token: token(1))) == .notPermitted)
     }
 
@@ -81,7 +182,7 @@ struct InvitationsTests {
         let request = AcceptInvitation(token(1), for: bo, identity: person(2), displayName: "Bo")
         #expect(try world.topics(request) == [.collaboration(collaboration), .account(bo)])
         let answer = try world.send(request)
-        #expect(answer.refusal == nil)
+        #expect(answer.refusal == nil && answer.state == .in)
         #expect(answer.share == (try world.send(FindHighlight(collaboration))))
         let participant = try #require(try world.participants(of: collaboration)[person(2)])
         #expect(participant.role == .administrator && participant.permission == .readOnly)
@@ -92,6 +193,43 @@ struct InvitationsTests {
                 == [collaboration])
         let settled = try world.send(ListInvitations(of: collaboration, includesSettled: true)).invitations
         #expect(settled.map(\.acceptedBy) == [bo] && settled.map(\.acceptedAt) == [world.now])
+        #expect(settled.map(\.identity) == [person(2)] && settled.map(\.completedAt) == [world.now])
+    }
+
+    @Test("Accepting without an identity lets nobody in; accepting again with one completes it")
+    func completeLater() throws {
+        let collaboration = try world.start("deck", options: .deck)
+        try world.send(CreateInvitation(to: collaboration, token: token(1), permission: .readOnly))
+        let bo = try account("bo")
+        let before = try world.participants(of: collaboration)
+        let sets = world.storage.sets
+        #expect(try world.topics(AcceptInvitation(token(1), for: bo)).isEmpty)
+        let first = try world.send(AcceptInvitation(token(1), for: bo))
+        #expect(first.state == .accepted && first.collaborationIdentifier == collaboration)
+        #expect(try world.participants(of: collaboration) == before && world.storage.sets == sets)
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty, "the account takes no part yet")
+        let accepted = try world.send(ListInvitations(of: collaboration, includesSettled: true)).invitations
+        #expect(accepted.map(\.state) == [.accepted] && accepted.map(\.acceptedBy) == [bo])
+        let date = world.now
+        world.now += 60
+        let second = try world.send(AcceptInvitation(token(1), for: bo, identity: person(2), displayName: "Bo"))
+        let highlight = try world.send(FindHighlight(collaboration))
+        #expect(second.state == .in && second.share == highlight)
+        let participant = try #require(try world.participants(of: collaboration)[person(2)])
+        #expect(participant.permission == .readOnly && participant.displayName == "Bo")
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares == [try #require(second.share)])
+        let completed = try world.send(ListInvitations(of: collaboration, includesSettled: true)).invitations
+        #expect(completed.map(\.state) == [.completed] && completed.map(\.identity) == [person(2)])
+        #expect(completed.map(\.acceptedAt) == [date] && completed.map(\.completedAt) == [world.now])
+    }
+
+    @Test("An identity that another account has come in with is not taken over")
+    func identityOfAnotherAccount() throws {
+        let collaboration = try world.start()
+        for number in [UInt8(1), 2] { try world.send(CreateInvitation(to: collaboration, token: token(number))) }
+        #expect(try refusal(1, for: "bo", identity: person(2)) == nil)
+        #expect(try refusal(2, for: "cy", identity: person(2)) == .conflict)
+        #expect(try refusal(2, for: "bo", identity: person(2)) == nil, "the same account has two invitations")
     }
 
     @Test("Accepting again with the same account changes nothing and adds no identity")
@@ -99,9 +237,14 @@ struct InvitationsTests {
         let collaboration = try world.start()
         try world.send(CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now + 60))
         #expect(try refusal(1) == nil)
-        let records = world.storage.records
+        var records = world.storage.records
+        #expect(try refusal(1) == nil)
+        #expect(world.storage.records == records)
+        #expect(try refusal(1, identity: person(5)) == nil)
+        records = world.storage.records
         world.now += 3600
-        #expect(try refusal(1, identity: person(5)) == nil, "not even expired")
+        for identity in [nil, person(5)] { #expect(try refusal(1, identity: identity) == nil, "not even expired") }
+        #expect(try refusal(1, identity: person(6)) == .conflict, "a second identity")
         #expect(world.storage.records == records)
     }
 
@@ -141,11 +284,11 @@ struct InvitationsTests {
         try world.send(CreateInvitation(to: collaboration, token: token(2), expiresAt: expiry))
         world.now = expiry - 0.001
         #expect(try world.send(ListInvitations(of: collaboration)).invitations.count == 2)
-        #expect(try refusal(2) == nil)
+        #expect(try refusal(2, identity: person(2)) == nil)
         world.now = expiry
         #expect(try refusal(1) == .expired)
         let states = try world.send(ListInvitations(of: collaboration, includesSettled: true)).invitations.map(\.state)
-        #expect(Set(states) == [.expired, .accepted])
+        #expect(Set(states) == [.expired, .completed])
         #expect(try world.send(ListInvitations(of: collaboration)).invitations.isEmpty)
     }
 
@@ -155,6 +298,7 @@ struct InvitationsTests {
         try world.send(CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now + 60))
         #expect(try refusal(1, for: "bo") == nil)
         #expect(try refusal(1, for: "cy") == .used)
+        #expect(try refusal(1, for: "bo", identity: person(2)) == nil)
         world.now += 60
         #expect(try refusal(1, for: "cy") == .used)
     }
@@ -190,7 +334,7 @@ struct InvitationsTests {
         #expect(world.code(of: request) == .limitExceeded)
     }
 
-    @Test("Revoking twice is harmless, an accepted invitation can't be revoked, and a missing one is unknown")
+    @Test("Revoking twice is harmless, a completed invitation can't be revoked, and a missing one is unknown")
     func revoke() throws {
         let collaboration = try world.start()
         let other = try world.start("other")
@@ -201,7 +345,7 @@ struct InvitationsTests {
                 == ChangeReceipt(sequence: nil, changed: 0))
         #expect(try world.send(CreateInvitation(to: collaboration, token: token(1))).state == .revoked)
         let second = try world.send(CreateInvitation(to: collaboration, token: token(2)))
-        #expect(try refusal(2) == nil)
+        #expect(try refusal(2, identity: person(2)) == nil)
         #expect(world.code(of: RevokeInvitation(second.identifier, of: collaboration)) == .notPermitted)
         let never = [UInt8](repeating: 1, count: 16).hexadecimal
         #expect(world.code(of: RevokeInvitation(never, of: collaboration)) == .unknownInvitation)
@@ -217,8 +361,9 @@ struct InvitationsTests {
     func revokeExpired() throws {
         let collaboration = try world.start()
         let invitation = try world.send(
-            CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now))
-        #expect(invitation.state == .expired)
+            CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now + 1))
+        world.now += 1
+        #expect(try world.send(ReadInvitation(token(1))).refusal == .expired)
         #expect(try world.send(RevokeInvitation(invitation.identifier, of: collaboration)).changed == 1)
         #expect(try refusal(1) == .revoked)
     }
@@ -233,18 +378,22 @@ struct InvitationsTests {
                 let token = InvitationToken(bytes: generator.bytes(16))
                 let isExpired = Int.random(in: 0..<4, using: &generator) == 0
                 let made = try world.send(
-                    CreateInvitation(to: collaboration, token: token, expiresAt: isExpired ? world.now : nil))
+                    CreateInvitation(to: collaboration, token: token, expiresAt: isExpired ? world.now + 1 : nil))
                 expected[made.identifier] = isExpired ? .expired : .pending
-                switch Int.random(in: 0..<4, using: &generator) {
+                switch Int.random(in: 0..<5, using: &generator) {
                 case 0:
                     try world.send(RevokeInvitation(made.identifier, of: collaboration))
                     expected[made.identifier] = .revoked
-                case 1 where !isExpired:
+                case 1:
                     try world.send(AcceptInvitation(token, for: try account("bo")))
-                    expected[made.identifier] = .accepted
+                    expected[made.identifier] = isExpired ? .expired : .accepted
+                case 2:
+                    try world.send(AcceptInvitation(token, for: try account("bo"), identity: person(2)))
+                    expected[made.identifier] = .completed
                 default: break
                 }
             }
+            world.now += 1
             for includesSettled in [false, true] {
                 var listed: [Invitation] = []
                 var hasMore = true
@@ -276,7 +425,7 @@ struct InvitationsTests {
         #expect(world.code(of: ListShares(of: ana, scope: .private, after: "")) == .malformedRequest)
     }
 
-    @Test("The private scope has what the account has started, the shared one what it has accepted")
+    @Test("The private scope has what the account has started, the shared one what it takes part in by an invitation")
     func scopes() throws {
         let mine = try ["a", "b", "c"].map { try world.start($0) }
         let (ana, bo) = (try account("ana"), try account("bo"))
@@ -285,8 +434,10 @@ struct InvitationsTests {
         let theirs = try world.send(PrepareCollaboration(owner: bo, metadata: metadata)).collaborationIdentifier
         for (index, collaboration) in mine.prefix(2).enumerated() {
             try world.send(CreateInvitation(to: collaboration, token: token(UInt8(index))))
-            #expect(try refusal(UInt8(index)) == nil)
+            #expect(try refusal(UInt8(index), identity: person(UInt8(index + 2))) == nil)
         }
+        try world.send(CreateInvitation(to: mine[2], token: token(2)))
+        #expect(try refusal(2) == nil, "accepted, but not in")
         func shares(_ account: Account, _ scope: Scope) throws -> [CollaborationIdentifier] {
             var all: [CollaborationIdentifier] = []
             var after: String?
@@ -317,5 +468,60 @@ struct InvitationsTests {
         try world.send(LinkAccount(bo, to: person(2), in: collaboration))
         try world.send(RemoveParticipants([person(2)], from: collaboration))
         #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+    }
+
+    @Test("Highlights say who shares, and only the owner's own list has the local identifier")
+    func initiators() throws {
+        let (ana, bo) = (try account("ana"), try account("bo"))
+        let names: [(NameComponents?, String?, String?)] = [
+            (NameComponents(givenName: "Ana", familyName: "Lima"), "The owner", "Ana Lima"),
+            (NameComponents(givenName: "Ana", nickname: "An"), nil, "An"), (NameComponents(), "The owner", "The owner"),
+            (nil, "The owner", "The owner"), (nil, nil, nil), (NameComponents(), "", nil),
+        ]
+        for (number, (components, ownerName, expected)) in names.enumerated() {
+            let local = LocalCollaborationIdentifier(rawValue: "deck \(number)")
+            var metadata = CollaborationMetadata(localIdentifier: local)
+            metadata.initiatorHandle = number == 4 ? nil : "ana@example.com"
+            metadata.initiatorNameComponents = components
+            let prepared = try world.send(PrepareCollaboration(owner: ana, metadata: metadata, ownerName: ownerName))
+            let highlight = prepared.highlight
+            #expect(highlight.initiatorName == expected && highlight.initiatorHandle == metadata.initiatorHandle)
+            #expect(highlight.localIdentifier == nil)
+            let collaboration = prepared.collaborationIdentifier
+            #expect(try world.send(FindHighlight(collaboration)) == highlight)
+            #expect(try world.send(ReadDetails(of: collaboration)).highlight == highlight)
+            let token = token(UInt8(number))
+            try world.send(CreateInvitation(to: collaboration, token: token))
+            let share = try world.send(AcceptInvitation(token, for: bo, identity: person(2))).share
+            #expect(share == highlight)
+            let own = try world.send(ListShares(of: ana, scope: .private)).shares
+            let mine = try #require(own.first { $0.collaborationIdentifier == collaboration })
+            #expect(mine.localIdentifier == local && mine.initiatorName == expected)
+        }
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.allSatisfy { $0.localIdentifier == nil })
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.count == names.count)
+    }
+
+    @Test("A page of shares with long texts ends before its limit, and the pages together are all shares")
+    func longShares() throws {
+        let ana = try account("ana")
+        let text = String(repeating: "a", count: Limits.textBytesMax)
+        var started: Set<CollaborationIdentifier> = []
+        for number in 0..<250 {
+            var metadata = CollaborationMetadata(localIdentifier: .init(rawValue: "deck \(number)"))
+            (metadata.title, metadata.initiatorHandle) = (text, text)
+            metadata.initiatorNameComponents = NameComponents(nickname: text)
+            started.insert(
+                try world.send(PrepareCollaboration(owner: ana, metadata: metadata)).collaborationIdentifier)
+        }
+        var listed: [CollaborationIdentifier] = []
+        var after: String?
+        repeat {
+            let page = try world.send(ListShares(of: ana, scope: .private, after: after))
+            #expect(page.shares.count < 250)
+            #expect(try JSON.encode(page).count < 2 * Limits.sharesPageBytesMax)
+            (listed, after) = (listed + page.shares.map(\.collaborationIdentifier), page.next)
+        } while after != nil && listed.count <= 250
+        #expect(listed.count == 250 && Set(listed) == started)
     }
 }

@@ -38,18 +38,107 @@ struct PostNoticesTests {
         #expect(others.contains("Ana added Bo to “Deck”") && !others.contains { $0.contains("mentioned") })
     }
 
-    @Test("Sentences name people and content as far as they are known")
-    func sentences() {
-        let event = HighlightEvent.mention(person: person(1))
-        let bare = event.sentence(author: nil, person: nil, title: nil)
-        #expect(bare == "Somebody mentioned somebody in the shared content")
-        #expect(event.sentence(author: "Ana", person: "Bo", title: "Deck") == "Ana mentioned Bo in “Deck”")
-        #expect(
-            event.sentence(author: "Ana", person: "Bo", title: "Deck", isReader: true) == "Ana mentioned you in “Deck”")
-        for trigger in HighlightEvent.Persistence.allCases {
-            let sentence = HighlightEvent.persistence(trigger: trigger).sentence(author: "Ana", person: nil, title: "D")
-            #expect(sentence == "Ana \(trigger.rawValue) “D”")
+    @Test("Who joins or leaves is named as the author: nobody adds himself, and nobody is addressed")
+    func joiningAndLeaving() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        try world.send(UpdateParticipant(NewParticipant(person(2), displayName: "Bo"), in: collaboration))
+        let events: [HighlightEvent] = [
+            .membership(trigger: .addedCollaborator, person: person(2)),
+            .membership(trigger: .removedCollaborator, person: person(2)),
+        ]
+        try world.post(events, by: person(2), on: collaboration)
+        for feed in [Feed.collaboration(collaboration), .participant(person(2), of: collaboration)] {
+            let page = try world.send(ReadNotices(feed))
+            #expect(page.notices.map(\.sentence) == ["Bo joined “Deck”", "Bo left “Deck”"])
+            #expect(page.notices.map(\.event) == events)
         }
+        let german = try world.send(ReadNotices(.collaboration(collaboration), language: "de-AT"))
+        #expect(german.notices.map(\.sentence) == ["Bo ist „Deck“ beigetreten", "Bo hat „Deck“ verlassen"])
+        try world.post(events.suffix(1), by: person(2), on: collaboration)
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        try world.post(events.suffix(1), by: person(1), on: collaboration)
+        let last = try world.send(ReadNotices(.collaboration(collaboration))).notices.suffix(2)
+        #expect(last.map(\.sentence) == ["Bo left “Deck”", "Ana removed Bo from “Deck”"])
+    }
+
+    @Test("What an event says of a person must be so: who was added takes part, and who was removed does no longer")
+    func truth() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2), person(3)], to: collaboration)
+        try world.send(RemoveParticipants([person(3)], from: collaboration))
+        let grant = try world.grant(person(1), in: collaboration)
+        func code(_ trigger: HighlightEvent.Membership, _ number: UInt8?) -> ServiceError.Code? {
+            let event = HighlightEvent.membership(trigger: trigger, person: number.map { person($0) })
+            return world.code(of: PostNotices([.change(trigger: .edit), event], on: collaboration, by: grant))
+        }
+        #expect(code(.addedCollaborator, 3) == .unknownParticipant, "was removed")
+        #expect(code(.addedCollaborator, 9) == .unknownParticipant, "never took part")
+        #expect(code(.removedCollaborator, 2) == .notPermitted, "takes part")
+        #expect(code(.removedCollaborator, 9) == .unknownParticipant, "never took part")
+        for (trigger, number): (HighlightEvent.Membership, UInt8?) in [
+            (.addedCollaborator, 2), (.removedCollaborator, 3), (.addedCollaborator, nil), (.removedCollaborator, nil),
+        ] { #expect(code(trigger, number) == nil) }
+    }
+
+    @Test("A post about a person who was removed at the same time is decided again")
+    func staleTruth() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        let grant = try world.grant(person(1), in: collaboration)
+        let posts = [
+            HighlightEvent.membership(trigger: .addedCollaborator, person: person(2)), .mention(person: person(2)),
+        ]
+        let edits = try posts.map { try world.edit(PostNotices([$0], on: collaboration, by: grant)) }
+        let other = try world.edit(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        for edit in edits { #expect(try world.isStale(edit)) }
+        #expect(try !world.isStale(other))
+    }
+
+    @Test("A notice can lead to a place in its own collaboration, and to no other place")
+    func links() throws {
+        let collaboration = try world.start()
+        let other = try world.start("other")
+        let grant = try world.grant(person(1), in: collaboration)
+        let link = try #require(try world.send(FindHighlight(collaboration)).url).absoluteString
+        let good = [
+            link, link + "/", link + "/page/3", link + "/page/3?x=1#y", link + "?x", "HTTPS" + link.dropFirst(5),
+        ]
+        for text in good {
+            let events: [HighlightEvent] = [
+                .change(trigger: .comment, link: try url(text)), .mention(person: person(1), link: try url(text)),
+                .membership(trigger: .addedCollaborator, person: nil, link: try url(text)),
+                .persistence(trigger: .moved, link: try url(text)),
+            ]
+            try world.send(PostNotices(events, on: collaboration, by: grant))
+            let notices = try world.send(ReadNotices(.participant(person(1), of: collaboration))).notices.suffix(4)
+            #expect(notices.map(\.event) == events)
+            #expect(notices.map { $0.event.link?.absoluteString } == [text, text, text, text])
+        }
+        func error(_ text: String) throws -> ServiceError? {
+            let events: [HighlightEvent] = [
+                .change(trigger: .edit), .change(trigger: .edit, link: try url(text)),
+            ]
+            return world.error(of: PostNotices(events, on: collaboration, by: grant))
+        }
+        let foreign = [
+            try #require(try world.send(FindHighlight(other)).url).absoluteString, "https://decks.example/c",
+            "https://decks.example/d/\(collaboration)", "https://evil.example/c/\(collaboration)",
+            "https://decks.example@evil.example/c/\(collaboration)", link + "/../\(other)", link + "x",
+            "http" + link.dropFirst(5),
+        ]
+        for text in foreign {
+            let error = try error(text)
+            #expect(error?.code == .notPermitted && error?.reason.hasPrefix("events[1].link ") == true, "\(text)")
+        }
+        for text in ["javascript:alert(1)", "mailto:a@a.example", "file:///c", "page/3"] {
+            let error = try error(text)
+            #expect(error?.code == .malformedRequest && error?.reason.hasPrefix("events[1].link ") == true, "\(text)")
+        }
+        #expect(try error(link + "/" + String(repeating: "a", count: Limits.linkBytesMax))?.code == .limitExceeded)
+        world.settings.linkBase = nil
+        #expect(try error(link)?.code == .notPermitted)
     }
 
     @Test("Sentences bear the names and the title as they were when it was posted")
@@ -195,7 +284,7 @@ struct PostNoticesTests {
         let events: [HighlightEvent] = [
             .change(trigger: .comment), .membership(trigger: .removedCollaborator, person: person(3)),
             .membership(trigger: .addedCollaborator, person: nil), .mention(person: person(4)),
-            .persistence(trigger: .moved),
+            .persistence(trigger: .moved), .change(trigger: .edit, link: try url("https://a.example/b?c#d")),
         ]
         #expect(try travelled(events) == events)
         #expect(
@@ -304,7 +393,7 @@ struct ReadNoticesTests {
         #expect(page.next == world.storage.sequence && !page.hasMore)
     }
 
-    @Test("Clearing empties the feed of the participant who clears, until the next post")
+    @Test("Clearing empties the feed of the participant who clears until the next post, and no other view")
     func clearing() throws {
         let collaboration = try world.start()
         let other = try world.start("other", title: "Other")
@@ -317,16 +406,53 @@ struct ReadNoticesTests {
         let late = try #require(try world.edit(clear))
         try world.send(clear)
         #expect(try sentences(.participant(person(2), of: collaboration)) == [])
-        #expect(try sentences(.account(bo)) == ["Ana edited “Other”"])
-        #expect(try sentences(.participant(person(3), of: collaboration)).count == 1)
-        #expect(try sentences(.collaboration(collaboration)).count == 1)
-        #expect(try world.send(ReadDetails(of: collaboration, viewer: person(2))).recentActivity.isEmpty)
+        #expect(try sentences(.participant(person(2), of: other)) == ["Ana edited “Other”"])
+        #expect(try sentences(.participant(person(3), of: collaboration)) == ["Ana edited “Deck”"])
+        #expect(try sentences(.collaboration(collaboration)) == ["Ana edited “Deck”"])
+        #expect(try sentences(.account(bo)) == ["Ana edited “Deck”", "Ana edited “Other”"])
+        for viewer in [nil, person(2), person(3)] {
+            #expect(try world.send(ReadDetails(of: collaboration, viewer: viewer)).recentActivity.count == 1)
+        }
         try world.post([.change(trigger: .comment)], by: person(1), on: collaboration)
         #expect(try world.isStale(late))
         #expect(
             try sentences(.participant(person(2), of: collaboration)) == ["Ana commented in “Deck”"],
             "what came after the decision is not cleared")
-        #expect(try sentences(.account(bo)) == ["Ana edited “Other”", "Ana commented in “Deck”"])
+        #expect(
+            try sentences(.account(bo)) == ["Ana edited “Deck”", "Ana edited “Other”", "Ana commented in “Deck”"])
+    }
+
+    @Test(
+        "A language that is no tag is malformed, one that is too long is over the limit, and an unknown one is English")
+    func languages() throws {
+        let collaboration = try world.start()
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        func code(_ language: String) -> Set<ServiceError.Code?> {
+            [
+                world.code(of: ReadNotices(.collaboration(collaboration), language: language)),
+                world.code(of: ReadDetails(of: collaboration, language: language)),
+            ]
+        }
+        for tag in ["", "-", "de_AT", "de-", "d e", "de\n", "ninechars", "dé"] {
+            #expect(code(tag) == [.malformedRequest])
+        }
+        let longest = "de-" + String(repeating: "abcdefg-", count: 4)
+        #expect(code(longest.dropLast() + "") == [nil])
+        #expect(code(longest + "x") == [.limitExceeded])
+        let texts = [
+            nil: "Ana edited “Deck”", "en": "Ana edited “Deck”", "en-GB": "Ana edited “Deck”",
+            "fr": "Ana edited “Deck”",
+            "d": "Ana edited “Deck”", "den": "Ana edited “Deck”", "de": "Ana hat „Deck“ bearbeitet",
+            "DE": "Ana hat „Deck“ bearbeitet", "de-CH-1996": "Ana hat „Deck“ bearbeitet",
+        ]
+        for (language, text) in texts {
+            let page = try world.send(ReadNotices(.collaboration(collaboration), language: language))
+            #expect(page.notices.map(\.sentence) == [text])
+            let details = try world.send(ReadDetails(of: collaboration, language: language))
+            #expect(details.recentActivity.map(\.sentence) == [text])
+            let isGerman = text.contains("hat")
+            #expect(details.manageButtonTitle == (isGerman ? "Geteilte Datei verwalten" : "Manage Shared File"))
+        }
     }
 
     @Test("Only an empty page waits, for changes of exactly the topics that it reads")

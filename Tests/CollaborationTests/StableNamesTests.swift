@@ -16,8 +16,7 @@ struct StableNamesTests {
         let names = Requests.all.filter { $0.isQuery }.map { $0.name }
         let reading = [
             "findParticipants", "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution",
-            "readConsent",
-            "readDetails", "readNotices", "readShelf", "readThumbnail",
+            "readConsent", "readDetails", "readInvitation", "readNotices", "readShelf", "readThumbnail",
         ]
         #expect(names.sorted() == reading)
     }

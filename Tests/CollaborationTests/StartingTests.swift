@@ -422,13 +422,66 @@ struct FindHighlightTests {
         let collaboration = try world.start()
         for text in [
             "https://decks.example/d/\(collaboration)", "http://decks.example/c/\(collaboration)",
-            "https://other.example/c/\(collaboration)", "https://decks.example/c/\(collaboration)/page",
+            "https://other.example/c/\(collaboration)", "https://decks.example/c//\(collaboration)",
+            "https://decks.example:80/c/\(collaboration)", "https://decks.example./c/\(collaboration)",
+            "https://decks.example/C/\(collaboration)", "https://decks.example/c%2F\(collaboration)",
+            "https://decks.example@evil.example/c/\(collaboration)", "https://me@decks.example/c/\(collaboration)",
+            "https://@decks.example/c/\(collaboration)", "https://decks.example/c/../\(collaboration)",
+            "https://decks.example/c/\(collaboration)/..", "https://decks.example/c/\(collaboration)/../nobody",
             "https://decks.example/c/", "https://decks.example/c", "https://decks.example/cc/\(collaboration)",
             "https://decks.example.evil.example/c/\(collaboration)", "https://decks.example/c/%00",
-            "https://decks.example/c/?\(collaboration)", "mailto:\(collaboration)", "https://decks.example/c/nobody",
+            "https://decks.example/c/?\(collaboration)", "https://decks.example/c/nobody",
         ] {
             #expect(try found(text) == nil, "\(text)")
         }
+    }
+
+    @Test("A link may be written in any way that leads to the collaboration, or deeper into it")
+    func spellings() throws {
+        let collaboration = try world.start()
+        for text in [
+            "HTTPS://Decks.EXAMPLE/c/\(collaboration)", "https://decks.example:443/c/\(collaboration)",
+            "https://decks.example:/c/\(collaboration)", "https://decks.example/c/\(collaboration)/",
+            "https://decks.example/./c/x/../\(collaboration)", "https://decks.example/%63/\(collaboration)",
+            "https://decks.example/c/\(collaboration)/page", "https://decks.example/c/\(collaboration)/page/3?q#f",
+            "https://decks.example/c/\(collaboration)//", "https://decks.example/c/nobody/%2E%2e/\(collaboration)",
+        ] {
+            #expect(try found(text) == collaboration, "\(text)")
+        }
+        world.settings.linkBase = "https://DECKS.example:443/x/../c/"
+        #expect(try found("https://decks.example/c/\(collaboration)/3") == collaboration)
+    }
+
+    @Test("A link that is not one of the web is malformed, wherever a request takes one, and the error names the field")
+    func otherSchemes() throws {
+        let collaboration = try world.start()
+        let ana = try account("ana")
+        let share = RecordShare(
+            url: try url("https://a.example"), app: "app", sharer: Sharer(name: "Ana"),
+            conversation: Conversation(identifier: "c"), recipients: [ShareRecipient(ana)])
+        let good = CustomItem(identifier: "a", title: "A", url: try url("https://a.example"))
+        for text in [
+            "javascript:alert(1)", "mailto:ana@example.com", "data:text/html,a", "file:///etc/passwd", "tel:1",
+            "https:a.example", "https:///path", "/c/\(collaboration)", "a", "ftp://a.example/c", "https://:443/c",
+        ] {
+            let link = try url(text)
+            var shared = share
+            shared.url = link
+            let items = [good, CustomItem(identifier: "b", title: "B", url: link)]
+            let requests: [(any RuledRequest, String)] = [
+                (FindHighlight(url: link), "url"), (shared, "url"), (PinHighlight(link, of: ana), "url"),
+                (RemoveHighlight(link, of: ana), "url"), (SignalHighlight(.viewed, link, of: ana), "url"),
+                (ReadAttribution(link, of: ana), "url"),
+                (CustomizeDetails(of: collaboration, customItems: items), "customItems[1].url"),
+            ]
+            for (request, field) in requests {
+                let error = world.error(of: request)
+                #expect(error?.code == .malformedRequest, "\(request)")
+                #expect(error?.reason.hasPrefix("\(field) is not a link") == true, "\(request)")
+            }
+        }
+        let long = try url("https://a.example/" + String(repeating: "a", count: Limits.linkBytesMax))
+        #expect(world.code(of: FindHighlight(url: long)) == .limitExceeded)
     }
 
     @Test("A base with a slash at its end makes the same links")

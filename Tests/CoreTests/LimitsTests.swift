@@ -140,6 +140,9 @@ struct LimitsTests {
         #expect(Limits.requestNameBytesMax == 64)
         #expect(Limits.textBytesMax == 512)
         #expect(Limits.linkBytesMax == 2048)
+        #expect(Limits.linkBaseBytesMax == 1024)
+        // Each byte of an identifier takes three in a link at most.
+        #expect(Limits.linkBaseBytesMax + 1 + 3 * Limits.collaborationBytesMax <= Limits.linkBytesMax)
         #expect(Limits.participantsPerRequestMax == 400)
         #expect(Limits.noticesPerPostMax == 64)
         #expect(Limits.followMillisecondsMax == 60_000)

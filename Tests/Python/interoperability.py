@@ -879,9 +879,9 @@ def group(kind: str, identifier: str, *options: Fields) -> Fields:
     return {"kind": kind, "identifier": identifier, "title": "Title", "footer": "Footer", "options": list(options)}
 
 
-def event(kind: str, trigger: str = "", person: str = "") -> Fields:
+def event(kind: str, trigger: str = "", person: str = "", link: str = "") -> Fields:
     """An event of a notice."""
-    fields = {"kind": kind, "trigger": trigger, "person": person}
+    fields = {"kind": kind, "trigger": trigger, "person": person, "link": link}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -1097,6 +1097,9 @@ class CollaborationLayer:
             self.error(f"highlight: {fields}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", **fields)
         for fields in ({}, {"collaboration": self.collaboration, "url": url}):
             self.error(f"highlight: {fields}", ErrorCode.MALFORMED_REQUEST, "highlight", **fields)
+        came = [highlight.get(name) for name in ("initiatorHandle", "initiatorName", "localIdentifier")]
+        equal("prepare: who shares", came, ["ann@example.com", "Ann", None])
+        self.check_links(url, highlight)
         state = CollaborationState(Policy.CHALLENGE, 0, 1)
         equal("prepare: the gate's collaboration", self.client.count_roots(self.collaboration).result(), state)
         equal("prepare: the owner's root hash", self.tests(self.ann), [True])
@@ -1112,6 +1115,33 @@ class CollaborationLayer:
         self.changed("abandon: again", 0, "abandon", **abandoned)
         self.error("abandoned", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=other["url"])
         self.error("abandon: not an owner's", ErrorCode.MALFORMED_REQUEST, "abandon", owner=self.bob.account)
+
+    def check_links(self, url: str, highlight: Fields) -> None:
+        """Compares spellings of a collaboration's link."""
+        scheme, rest = url.split("://")
+        host, path = rest.split("/", 1)
+        same = [
+            f"{scheme.upper()}://{host.upper()}/{path}",
+            f"{scheme}://{host}:443/{path}",
+            f"{url}/",
+            f"{url}/page/3?q=1#part",
+            f"{scheme}://{host}/./x/%2E%2e/{path}",
+            f"{url[:-1]}%{ord(url[-1]):02x}",
+        ]
+        for link in same:
+            self.checks.equal(f"highlight by {link}", self.ask("highlight", url=link), highlight)
+        others = [
+            f"http://{rest}",
+            f"{scheme}://{host}:80/{path}",
+            f"{scheme}://{host}@other.example/{path}",
+            f"{scheme}://me@{rest}",
+            f"{url}x",
+            f"{url}/..",
+        ]
+        for link in others:
+            self.error(f"highlight by {link}", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=link)
+        for link in ("javascript:alert(1)", "mailto:ann@example.com", "file:///etc/passwd", "data:,a", "https:///c"):
+            self.error(f"highlight by {link}", ErrorCode.MALFORMED_REQUEST, "highlight", url=link)
 
     def tests(self, *members: Member) -> list[bool]:
         """Whether the members' root hashes are in the set."""
@@ -1511,8 +1541,13 @@ class CollaborationLayer:
         self.post(self.bob, bob, comment, mention["Eve"], edit, mention["Ann"])
         for trigger in ("created", "deleted", "renamed", "moved"):
             self.post(self.ann, ann, event("persistence", trigger))
-        for trigger in ("addedCollaborator", "removedCollaborator"):
-            self.post(self.ann, ann, event("membership", trigger), event("membership", trigger, self.bob.identity))
+        joined = event("membership", "addedCollaborator", self.bob.identity)
+        self.post(self.ann, ann, event("membership", "addedCollaborator"), joined)
+        self.post(self.ann, ann, event("membership", "removedCollaborator"))
+        self.post(self.bob, bob, joined, event("membership", "removedCollaborator", self.bob.identity))
+        url = self.ask("highlight", collaboration=self.collaboration)["url"]
+        places = [event("change", "comment", link=link) for link in (url, f"{url}/page/3", f"{url}/?q=1#part")]
+        self.post(self.ann, ann, *places)
         self.post(self.eve, eve, mention["Bob"])
         self.post(self.eve, eve, mention["Bob"], mention["Bob"])
         self.post(self.eve, eve, comment, mention["Bob"], event("membership", "addedCollaborator", self.leo.identity))
@@ -1530,6 +1565,16 @@ class CollaborationLayer:
             refused("may only read", ErrorCode.NOT_PERMITTED, eve, comment, event(kind, trigger))
         unknown = event("mention", person=self.stranger.root.hex())
         refused("mention of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, unknown)
+        for trigger in ("addedCollaborator", "removedCollaborator"):
+            about = event("membership", trigger, self.stranger.root.hex())
+            refused("membership of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, about)
+        untrue = event("membership", "removedCollaborator", self.bob.identity)
+        refused("Bob was not removed", ErrorCode.NOT_PERMITTED, ann, edit, untrue)
+        foreign = self.ask("highlight", collaboration=self.other)["url"]
+        for link in (foreign, f"{url}x", f"{url}/..", "https://other.example/"):
+            refused(f"link {link}", ErrorCode.NOT_PERMITTED, ann, event("change", "edit", link=link))
+        for link in ("javascript:alert(1)", "mailto:ann@example.com"):
+            refused(f"link {link}", ErrorCode.MALFORMED_REQUEST, ann, event("change", "edit", link=link))
         refused("65 events", ErrorCode.LIMIT_EXCEEDED, ann, *[edit] * 65, detail=64)
         malformed = ErrorCode.MALFORMED_REQUEST
         for bad in (event("mention"), event("change", "moved"), event("nothing", "edit"), event("change"), {}):
@@ -1544,6 +1589,10 @@ class CollaborationLayer:
         leaving = {"collaboration": self.collaboration, "participants": [self.leo.identity]}
         self.changed("remove", 1, "removeParticipants", **leaving)
         refused("revoked grant", grant_refused, leo, edit, detail=GrantStatus.REVOKED)
+        gone = event("membership", "addedCollaborator", self.leo.identity)
+        refused("Leo takes no part", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, gone)
+        self.post(self.ann, ann, event("membership", "removedCollaborator", self.leo.identity))
+        self.post(self.bob, bob, comment)
         self.post(self.bob, elsewhere, edit, collaboration=self.other)
 
     def expected_posts(self, reader: Member | None = None) -> list[tuple[int, str, list[tuple[int, Fields]]]]:
@@ -1604,6 +1653,7 @@ class CollaborationLayer:
         equal("sentences bear the names of then", names, [True, False])
         last = posts[-1]["notices"][0]["sentence"]
         self.checks.true("sentences bear the names of now", "Bobby" in last, last, "Bobby")
+        self.check_sentences(where)
         middle = posts[3]["sequence"]
         expected = [post for post in self.expected_posts() if post[0] > middle]
         equal("behind a post", self.comparable(self.walk(where, 3, middle)), expected)
@@ -1632,7 +1682,11 @@ class CollaborationLayer:
 
         [bob] = self.grants(self.bob)
         clear = {"grant": base64url(bob), **where}
+        viewing = {"viewer": self.bob.identity, **where}
+        before = self.walk({"account": self.bob.account}, 5), self.ask("readDetails", **viewing)["recentActivity"]
         self.ask("clearNotices", **clear)
+        after = self.walk({"account": self.bob.account}, 5), self.ask("readDetails", **viewing)["recentActivity"]
+        equal("cleared: no other view", after, before)
         own = {**where, "participant": self.bob.identity}
         equal("cleared", self.walk(own, 5), [])
         equal("cleared: for nobody else", self.comparable(self.walk(where, 5)), self.expected_posts())
@@ -1641,6 +1695,34 @@ class CollaborationLayer:
         forged = {"grant": base64url(flipped(bob)), **where}
         detail = GrantStatus.FORGED
         self.error("clear: forged", ErrorCode.GRANT_REFUSED, "clearNotices", error_detail=detail, **forged)
+
+    def check_sentences(self, where: Fields) -> None:
+        """Looks for sentences of both languages."""
+
+        def sentences(feed: Fields, **language: str) -> set[str]:
+            page = self.ask("readNotices", feed=feed, after=0, limit=256, **language)
+            return {notice["sentence"] for post in page["posts"] for notice in post["notices"]}
+
+        english = {"Bob joined “plan”", "Bob left “plan”", "Ann added Bob to “plan”", "Ann removed Leo from “plan”"}
+        german = {
+            "Bob ist „plan“ beigetreten",
+            "Bob hat „plan“ verlassen",
+            "Ann hat Bob zu „plan“ hinzugefügt",
+            "Ann hat Leo aus „plan“ entfernt",
+        }
+        for expected, tags in ((english, ("", "en", "en-GB", "fr", "den")), (german, ("de", "DE", "de-AT-1996"))):
+            for tag in tags:
+                came = sentences(where, **({"language": tag} if tag else {}))
+                self.checks.true(f"sentences: {tag}", expected <= came, came, str(expected))
+        own = sentences({**where, "participant": self.bob.identity}, language="de")
+        self.checks.true("sentences: to Bob", "Ann hat dich zu „plan“ hinzugefügt" in own, own, "dich")
+        for tag in ("", "de_AT", "de-", "ninechars", "a-" * 17):
+            fields = {"feed": where, "after": 0, "limit": 1, "language": tag}
+            self.error(f"language {tag}", ErrorCode.MALFORMED_REQUEST, "readNotices", **fields)
+        long = {"feed": where, "after": 0, "limit": 1, "language": "de-" + "abcdefg-" * 4 + "x"}
+        self.error("long language", ErrorCode.LIMIT_EXCEEDED, "readNotices", error_detail=35, **long)
+        button = self.ask("readDetails", language="de", **where)["manageButtonTitle"]
+        self.checks.equal("manage button", button, "Geteilte Datei verwalten")
 
     def check_following(self) -> None:
         equal = self.checks.equal
@@ -1900,6 +1982,14 @@ class CollaborationLayer:
         titled = self.ask("readAttribution", removeTitle="Remove from here", **fields)
         titles = [item["title"] for item in titled["menu"]]
         self.checks.true("menu", "Remove from here" in titles, titles, "the given title among them")
+        german = self.ask("readAttribution", removeTitle="Von hier entfernen", language="de", **fields)
+        equal("menu: German", german["menu"][-1]["title"], "Von hier entfernen")
+        bare = self.ask("readAttribution", language="de", **fields)["menu"][-1]["title"]
+        equal("menu: German word", bare, "Entfernen")
+        equal("summary: German", german["summary"], "Von Dan und Ann")
+        for language, title in (("de", "Remove from here"), ("en", "Von hier entfernen")):
+            wrong = {"removeTitle": title, "language": language, **fields}
+            self.error(f"menu: {title}", ErrorCode.MALFORMED_REQUEST, "readAttribution", **wrong)
         self.pin("two", conversation=f"talk-1-{self.suffix}")
         pins = [item["isPinned"] for item in self.ask("readAttribution", **fields)["attributions"]]
         equal("pinned in one conversation", pins, [False, True])
@@ -2008,12 +2098,16 @@ class CollaborationLayer:
         return self.ask("createInvitation", **where, **fields)
 
     def accept(self, label: str, token: bytes, account: str, refusal: str = "", **fields: Any) -> None:
-        """Accepts an invitation and checks the answer."""
+        """Accepts an invitation and checks the answer; without an identity nobody is in."""
         answer = self.ask("acceptInvitation", token=base64url(token), account=account, **fields)
         self.checks.equal(f"{label}: token", answer["token"], base64url(token))
         self.checks.equal(f"{label}: refusal", answer.get("refusal", ""), refusal)
+        state = "" if refusal else "in" if "identity" in fields else "accepted"
+        self.checks.equal(f"{label}: state", answer.get("state", ""), state)
         shared = answer["share"]["collaborationIdentifier"] if "share" in answer else None
-        self.checks.equal(f"{label}: share", shared, None if refusal else self.collaboration)
+        self.checks.equal(f"{label}: share", shared, self.collaboration if state == "in" else None)
+        place = answer.get("collaborationIdentifier")
+        self.checks.equal(f"{label}: collaboration", place, self.collaboration if state else None)
 
     def invitations(self, settled: bool) -> dict[str, str]:
         """The states of invitations by their identifiers, read in pages of one."""
@@ -2033,11 +2127,19 @@ class CollaborationLayer:
         equal = self.checks.equal
         guest, visitor = self.member("Guest"), self.member("Visitor")
         tokens = [os.urandom(16) for _ in range(3)]
-        first = self.invite(tokens[0], role="administrator", permission="readOnly", expiresAt=now() + HOUR)
-        fields = ("collaboration", "role", "permission")
-        equal("created", [first[field] for field in fields], [self.collaboration, "administrator", "readOnly"])
+        offer = {"role": "administrator", "permission": "readOnly", "expiresAt": now() + HOUR}
+        offer["inviter"] = {"account": self.bob.account, "name": "Bob", "handle": "bob@example.com"}
+        first = self.invite(tokens[0], **offer)
+        came = [first[field] for field in ("collaboration", "role", "permission", "inviter")]
+        equal("created", came, [self.collaboration, "administrator", "readOnly", offer["inviter"]])
         equal("created: identifier", len(bytes.fromhex(first["identifier"])), 16)
-        equal("created again", self.invite(tokens[0])["identifier"], first["identifier"])
+        equal("created again", self.invite(tokens[0], **offer)["identifier"], first["identifier"])
+        other = {"collaboration": self.collaboration, "token": base64url(tokens[0]), "role": "member"}
+        self.error("created with other values", ErrorCode.NOT_PERMITTED, "createInvitation", **other)
+        told = {name: offer[name] for name in ("role", "permission", "expiresAt")}
+        told |= {"inviterName": "Bob", "inviterHandle": "bob@example.com", "title": "plan", "state": "pending"}
+        told["token"] = base64url(tokens[0])
+        equal("read", self.ask("readInvitation", token=told["token"]), told)
         second, third = self.invite(tokens[1]), self.invite(tokens[2])
         pending = {item["identifier"] for item in (first, second, third)}
         equal("listed", set(self.invitations(settled=False)), pending)
@@ -2050,18 +2152,42 @@ class CollaborationLayer:
         self.grants(guest)
         equal("accepted: joined", self.participants()[guest.identity]["state"], "joined")
         self.accept("accept again", tokens[0], guest.account, **who)
+        again = self.ask("acceptInvitation", token=base64url(tokens[0]), account=guest.account)
+        equal("accept again, without the identity", (again["state"], "share" in again), ("in", True))
+        conflict = {"refusal": "conflict", "identity": visitor.identity}
+        self.accept("a second identity", tokens[0], guest.account, **conflict)
         self.accept("used", tokens[0], visitor.account, refusal="used", identity=visitor.identity)
+        equal("read: completed", self.ask("readInvitation", token=told["token"])["state"], "completed")
         before = set(self.participants())
         self.accept("accept without an identity", tokens[1], visitor.account)
+        self.accept("accept without an identity, again", tokens[1], visitor.account)
         equal("accepted without an identity: no participant", set(self.participants()), before)
+        shares = self.ask("listShares", account=visitor.account, scope="shared", limit=5)["shares"]
+        equal("accepted without an identity: not shared", shares, [])
+        equal("accepted: listed", self.invitations(settled=True)[second["identifier"]], "accepted")
+        back = {"token": base64url(tokens[1]), "account": visitor.account}
+        strange = {**back, "account": guest.account}
+        self.error("withdraw: another account", ErrorCode.NOT_PERMITTED, "withdrawAcceptance", **strange)
+        self.changed("withdraw", 1, "withdrawAcceptance", **back)
+        self.changed("withdraw: again", 0, "withdrawAcceptance", **back)
+        equal("withdrawn", self.invitations(settled=True)[second["identifier"]], "pending")
+        self.accept("accept after withdrawing", tokens[1], visitor.account)
+        self.accept("complete", tokens[1], visitor.account, identity=visitor.identity, displayName="Visitor")
+        equal("completed: participant", self.participants()[visitor.identity]["displayName"], "Visitor")
+        self.error("withdraw: completed", ErrorCode.NOT_PERMITTED, "withdrawAcceptance", **back)
+        nothing = {**back, "token": base64url(os.urandom(16))}
+        self.error("withdraw: unknown", ErrorCode.UNKNOWN_INVITATION, "withdrawAcceptance", **nothing)
         equal("accepted: not listed", set(self.invitations(settled=False)), {third["identifier"]})
         self.checks.true("accepted: settled", pending <= set(self.invitations(settled=True)), pending, "all of them")
         where = {"collaboration": self.collaboration}
         accepted = {"identifier": first["identifier"], **where}
         self.error("revoke: accepted", ErrorCode.NOT_PERMITTED, "revokeInvitation", **accepted)
+        self.accept("accept before revoking", tokens[2], visitor.account)
         self.changed("revoke", 1, "revokeInvitation", identifier=third["identifier"], **where)
         self.changed("revoke: again", 0, "revokeInvitation", identifier=third["identifier"], **where)
-        self.accept("revoked", tokens[2], visitor.account, refusal="revoked")
+        self.accept("revoked", tokens[2], visitor.account, refusal="revoked", identity=visitor.identity)
+        token = base64url(tokens[2])
+        equal("read: revoked", self.ask("readInvitation", token=token), {"token": token, "refusal": "revoked"})
         for account in (guest.account, visitor.account):
             shares = self.ask("listShares", account=account, scope="shared", limit=5)["shares"]
             equal("accepted: shared", [s["collaborationIdentifier"] for s in shares], [self.collaboration])
@@ -2071,7 +2197,11 @@ class CollaborationLayer:
         where = {"collaboration": self.collaboration}
         self.accept("unknown", os.urandom(16), guest, refusal="unknown")
         expired = os.urandom(16)
-        self.invite(expired, expiresAt=now() - HOUR)
+        late = {"token": base64url(expired), "expiresAt": now() - HOUR, **where}
+        self.error("invite: too late", ErrorCode.MALFORMED_REQUEST, "createInvitation", **late)
+        self.invite(expired, expiresAt=now() + 500)
+        self.accept("in time, without an identity", expired, guest)
+        time.sleep(0.6)
         self.accept("expired", expired, guest, refusal="expired", identity=self.stranger.root.hex())
         self.checks.equal("expired: no participant", self.stranger.root.hex() in self.participants(), False)
         for_removed = os.urandom(16)
@@ -2108,6 +2238,8 @@ class CollaborationLayer:
         while True:
             self.checks.true("size of a page", len(page["shares"]) <= 2, page, "up to 2")
             own += [share["collaborationIdentifier"] for share in page["shares"]]
+            named = all(share["localIdentifier"].endswith(self.suffix) for share in page["shares"])
+            self.checks.true("local identifiers", named, page["shares"], "those that Ann has chosen")
             if "next" not in page:
                 break
             page = self.ask("listShares", after=page["next"], **fields)

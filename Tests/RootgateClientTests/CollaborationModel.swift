@@ -37,8 +37,19 @@ struct CollaborationModel: Sendable {
         let sequence: UInt64
         let author: PersonIdentity
         let date: Date
-        /// Each event with its two sentences: for the person whom it names, and for everybody else.
-        let events: [(event: HighlightEvent, toNamed: String, toOthers: String)]
+        /// Each event with its sentences: for the person whom it names, and for everybody else.
+        let events: [(event: HighlightEvent, toNamed: Told, toOthers: Told)]
+    }
+
+    /// A sentence in both languages.
+    struct Told: Sendable {
+        let english: String
+        let german: String
+
+        /// The one for a reader of that language.
+        func text(_ language: String?) -> String {
+            language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false ? german : english
+        }
     }
 
     struct Invite: Sendable {
@@ -49,6 +60,9 @@ struct CollaborationModel: Sendable {
         var isRevoked = false
         var acceptedBy: Account?
         var acceptedAt: Date?
+        var identity: PersonIdentity?
+        var completedAt: Date?
+        var inviter: Inviter?
     }
 
     struct Shared: Sendable {
@@ -59,6 +73,7 @@ struct CollaborationModel: Sendable {
         var options: ShareOptions
         var defaultPermission: Permission?
         let createdAt: Date
+        var initiatorHandle: String?
         /// The initiator's name, as the start gave it.
         var initiatorName: String?
         var customItems: [CustomItem] = []
@@ -207,6 +222,28 @@ struct CollaborationModel: Sendable {
         if let value, value > most { throw refusal(.limitExceeded, most) }
     }
 
+    /// Language tags are of letters, digits and hyphens in this test.
+    func checkLanguage(_ language: String?) throws(ServiceError) {
+        guard let language else { return }
+        try checkText(language, 35)
+        if language.contains("_") || language == "" { throw refusal(.malformedRequest) }
+    }
+
+    /// Links have a host in this test whenever their scheme is that of the web.
+    func checkLink(_ link: URL?) throws(ServiceError) {
+        guard let link else { return }
+        try checkText(link.absoluteString, 2048)
+        guard ["http", "https"].contains(link.scheme?.lowercased()) else { throw refusal(.malformedRequest) }
+    }
+
+    /// Whether a link leads to a collaboration. It may have something behind the identifier.
+    static func leads(_ link: URL, to collaboration: CollaborationIdentifier) -> Bool {
+        let text = String(link.absoluteString.prefix { $0 != "?" && $0 != "#" })
+            .replacingOccurrences(of: "HTTPS://EXAMPLE.COM:443/", with: "https://example.com/")
+        let own = CollaborationModel.link(collaboration).absoluteString
+        return text == own || text.hasPrefix(own + "/")
+    }
+
     func checkName(_ name: String) throws(ServiceError) {
         guard (1...128).contains(name.utf8.count), name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw refusal(.malformedRequest)
@@ -324,7 +361,7 @@ struct CollaborationModel: Sendable {
 
     /// The page of a feed that begins behind `after`, and where it ends when there is more.
     func notices(
-        _ feed: Feed, after: UInt64, limit: Int
+        _ feed: Feed, after: UInt64, limit: Int, language: String? = nil, ignoresClearing: Bool = false
     ) throws(ServiceError) -> (notices: [Notice], end: UInt64?) {
         var readers: [(collaboration: CollaborationIdentifier, person: PersonIdentity?)] = []
         switch feed {
@@ -342,7 +379,11 @@ struct CollaborationModel: Sendable {
         var posts: [UInt64: Entry] = [:]
         for (collaboration, person) in readers {
             let shared = try shared(collaboration)
-            let start = max(after, person.flatMap { shared.members[$0]?.cleared } ?? 0)
+            var start = after
+            // Clearing concerns the participant's own feed.
+            if case .participant(let person, _) = feed, !ignoresClearing {
+                start = max(after, shared.members[person]?.cleared ?? 0)
+            }
             for post in shared.posts where post.sequence > start {
                 posts[post.sequence, default: (post, collaboration, [])].readers.formUnion(person.map { [$0] } ?? [])
             }
@@ -356,43 +397,63 @@ struct CollaborationModel: Sendable {
             guard entry.post.date >= now.addingTimeInterval(-CollaborationModel.noticeSeconds) else { continue }
             for (place, (event, toNamed, toOthers)) in entry.post.events.enumerated() {
                 var isNamed = false
-                switch event {
+                switch event.kind {
                 case .mention(let person):
                     guard entry.readers.contains(person) else { continue }
                     isNamed = true
-                case .membership(_, let person?): isNamed = entry.readers.contains(person)
+                // Who joins or leaves is told of as the author.
+                case .membership(_, let person?):
+                    isNamed = entry.readers.contains(person) && person != entry.post.author
                 case .membership, .change, .persistence: break
                 }
                 notices.append(
                     Notice(
                         collaboration: entry.collaboration, sequence: entry.post.sequence, place: place,
                         date: entry.post.date, author: entry.post.author, event: event,
-                        sentence: isNamed ? toNamed : toOthers))
+                        sentence: (isNamed ? toNamed : toOthers).text(language)))
             }
         }
         return (notices, nil)
     }
 
     /// What is said of an event now, to the person whom it names or to somebody else.
-    func sentence(
-        _ event: HighlightEvent, by author: PersonIdentity, in shared: Shared, toNamed: Bool
-    ) -> String {
-        func whom(_ person: PersonIdentity?) -> String {
-            guard let person else { return "somebody" }
-            return toNamed ? "you" : shared.members[person]?.name ?? "somebody"
-        }
-        let who = shared.members[author]?.name ?? "Somebody"
-        let what = shared.title.map { "“\($0)”" } ?? "the shared content"
-        return switch event {
-        case .change(trigger: .edit): "\(who) edited \(what)"
-        case .change(trigger: .comment): "\(who) commented in \(what)"
-        case .membership(trigger: .addedCollaborator, let person): "\(who) added \(whom(person)) to \(what)"
-        case .membership(trigger: .removedCollaborator, let person): "\(who) removed \(whom(person)) from \(what)"
-        case .mention(let person): "\(who) mentioned \(whom(person)) in \(what)"
-        case .persistence(trigger: .created): "\(who) created \(what)"
-        case .persistence(trigger: .deleted): "\(who) deleted \(what)"
-        case .persistence(trigger: .renamed): "\(who) renamed \(what)"
-        case .persistence(trigger: .moved): "\(who) moved \(what)"
+    func told(_ event: HighlightEvent, by author: PersonIdentity, in shared: Shared, toNamed: Bool) -> Told {
+        let known = event.person.flatMap { shared.members[$0]?.name }
+        let (whom, wen) = toNamed ? ("you", "dich") : (known ?? "somebody", known ?? "jemanden")
+        let (who, wer) = (shared.members[author]?.name ?? "Somebody", shared.members[author]?.name ?? "Jemand")
+        let title = shared.title
+        let what = title.map { "“\($0)”" } ?? "the shared content"
+        let was = title.map { "„\($0)“" } ?? "den geteilten Inhalt"
+        let worin = title.map { "in „\($0)“" } ?? "im geteilten Inhalt"
+        switch event.kind {
+        case .change(trigger: .edit):
+            return Told(english: "\(who) edited \(what)", german: "\(wer) hat \(was) bearbeitet")
+        case .change(trigger: .comment):
+            return Told(english: "\(who) commented in \(what)", german: "\(wer) hat \(worin) kommentiert")
+        case .membership(trigger: .addedCollaborator, let person) where person == author:
+            let wem = title.map { "„\($0)“" } ?? "dem geteilten Inhalt"
+            return Told(english: "\(who) joined \(what)", german: "\(wer) ist \(wem) beigetreten")
+        case .membership(trigger: .removedCollaborator, let person) where person == author:
+            return Told(english: "\(who) left \(what)", german: "\(wer) hat \(was) verlassen")
+        case .membership(trigger: .addedCollaborator, _):
+            let wozu = title.map { "zu „\($0)“" } ?? "zum geteilten Inhalt"
+            return Told(english: "\(who) added \(whom) to \(what)", german: "\(wer) hat \(wen) \(wozu) hinzugefügt")
+        case .membership(trigger: .removedCollaborator, _):
+            let woraus = title.map { "aus „\($0)“" } ?? "aus dem geteilten Inhalt"
+            return Told(
+                english: "\(who) removed \(whom) from \(what)", german: "\(wer) hat \(wen) \(woraus) entfernt")
+        case .mention:
+            return Told(
+                english: "\(who) mentioned \(whom) in \(what)", german: "\(wer) hat \(wen) \(worin) erwähnt")
+        case .persistence(let trigger):
+            let participle =
+                switch trigger {
+                case .created: "erstellt"
+                case .deleted: "gelöscht"
+                case .renamed: "umbenannt"
+                case .moved: "verschoben"
+                }
+            return Told(english: "\(who) \(trigger.rawValue) \(what)", german: "\(wer) hat \(was) \(participle)")
         }
     }
 
@@ -501,7 +562,16 @@ extension CollaborationModel.Shared {
     var highlight: CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
-            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options, permission))
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options, permission),
+            initiatorHandle: initiatorHandle, initiatorName: initiatorName)
+    }
+
+    /// The highlight as the owner's account lists it.
+    var ownersHighlight: CollaborationHighlight {
+        CollaborationHighlight(
+            collaborationIdentifier: identifier, title: title, creationDate: createdAt,
+            url: CollaborationModel.link(identifier), summary: OptionsModel.summary(options, permission),
+            initiatorHandle: initiatorHandle, initiatorName: initiatorName, localIdentifier: start.local)
     }
 
     /// The set that the service looks in.
@@ -662,10 +732,10 @@ extension CollaborationModel {
     }
 
     func state(of invite: Invite) -> InvitationState {
-        if invite.acceptedBy != nil { return .accepted }
+        if invite.identity != nil { return .completed }
         if invite.isRevoked { return .revoked }
         if let end = invite.expiresAt, end <= now { return .expired }
-        return .pending
+        return invite.acceptedBy != nil ? .accepted : .pending
     }
 
     func invitation(
@@ -674,6 +744,8 @@ extension CollaborationModel {
         Invitation(
             identifier: CollaborationModel.identifier(of: token), collaboration: collaboration, role: invite.role,
             permission: invite.permission, state: state(of: invite), createdAt: invite.createdAt,
-            expiresAt: invite.expiresAt, acceptedBy: invite.acceptedBy, acceptedAt: invite.acceptedAt)
+            expiresAt: invite.expiresAt, acceptedBy: invite.acceptedBy, acceptedAt: invite.acceptedAt,
+            identity: invite.identity,
+            completedAt: invite.completedAt, inviter: invite.inviter)
     }
 }

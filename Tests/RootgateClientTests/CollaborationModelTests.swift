@@ -240,17 +240,44 @@ private struct RandomSteps {
     private mutating func event(
         in collaboration: CollaborationIdentifier, _ model: CollaborationModel
     ) -> HighlightEvent {
-        switch number(0..<8) {
-        case 0: .change(trigger: .edit)
-        case 1...3: .change(trigger: .comment)
-        case 4:
-            .membership(
-                trigger: one(of: [.addedCollaborator, .removedCollaborator]),
-                person: maybe(identity(in: collaboration, model)))
-        case 5, 6:
-            .mention(person: member(of: collaboration, model))
-        default: .persistence(trigger: one(of: [.created, .deleted, .renamed, .moved]))
+        let kind: HighlightEvent.Kind =
+            switch number(0..<8) {
+            case 0: .change(trigger: .edit)
+            case 1, 2: .change(trigger: .comment)
+            case 3, 4: membership(in: collaboration, model)
+            case 5, 6: .mention(person: member(of: collaboration, model))
+            default: .persistence(trigger: one(of: [.created, .deleted, .renamed, .moved]))
+            }
+        return HighlightEvent(kind, link: once(in: 4) ? link(to: collaboration) : nil)
+    }
+
+    /// Mostly one that is so: somebody who takes part was added, or somebody who does no longer was removed.
+    private mutating func membership(
+        in collaboration: CollaborationIdentifier, _ model: CollaborationModel
+    ) -> HighlightEvent.Kind {
+        if once(in: 3) {
+            return .membership(trigger: one(of: [.addedCollaborator, .removedCollaborator]), person: nil)
         }
+        let removed = (model.collaborations[collaboration]?.members ?? [:]).filter { $0.value.removedAt != nil }.keys
+            .sorted { $0.rootHash < $1.rootHash }
+        if once(in: 2), let some = oneOrNone(of: removed) {
+            return .membership(trigger: once(in: 8) ? .addedCollaborator : .removedCollaborator, person: some)
+        }
+        return .membership(
+            trigger: once(in: 5) ? .removedCollaborator : .addedCollaborator, person: member(of: collaboration, model))
+    }
+
+    /// A link into the collaboration mostly.
+    private mutating func link(to collaboration: CollaborationIdentifier) -> URL? {
+        let own = CollaborationModel.link(collaboration).absoluteString
+        let text = once(in: 8) ? one(of: ["mailto:ana@example.com", "https://example.com/", own + "x"]) : own
+        return URL(string: once(in: 2) ? text + one(of: ["/page/3", "/", "?q=1#part"]) : text)
+    }
+
+    private mutating func language() -> String? {
+        once(in: 30)
+            ? one(of: ["", "de_AT", String(repeating: "a-", count: 18) + "a"])
+            : one(of: [nil, nil, "en", "de", "de-AT", "DE", "fr", "den"])
     }
 
     private mutating func feed(_ model: CollaborationModel) -> Feed {
@@ -393,7 +420,9 @@ private struct RandomSteps {
 
     private mutating func findByLink(_ collaboration: CollaborationIdentifier) -> FindHighlight {
         let link = CollaborationModel.link(collaboration).absoluteString
-        let url = URL(string: link + one(of: ["", "?q=1", "#part", "x", "/more"]))
+        let other = link.replacingOccurrences(of: "https://example.com/", with: "HTTPS://EXAMPLE.COM:443/")
+        let start = once(in: 8) ? "javascript:" : one(of: [link, other])
+        let url = URL(string: start + one(of: ["", "?q=1", "#part", "x", "/more", "/", "/more/3"]))
         return url.map { FindHighlight(url: $0) } ?? FindHighlight(collaboration)
     }
 
@@ -415,7 +444,7 @@ private struct RandomSteps {
         let after = once(in: 25) ? model.sequence + 1 : UInt64(number(0..<Int(model.sequence) + 1))
         return ReadNotices(
             feed(model), after: once(in: 3) ? 0 : after, limit: limit(256), waitMilliseconds: wait(),
-            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil)
+            atLeast: once(in: 20) ? model.sequence + UInt64(number(0..<2)) : nil, language: language())
     }
 
     private mutating func customizeDetails(of collaboration: CollaborationIdentifier) -> CustomizeDetails {
@@ -432,17 +461,36 @@ private struct RandomSteps {
     ) -> CreateInvitation {
         let token = once(in: 12) ? token(model) : InvitationToken(bytes: random.bytes(16))
         if !model.tokens.contains(token) { model.tokens.append(token) }
-        let expiry = model.now.addingTimeInterval(TimeInterval(one(of: [-5, 40, 400, 3600, 864_000])))
+        let seconds: TimeInterval = once(in: 20) ? one(of: [-5, 0]) : one(of: [40, 400, 3600, 864_000])
+        let expiry = model.now.addingTimeInterval(seconds)
+        let inviter = Inviter(
+            account: maybe(account()), name: once(in: 3) ? text(["Ana"]) : nil, handle: once(in: 4) ? "ana@a" : nil)
         return CreateInvitation(
             to: collaboration, token: token, role: once(in: 20) ? .owner : one(of: [nil, .member, .administrator]),
-            permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry))
+            permission: one(of: [nil, .readOnly, .readWrite]), expiresAt: maybe(expiry), inviter: maybe(inviter))
     }
 
-    private mutating func acceptInvitation(_ model: CollaborationModel) -> AcceptInvitation {
+    /// Something that is done with an invitation by its token.
+    private mutating func operationByToken(_ model: CollaborationModel) -> any ModelOperation {
         let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
-        return AcceptInvitation(
-            token, for: account(), identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
-            displayName: maybe(text(["Guest"])))
+        let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
+        // An acceptance is often completed or taken back by the account itself.
+        let accepter = once(in: 4) ? account() : invite?.acceptedBy ?? account()
+        switch number(0..<8) {
+        case 0, 1: return ReadInvitation(token)
+        case 2:
+            let accepted = model.tokens.compactMap { token -> WithdrawAcceptance? in
+                let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
+                guard let invite, invite.identity == nil else { return nil }
+                return invite.acceptedBy.map { WithdrawAcceptance(token, for: $0) }
+            }
+            let any = WithdrawAcceptance(token, for: accepter)
+            return once(in: 3) ? any : oneOrNone(of: accepted) ?? any
+        default:
+            return AcceptInvitation(
+                token, for: accepter, identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
+                displayName: maybe(text(["Guest"])))
+        }
     }
 
     private mutating func revokeInvitation(
@@ -500,11 +548,14 @@ private struct RandomSteps {
         case 82..<85:
             return ReadAttribution(
                 link(model), of: account(), for: scope(),
-                removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE"])))
-        case 85..<87: return ReadDetails(of: collaboration, viewer: maybe(member(of: collaboration, model)))
+                removeTitle: maybe(text(["Remove it", "Hide", "Do not remove this", "REMOVE", "Entfernen"])),
+                language: language())
+        case 85..<87:
+            return ReadDetails(
+                of: collaboration, viewer: maybe(member(of: collaboration, model)), language: language())
         case 87: return customizeDetails(of: collaboration)
         case 88..<91: return createInvitation(to: collaboration, &model)
-        case 91..<95: return acceptInvitation(model)
+        case 91..<95: return operationByToken(model)
         case 95: return revokeInvitation(of: collaboration, model)
         case 96: return listInvitations(of: collaboration, model)
         case 97, 98:
@@ -881,8 +932,11 @@ struct CollaborationModelTests {
         "pinHighlight: answered", "pinHighlight: unknown-highlight", "signalHighlight: changed",
         "signalHighlight: unknown-highlight", "setConsent: changed", "setConsent: nothing",
         "readAttribution: answered", "readAttribution: malformed-request", "readAttribution: unknown-highlight",
-        "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: expired",
-        "acceptInvitation: unknown", "acceptInvitation: used", "revokeInvitation: changed",
+        "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: in",
+        "acceptInvitation: expired", "acceptInvitation: unknown", "acceptInvitation: used",
+        "acceptInvitation: conflict", "readInvitation: pending", "readInvitation: accepted",
+        "readInvitation: completed", "readInvitation: expired", "withdrawAcceptance: changed",
+        "withdrawAcceptance: nothing", "revokeInvitation: changed", "highlight: malformed-request",
         "listInvitations: answered", "listShares: answered", "readDetails: answered",
         "requestAccess: granted with a grant", "requestAccess: granted", "requestAccess: not-participant",
         "requestAccess: unknown-collaboration",

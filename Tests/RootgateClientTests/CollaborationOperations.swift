@@ -143,6 +143,8 @@ extension PrepareCollaboration: ModelledRequest {
         shared.defaultPermission = metadata.defaultPermission
         shared.initiatorName = name
         shared.began = sequence
+        shared.initiatorHandle = metadata.initiatorHandle
+        shared.initiatorName = name ?? "" != "" ? name : ownerName ?? "" != "" ? ownerName : nil
         if let ownerIdentity { try shared.own(ownerIdentity, ownerName ?? name, model, sequence) }
         model.starts[start] = fresh
         model.collaborations[fresh] = shared
@@ -287,9 +289,10 @@ extension StopSharing: ModelledRequest {
 extension FindHighlight: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         if let collaboration { return try model.shared(collaboration).highlight }
-        // A link may have something behind the identifier.
-        let link = (url?.absoluteString ?? "").prefix { $0 != "?" && $0 != "#" }
-        let found = model.collaborations.values.first { CollaborationModel.link($0.identifier).absoluteString == link }
+        try model.checkLink(url)
+        let found = model.collaborations.values.first { shared in
+            url.map { CollaborationModel.leads($0, to: shared.identifier) } ?? false
+        }
         guard let found else { throw model.refusal(.unknownCollaboration) }
         return found.highlight
     }
@@ -527,27 +530,38 @@ extension PostNotices: ModelledRequest {
         let bearer = try model.bearer(of: grant, in: collaboration)
         let (author, permission) = (bearer.person, bearer.permission)
         guard !events.isEmpty else { return .nothing }
-        let options = try model.shared(collaboration).options
+        let shared = try model.shared(collaboration)
         for event in events {
-            switch event {
-            case .change(trigger: .comment) where OptionsModel.allows(.comment, options) == false,
-                .mention where OptionsModel.allows(.mention, options) == false:
+            switch event.kind {
+            case .change(trigger: .comment) where OptionsModel.allows(.comment, shared.options) == false,
+                .mention where OptionsModel.allows(.mention, shared.options) == false:
                 throw model.refusal(.notPermitted)
             default: break
             }
-            switch event {
-            case .change(trigger: .edit), .persistence:
-                guard permission == .readWrite else { throw model.refusal(.notPermitted) }
-            case .mention(let person): _ = try model.member(person, of: collaboration)
-            case .change(trigger: .comment), .membership: break
+            let needsWriting =
+                switch event.kind {
+                case .change(trigger: .edit), .persistence: true
+                case .change(trigger: .comment), .membership, .mention: false
+                }
+            if needsWriting, permission != .readWrite { throw model.refusal(.notPermitted) }
+            if let link = event.link {
+                try model.checkLink(link)
+                guard CollaborationModel.leads(link, to: collaboration) else { throw model.refusal(.notPermitted) }
+            }
+            switch event.kind {
+            case .mention(let person), .membership(trigger: .addedCollaborator, let person?):
+                _ = try model.member(person, of: collaboration)
+            case .membership(trigger: .removedCollaborator, let person?) where person != author:
+                guard let member = shared.members[person] else { throw model.refusal(.unknownParticipant) }
+                if member.removedAt == nil { throw model.refusal(.notPermitted) }
+            case .membership, .change, .persistence: break
             }
         }
-        let shared = try model.shared(collaboration)
         // The names are those of now, whatever they are when somebody reads it.
         let told = events.map { event in
             (
-                event, model.sentence(event, by: author, in: shared, toNamed: true),
-                model.sentence(event, by: author, in: shared, toNamed: false)
+                event, model.told(event, by: author, in: shared, toNamed: true),
+                model.told(event, by: author, in: shared, toNamed: false)
             )
         }
         let sequence = model.commit()
@@ -565,8 +579,9 @@ extension ReadNotices: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkPage(limit, 256)
         try model.checkRange(waitMilliseconds, 60_000)
+        try model.checkLanguage(language)
         try model.checkSequence(max(after, atLeast ?? 0))
-        let (notices, end) = try model.notices(feed, after: after, limit: limit)
+        let (notices, end) = try model.notices(feed, after: after, limit: limit, language: language)
         return NoticePage(notices: notices, next: end ?? model.sequence, hasMore: end != nil)
     }
 }
@@ -623,7 +638,7 @@ extension CollaborationModel {
 extension RecordShare: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(recipients.count, 128)
-        try model.checkText(url.absoluteString, 2048)
+        try model.checkLink(url)
         for text in [title, subtitle, sharer.name, conversation.name] { try model.checkText(text) }
         try model.checkText(sharer.avatar, 2048)
         try model.checkName(conversation.identifier)
@@ -807,7 +822,15 @@ extension ReadConsent: ModelledRequest {
 extension ReadAttribution: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkText(removeTitle)
-        if let removeTitle, !removeTitle.lowercased().contains("remove") { throw model.refusal(.malformedRequest) }
+        try model.checkLink(url)
+        try model.checkLanguage(language)
+        let isGerman = language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false
+        if let removeTitle {
+            let forms = isGerman ? ["entfernen", "entferne", "entfernt"] : ["remove"]
+            guard forms.contains(where: { removeTitle.lowercased().contains($0) }) else {
+                throw model.refusal(.malformedRequest)
+            }
+        }
         let app = try model.app(app, everyApp)
         let link = url.absoluteString
         let told = answer?.attributions
@@ -819,16 +842,24 @@ extension ReadAttribution: ModelledRequest {
         for share in model.visible(link, of: account, for: app) where !names.contains(share.sharer.name) {
             names.append(share.sharer.name)
         }
-        let rest = names.count == 1 ? "" : names.count == 2 ? " and \(names[1])" : " and \(names.count - 1) others"
+        let (from, and, others, reply) =
+            isGerman ? ("Von", "und", "weiteren", "Antwort an") : ("From", "and", "others", "Reply to")
+        let rest =
+            names.count == 1
+            ? "" : names.count == 2 ? " \(and) \(names[1])" : " \(and) \(names.count - 1) \(others)"
         var menu = item.attributions.map { attribution in
             let name = attribution.conversation?.name ?? attribution.sharer?.name
+            let plain = isGerman ? "Antworten" : "Reply"
             return AttributionDetails.MenuAction(
-                kind: .reply, title: name.map { "Reply to \($0)" } ?? "Reply", handle: attribution.handle,
+                kind: .reply, title: name.map { "\(reply) \($0)" } ?? plain, handle: attribution.handle,
                 conversation: attribution.conversation?.identifier)
         }
-        menu.append(.init(kind: .remove, title: removeTitle ?? "Remove", handle: nil, conversation: nil))
+        menu.append(
+            .init(
+                kind: .remove, title: removeTitle ?? (isGerman ? "Entfernen" : "Remove"), handle: nil,
+                conversation: nil))
         return AttributionDetails(
-            url: url, summary: app == nil ? "From \(names.first ?? "")\(rest)" : nil, isPinned: item.isPinned,
+            url: url, summary: app == nil ? "\(from) \(names.first ?? "")\(rest)" : nil, isPinned: item.isPinned,
             attributions: item.attributions, menu: menu)
     }
 }
@@ -837,6 +868,8 @@ extension ReadAttribution: ModelledRequest {
 
 extension ReadDetails: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkLanguage(language)
+        let isGerman = language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false
         let shared = try model.shared(collaboration)
         let role = try viewer.map { viewer throws(ServiceError) in
             try model.member(viewer, of: collaboration).role
@@ -847,8 +880,12 @@ extension ReadDetails: ModelledRequest {
         return CollaborationDetails(
             highlight: shared.highlight, shareOptions: shared.options, participants: Array(present.prefix(100)),
             participantCount: present.count,
-            recentActivity: try model.notices(feed, after: 0, limit: .max).notices.suffix(20).reversed(),
-            customItems: shared.customItems, manageButtonTitle: shared.manageButtonTitle ?? "Manage Shared File",
+            recentActivity: try model.notices(
+                feed, after: 0, limit: .max, language: language, ignoresClearing: true
+            ).notices.suffix(20).reversed(),
+            customItems: shared.customItems,
+            manageButtonTitle: shared.manageButtonTitle
+                ?? (isGerman ? "Geteilte Datei verwalten" : "Manage Shared File"),
             manageOperations: operations)
     }
 }
@@ -863,7 +900,7 @@ extension CustomizeDetails: ModelledRequest {
             try model.checkName(item.identifier)
             try model.checkText(item.title)
             try model.checkText(item.subtitle)
-            try model.checkText(item.url?.absoluteString, 2048)
+            try model.checkLink(item.url)
         }
         var shared = try model.shared(collaboration)
         let before = shared
@@ -884,57 +921,124 @@ extension CustomizeDetails: ModelledRequest {
 extension CreateInvitation: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         guard role != .owner else { throw model.refusal(.notPermitted) }
+        if let inviter {
+            if inviter == Inviter() { throw model.refusal(.malformedRequest) }
+            try model.checkText(inviter.name)
+            try model.checkText(inviter.handle)
+        }
         let shared = try model.shared(collaboration)
+        var invite = CollaborationModel.Invite(
+            role: role ?? .member, permission: permission, createdAt: model.now, expiresAt: expiresAt)
+        invite.inviter = inviter(in: shared)
         if let place = model.places[token] {
             guard place == collaboration, let known = shared.invites[token] else { throw model.refusal(.notPermitted) }
+            let isSame =
+                invite.role == known.role && permission == known.permission && expiresAt == known.expiresAt
+                && invite.inviter == known.inviter
+            guard isSame || model.isRepeating else { throw model.refusal(.notPermitted) }
             return model.invitation(token, known, collaboration)
         }
-        let invite = CollaborationModel.Invite(
-            role: role ?? .member, permission: permission, createdAt: model.now, expiresAt: expiresAt)
+        if let expiresAt, expiresAt <= model.now { throw model.refusal(.malformedRequest) }
         _ = model.commit()
         model.places[token] = collaboration
         model.collaborations[collaboration]?.invites[token] = invite
         return model.invitation(token, invite, collaboration)
     }
+
+    /// Who invites, as far as the collaboration knows it.
+    private func inviter(in shared: CollaborationModel.Shared) -> Inviter? {
+        let initiator = Inviter(name: shared.initiatorName, handle: shared.initiatorHandle)
+        guard var inviter else { return initiator == Inviter() ? nil : initiator }
+        guard let account = inviter.account, inviter.name == nil, inviter.handle == nil else { return inviter }
+        if account == shared.start.owner {
+            (inviter.name, inviter.handle) = (initiator.name, initiator.handle)
+        } else {
+            let identities = shared.members.filter { $0.value.account == account }
+            inviter.name = identities.min { $0.key.rootHash < $1.key.rootHash }?.value.name
+        }
+        return inviter
+    }
+}
+
+extension ReadInvitation: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? answer.state?.rawValue ?? ""] }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard let place = model.places[token], let shared = model.collaborations[place],
+            let invite = shared.invites[token]
+        else { return .refused(token, .unknown) }
+        switch model.state(of: invite) {
+        case .revoked: return .refused(token, .revoked)
+        case .expired: return .refused(token, .expired)
+        case .pending, .accepted, .completed:
+            return InvitationPreview(
+                token, state: model.state(of: invite), title: shared.title, inviter: invite.inviter,
+                role: invite.role, permission: invite.permission ?? OptionsModel.permission(shared.options),
+                expiresAt: invite.expiresAt)
+        }
+    }
 }
 
 extension AcceptInvitation: ModelledRequest {
-    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? "accepted"] }
+    static func kinds(_ answer: Answer) -> [String] { [answer.refusal?.rawValue ?? answer.state?.rawValue ?? ""] }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkText(displayName)
-        func refused(_ refusal: Acceptance.Refusal) -> Acceptance {
-            Acceptance(token: token, refusal: refusal, share: nil)
-        }
+        func refused(_ refusal: Acceptance.Refusal) -> Acceptance { .refused(token, refusal) }
         guard let place = model.places[token], let shared = model.collaborations[place],
             var invite = shared.invites[token]
         else { return refused(.unknown) }
-        let acceptance = Acceptance(token: token, refusal: nil, share: shared.highlight)
         switch model.state(of: invite) {
-        case .accepted:
-            guard invite.acceptedBy == account else { return refused(.used) }
-            return identity.flatMap { shared.members[$0]?.removedAt } == nil ? acceptance : refused(.conflict)
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)
+        case .accepted, .completed: if invite.acceptedBy != account { return refused(.used) }
         case .pending: break
         }
-        if let identity, let known = shared.members[identity] {
-            let isOthers = known.account != nil && known.account != account
+        if let completed = invite.identity {
+            let member = shared.members[completed]
+            // A removal ends the acceptance.
+            let isIn = member?.removedAt == nil && member?.accepter == account
+            return isIn && identity ?? completed == completed
+                ? .takesPart(token, shared.highlight) : refused(.conflict)
+        }
+        guard let identity else {
+            guard invite.acceptedBy == nil else { return .accepted(token, place) }
+            (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
+            _ = model.commit()
+            model.collaborations[place]?.invites[token] = invite
+            return .accepted(token, place)
+        }
+        if let known = shared.members[identity] {
+            let isOthers = known.account ?? account != account || known.accepter ?? account != account
             if known.removedAt != nil || isOthers { return refused(.conflict) }
         }
         let sequence = model.commit()
-        (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
+        (invite.acceptedBy, invite.acceptedAt) = (account, invite.acceptedAt ?? model.now)
+        (invite.identity, invite.completedAt) = (identity, model.now)
         model.collaborations[place]?.invites[token] = invite
         model.accepted[account, default: []].insert(place)
         model.acceptedAs[account, default: [:]][place] = identity
-        if let identity, shared.members[identity] == nil {
+        if shared.members[identity] == nil {
             model.collaborations[place]?.letIn(
                 NewParticipant(
                     identity, displayName: displayName, role: invite.role, permission: invite.permission),
                 at: model.now, sequence)
         }
-        if let identity { model.collaborations[place]?.members[identity]?.accepter = account }
-        return acceptance
+        model.collaborations[place]?.members[identity]?.accepter = account
+        return .takesPart(token, shared.highlight)
+    }
+}
+
+extension WithdrawAcceptance: ModelledRequest {
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        guard let place = model.places[token], var invite = model.collaborations[place]?.invites[token] else {
+            throw model.refusal(.unknownInvitation)
+        }
+        guard let accepter = invite.acceptedBy else { return .nothing }
+        guard accepter == account, invite.identity == nil else { throw model.refusal(.notPermitted) }
+        (invite.acceptedBy, invite.acceptedAt) = (nil, nil)
+        model.collaborations[place]?.invites[token] = invite
+        return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
 }
 
@@ -964,7 +1068,7 @@ extension RevokeInvitation: ModelledRequest {
         let shared = try model.shared(collaboration)
         let known = shared.invites.first { CollaborationModel.identifier(of: $0.key) == identifier }
         guard let (token, invite) = known else { throw model.refusal(.unknownInvitation) }
-        guard invite.acceptedBy == nil else { throw model.refusal(.notPermitted) }
+        guard invite.identity == nil else { throw model.refusal(.notPermitted) }
         guard !invite.isRevoked else { return .nothing }
         model.collaborations[collaboration]?.invites[token]?.isRevoked = true
         return ChangeReceipt(sequence: model.commit(), changed: 1)
@@ -988,7 +1092,9 @@ extension ListShares: ModelledRequest {
         shares = shares.filter { ($0.name.utf8).isBehind(after?.utf8) }.sorted { $1.name.utf8.isBehind($0.name.utf8) }
         let page = shares.prefix(limit)
         return Answer(
-            shares: page.compactMap { model.collaborations[$0.collaboration]?.highlight },
+            shares: page.compactMap { share in
+                model.collaborations[share.collaboration].map { scope == .private ? $0.ownersHighlight : $0.highlight }
+            },
             next: shares.count > limit ? page.last?.name : nil)
     }
 }

@@ -490,13 +490,22 @@ import Testing
         let shareMetadata = InvitationToken.random()
         _ = try await client.send(CreateInvitation(to: collaboration, token: shareMetadata))
 
-        // The scene delegate is told that the user accepted the share.
+        // The metadata of the share can be read before it is accepted.
+        let metadata = try await client.send(ReadInvitation(shareMetadata))
+        #expect(metadata.title == makeMetadata().title && metadata.state == .pending)
+        #expect(metadata.inviterHandle == makeMetadata().initiatorHandle)
+
+        // The scene delegate is told that the user accepted the share. A device that does not know the collaboration
+        // yet accepts first, and comes in with the identity that it derives then.
+        let first = try await client.accept([AcceptInvitation(shareMetadata, for: lance.account)])
+        #expect(first.map(\.state) == [.accepted] && first.map(\.collaborationIdentifier) == [collaboration])
+        #expect(first.first?.share == nil)
         let accepted = try await client.accept([
             AcceptInvitation(
                 shareMetadata, for: lance.account, identity: try lance.identity(in: collaboration),
                 displayName: "Lance")
         ])
-        #expect(accepted.map(\.refusal) == [nil])
+        #expect(accepted.map(\.refusal) == [nil] && accepted.map(\.state) == [.in])
         #expect(accepted.first?.share?.collaborationIdentifier == collaboration)
         let sharedStore = try await client.send(ListShares(of: lance.account, scope: .shared))
         #expect(sharedStore.shares.map(\.collaborationIdentifier) == [collaboration])

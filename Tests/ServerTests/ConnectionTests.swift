@@ -331,9 +331,21 @@ import Wire
             return
         }
         #expect(error.code == .storageFailed)
-        guard case .linkBase("") = startupFailure({ _ = try TestService { $0.linkBase = "" } }) else {
-            Issue.record("nothing served as a link base")
-            return
+        let bases = [
+            "": "it is no URL with a host", "nothing": "it is no URL with a host",
+            "https:///c": "it is no URL with a host",
+            "http://example.com/c": "its scheme is not https", "https://me@example.com/c": "it has user information",
+            "https://example.com/c?": "it has a query or a fragment",
+            "https://example.com/c#a": "it has a query or a fragment",
+            "https://example.com/" + String(repeating: "c", count: 1005): "it has more than 1024 bytes",
+        ]
+        for (base, reason) in bases {
+            let failure = startupFailure { _ = try TestService { $0.linkBase = base } }
+            guard case .linkBase(base, reason) = failure else {
+                Issue.record("\(base) served as a link base")
+                continue
+            }
+            #expect(failure?.description == "the link base \(base) can't be used: \(reason)")
         }
     }
 }

@@ -92,10 +92,18 @@ import Transport
         #expect(strings(try shell.fields("notices", deck), "notices", "sentence") == ["Ana edited “Deck”"])
         let his = try shell.fields("notices", deck, "--identity", roots[2])
         #expect(strings(his, "notices", "sentence") == ["Ana edited “Deck”", "Ana mentioned you in “Deck”"])
+        let german = try shell.fields("notices", deck, "--language", "de")
+        #expect(strings(german, "notices", "sentence") == ["Ana hat „Deck“ bearbeitet"])
+        _ = try shell.fields("post", deck, "comment", "--grant", grants[0], "--link", link + "/page/3")
+        let placed = try shell.fields("notices", deck)["notices"] as? [[String: Any]]
+        #expect((placed?.last?["event"] as? [String: Any])?["link"] as? String == link + "/page/3")
+        #expect(
+            try shell.run(
+                ["collab", "post", deck, "edit", "--grant", grants[0], "--link", "https://example.com/d"]).code == 2)
         _ = try shell.fields("clear", deck, "--grant", grants[2])
         #expect(strings(try shell.fields("notices", deck, "--identity", roots[2]), "notices", "sentence").isEmpty)
         _ = try shell.fields("link", deck, roots[0], "--account", "ana")
-        #expect(strings(try shell.fields("notices", "--account", "ana"), "notices", "sentence").count == 1)
+        #expect(strings(try shell.fields("notices", "--account", "ana"), "notices", "sentence").count == 2)
 
         #expect(try shell.run(["collab", "check", deck] + grants).output.hasPrefix("valid readWrite member\n"))
         let removal = try shell.fields("change", deck, "--remove", roots[0])
@@ -183,22 +191,34 @@ import Transport
         let shell = try Shell()
         let deck = try #require(
             try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
-        let invitation = try shell.fields("invite", deck, "--hours", "1")
+        let invitation = try shell.fields("invite", deck, "--hours", "1", "--name", "Olga", "--handle", "o@a.example")
         let token = try #require(invitation["token"] as? String)
         #expect(strings(try shell.fields("invitations", deck), "invitations", "state") == ["pending"])
-        #expect(try shell.fields("accept", token, "--account", "ana")["refusal"] == nil)
+        let preview = try shell.fields("invitation", token)
+        #expect(preview["inviterName"] as? String == "Olga" && preview["inviterHandle"] as? String == "o@a.example")
+        #expect(preview["state"] as? String == "pending" && preview["permission"] as? String == "readWrite")
+        #expect(try shell.fields("accept", token, "--account", "ana")["state"] as? String == "accepted")
+        #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
+        #expect(try shell.fields("withdraw", token, "--account", "ana")["changed"] as? Int == 1)
+        #expect(try shell.fields("accept", token, "--account", "ana")["share"] == nil)
+        let identity = String(repeating: "ab", count: 32)
+        let accepted = try shell.fields("accept", token, "--account", "ana", "--identity", identity)
+        #expect(accepted["state"] as? String == "in" && accepted["share"] != nil)
         #expect(try shell.run(["collab", "accept", token, "--account", "bo"]).code == 1)
+        #expect(try shell.run(["collab", "withdraw", token, "--account", "ana"]).code == 2)
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "collaborationIdentifier") == [deck])
         let mine = try shell.fields("shares", "--account", "olga", "--scope", "private")
         #expect(strings(mine, "shares", "collaborationIdentifier") == [deck])
+        #expect(strings(mine, "shares", "localIdentifier") == ["deck"])
         let second = try shell.fields("invite", deck)
         let name = try #require(second["identifier"] as? String)
         _ = try shell.fields("revoke", deck, name)
         #expect(
             strings(try shell.fields("invitations", deck, "--past"), "invitations", "state").sorted() == [
-                "accepted", "revoked",
+                "completed", "revoked",
             ])
-        _ = try shell.fields("abandon", "deck", "--owner", "olga")
+        _ = try shell.fields("stop", deck)
+        #expect(try shell.run(["collab", "invitation", token]).code == 1)
         #expect(strings(try shell.fields("shares", "--account", "ana"), "shares", "title").isEmpty)
     }
 
@@ -320,6 +340,7 @@ import Transport
             ["share", "https://a", "--conversation", "c", "--sharer", "s"],
             ["shares", "--account", "a", "--scope", "other"], ["highlight", "::"],
             ["accept", "--account", "a"],
+            ["invitation", "x"], ["withdraw", "x", "--account", "a"],
             ["add", "x", "zz", "--role", "king"], ["signal", "https://a", "smelled", "--account", "a"],
         ])
     func wrongWords(_ words: [String]) throws {

@@ -14,6 +14,6 @@ public struct CollaborationDetails: Hashable, Sendable, Codable {
     /// What the viewer may do; everything when no viewer was named.
     public let manageOperations: [ManageOperation]
 
-    /// The title of the manage button unless the app sets another one.
+    /// The English title of the manage button unless the app sets another one.
     public static let standardManageButtonTitle = "Manage Shared File"
 }

@@ -14,4 +14,9 @@ public struct Invitation: Hashable, Sendable, Codable {
     public let expiresAt: Date?
     public let acceptedBy: Account?
     public let acceptedAt: Date?
+    /// The identity that has come in by it, and when.
+    public let identity: PersonIdentity?
+    public let completedAt: Date?
+    /// Who invites; `nil` when nobody was named.
+    public let inviter: Inviter?
 }

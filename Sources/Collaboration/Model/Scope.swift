@@ -2,6 +2,6 @@
 public enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     /// Those that the person has started.
     case `private`
-    /// Those that the person was invited to and has accepted.
+    /// Those in which the person takes part by an invitation.
     case shared
 }

@@ -11,12 +11,6 @@ func check(_ text: String?, _ field: String, bytesMax: Int = Limits.textBytesMax
         .malformedRequest, "\(field) contains the control character U+\(control.hexadecimalDigits)")
 }
 
-/// Throws `limitExceeded` unless a link is within its limit.
-func check(_ link: URL?, _ field: String) throws(ServiceError) {
-    guard let link else { return }
-    try checkLimit(link.absoluteString.utf8.count, Limits.linkBytesMax, "bytes of \(field)")
-}
-
 /// Throws `malformedRequest` unless the text may name something, as an account's name does.
 func checkName(_ text: String, _ field: String) throws(ServiceError) {
     guard CollaborationIdentifier.isValid(Array(text.utf8)) else {
@@ -27,4 +21,15 @@ func checkName(_ text: String, _ field: String) throws(ServiceError) {
 /// Throws unless a query may wait for that long.
 func checkWait(_ milliseconds: Int?) throws(ServiceError) {
     try checkRange(milliseconds ?? 0, 0...Limits.followMillisecondsMax, "waitMilliseconds")
+}
+
+/// Throws unless the link is one of the web, http or https with a host, of at most `Limits.linkBytesMax` bytes:
+/// `limitExceeded` or `malformedRequest`. `field` names the link in the request.
+func checkLink(_ link: URL?, _ field: String) throws(ServiceError) {
+    guard let link else { return }
+    try checkLimit(link.absoluteString.utf8.count, Limits.linkBytesMax, "bytes of \(field)")
+    guard WebLink(link) != nil else {
+        throw ServiceError(
+            .malformedRequest, "\(field) is not a link of the web, which begins with https:// or http:// and a host")
+    }
 }

@@ -31,11 +31,24 @@ extension CollaborationSettings {
         return URL(string: linkStart + name)
     }
 
-    /// The collaboration that a link leads to; `nil` when it is not one of ours. Query and fragment don't matter.
+    /// The collaboration that a link leads to; `nil` when it is not one of ours. Links are compared in their normal
+    /// form. A deeper path below a collaboration's link belongs to it. Query and fragment don't matter.
     func collaboration(of link: URL) -> CollaborationIdentifier? {
-        guard let linkStart, link.absoluteString.hasPrefix(linkStart) else { return nil }
-        let rest = link.absoluteString.dropFirst(linkStart.count).prefix { $0 != "?" && $0 != "#" }
-        guard !rest.contains("/") else { return nil }
-        return rest.removingPercentEncoding.flatMap { CollaborationIdentifier($0) }
+        guard let base = linkBase.flatMap({ WebLink($0) }), let path = WebLink(link)?.segments(below: base),
+            let name = path.first?.removingPercentEncoding
+        else { return nil }
+        return CollaborationIdentifier(name)
+    }
+
+    /// What is wrong with a base of universal links; `nil` when nothing is.
+    package static func fault(ofLinkBase base: String) -> String? {
+        guard base.utf8.count <= Limits.linkBaseBytesMax else {
+            return "it has more than \(Limits.linkBaseBytesMax) bytes"
+        }
+        guard let link = WebLink(base) else { return "it is no URL with a host" }
+        guard link.scheme == "https" else { return "its scheme is not https" }
+        guard link.user == nil else { return "it has user information" }
+        guard !base.contains("?"), !base.contains("#") else { return "it has a query or a fragment" }
+        return nil
     }
 }

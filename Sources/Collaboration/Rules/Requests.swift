@@ -12,7 +12,8 @@ package enum Requests {
         SignalHighlight.self,
         SetConsent.self, ReadConsent.self, ReadAttribution.self,
         ReadDetails.self, CustomizeDetails.self,
-        CreateInvitation.self, AcceptInvitation.self, ListInvitations.self, RevokeInvitation.self, ListShares.self,
+        CreateInvitation.self, ReadInvitation.self, AcceptInvitation.self, WithdrawAcceptance.self,
+        ListInvitations.self, RevokeInvitation.self, ListShares.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

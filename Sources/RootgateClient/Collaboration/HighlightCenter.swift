@@ -23,16 +23,22 @@ public final class HighlightCenter: Sendable {
     public let account: Account
     /// The bundle identifier of the app whose shelf it is.
     public let app: String
+    /// The language of the texts, a tag of BCP 47; `nil`: English.
+    public let language: String?
     private let client: RootgateClient
     private let device: (any IdentityDevice)?
     private let state = Mutex(State())
 
     /// `device` proves the person's identity. Without it no proof can be made and no notice can be posted.
-    public init(_ client: RootgateClient, account: Account, app: String, device: (any IdentityDevice)? = nil) {
+    public init(
+        _ client: RootgateClient, account: Account, app: String, device: (any IdentityDevice)? = nil,
+        language: String? = nil
+    ) {
         self.client = client
         self.account = account
         self.app = app
         self.device = device
+        self.language = language
     }
 
     deinit {
@@ -55,7 +61,8 @@ public final class HighlightCenter: Sendable {
 
     /// What an app knows of an item's attribution: handles of conversations, and the menu.
     public func attribution(for url: URL, removeTitle: String? = nil) async throws(ServiceError) -> AttributionDetails {
-        try await client.send(ReadAttribution(url, of: account, for: .app(app), removeTitle: removeTitle))
+        try await client.send(
+            ReadAttribution(url, of: account, for: .app(app), removeTitle: removeTitle, language: language))
     }
 
     /// Records that the person viewed or used an item, or how it was shown. The suggestion is computed from it.
@@ -157,7 +164,7 @@ public final class HighlightCenter: Sendable {
         }
     }
 
-    /// Clears this person's feed of everything that was posted until now.
+    /// Clears this participant's feed of everything that was posted until now. Other views still show it.
     @discardableResult
     public func clearNotices(for highlight: CollaborationHighlight) async throws(ServiceError) -> ChangeReceipt {
         try await withGrant(for: highlight) { grant throws(ServiceError) in

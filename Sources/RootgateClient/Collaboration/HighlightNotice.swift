@@ -1,4 +1,4 @@
-import Synchronization
+public import Foundation
 
 /// An event to be posted, with its collaboration.
 public protocol HighlightNotice: Sendable {
@@ -15,10 +15,10 @@ public struct HighlightChangeEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// The content was changed or commented on.
-    public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Change) {
+    /// The content was changed or commented on. `link`: to the place in the content.
+    public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Change, link: URL? = nil) {
         self.highlight = highlight
-        event = .change(trigger: trigger)
+        event = .change(trigger: trigger, link: link)
     }
 }
 
@@ -29,12 +29,14 @@ public struct HighlightMembershipEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// A participant was added or removed. `person`: that participant, if known.
+    /// A participant was added or removed. `person`: that participant, if known; the author himself when he joins or
+    /// leaves. `link`: to the place in the content.
     public init(
-        highlight: CollaborationHighlight, trigger: HighlightEvent.Membership, person: PersonIdentity? = nil
+        highlight: CollaborationHighlight, trigger: HighlightEvent.Membership, person: PersonIdentity? = nil,
+        link: URL? = nil
     ) {
         self.highlight = highlight
-        event = .membership(trigger: trigger, person: person)
+        event = .membership(trigger: trigger, person: person, link: link)
     }
 }
 
@@ -45,10 +47,10 @@ public struct HighlightMentionEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// A participant was mentioned. Only that person sees the notice.
-    public init(highlight: CollaborationHighlight, mentionedPersonIdentity: PersonIdentity) {
+    /// A participant was mentioned. Only that person sees the notice. `link`: to the place in the content.
+    public init(highlight: CollaborationHighlight, mentionedPersonIdentity: PersonIdentity, link: URL? = nil) {
         self.highlight = highlight
-        event = .mention(person: mentionedPersonIdentity)
+        event = .mention(person: mentionedPersonIdentity, link: link)
     }
 }
 
@@ -59,9 +61,9 @@ public struct HighlightPersistenceEvent: HighlightNotice {
     /// What happened to it.
     public let event: HighlightEvent
 
-    /// The content was created, deleted, renamed or moved.
-    public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Persistence) {
+    /// The content was created, deleted, renamed or moved. `link`: to the place in the content.
+    public init(highlight: CollaborationHighlight, trigger: HighlightEvent.Persistence, link: URL? = nil) {
         self.highlight = highlight
-        event = .persistence(trigger: trigger)
+        event = .persistence(trigger: trigger, link: link)
     }
 }

@@ -11,9 +11,12 @@ public struct NoticeStream: AsyncSequence, Sendable {
     let client: RootgateClient
     let feed: Feed
     let after: UInt64
+    let language: String?
 
     /// An iterator whose first page begins after the stream's sequence.
-    public func makeAsyncIterator() -> Iterator { Iterator(client: client, feed: feed, after: after) }
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(client: client, feed: feed, after: after, language: language)
+    }
 
     /// The place in a stream.
     public struct Iterator: AsyncIteratorProtocol {
@@ -34,13 +37,15 @@ public struct NoticeStream: AsyncSequence, Sendable {
 
         let client: RootgateClient
         let feed: Feed
+        let language: String?
         /// The sequence after which the next page begins. A new stream can begin with it when this one has ended.
         public private(set) var after: UInt64
 
-        init(client: RootgateClient, feed: Feed, after: UInt64) {
+        init(client: RootgateClient, feed: Feed, after: UInt64, language: String?) {
             self.client = client
             self.feed = feed
             self.after = after
+            self.language = language
         }
 
         /// The next page that is not empty. Waits until there is one.
@@ -54,7 +59,7 @@ public struct NoticeStream: AsyncSequence, Sendable {
         /// Throws every other error of the service, and `cancelled` when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(ServiceError) -> NoticePage? {
             while true {
-                let query = ReadNotices(feed, after: after, waitMilliseconds: 20_000)
+                let query = ReadNotices(feed, after: after, waitMilliseconds: 20_000, language: language)
                 do throws(ServiceError) {
                     let page = try await client.send(query, waiting: Iterator.wait)
                     after = page.next

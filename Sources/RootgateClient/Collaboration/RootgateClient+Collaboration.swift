@@ -140,8 +140,8 @@ extension RootgateClient {
     }
 
     /// The pages of a feed after a sequence. There are no gaps or duplicates, even when the connection is lost. A slow
-    /// reader gets larger pages and does not delay other readers.
-    public func notices(_ feed: Feed, after: UInt64 = 0) -> NoticeStream {
-        NoticeStream(client: self, feed: feed, after: after)
+    /// reader gets larger pages and does not delay other readers. `language`: that of the sentences, a tag of BCP 47.
+    public func notices(_ feed: Feed, after: UInt64 = 0, language: String? = nil) -> NoticeStream {
+        NoticeStream(client: self, feed: feed, after: after, language: language)
     }
 }

@@ -24,7 +24,7 @@ struct AssociationSite: Sendable {
             let applinks: Links
         }
         guard let base = URL(string: linkBase) else {
-            throw StartupFailure.linkBase(linkBase)
+            throw StartupFailure.linkBase(linkBase, reason: "it is no URL")
         }
         let links = base.path.hasSuffix("/") ? base.path + "*" : base.path + "/*"
         let site = Site(
@@ -36,7 +36,7 @@ struct AssociationSite: Sendable {
             page = Array(try encoder.encode(site))
         } catch {
             // Strings can always be written as JSON.
-            throw StartupFailure.linkBase(linkBase)
+            throw StartupFailure.linkBase(linkBase, reason: "it is no URL")
         }
     }
 

@@ -21,12 +21,12 @@ let collabCommand = Command(
             "prepare, customize, share: the content's title; attribution: the title of the remove entry"),
         Option(
             "handle", "TEXT",
-            "prepare: the address of the account that starts it; pin, unpin: a conversation's handle"),
+            "prepare, invite: the address of who starts it or invites; pin, unpin: a conversation's handle"),
         Option("options", "FILE", "prepare, options: share options as JSON"),
         Option("select", "ID,...", "prepare, options: identifiers of the selected options"),
         Option("summary", "TEXT", "options: a phrase that sums up the selection"),
         Option("identity", "HEX", "a root hash: the owner's, the viewer's, the accepter's"),
-        Option("name", "TEXT", "the participant's name, as notices tell it"),
+        Option("name", "TEXT", "the participant's name, as notices tell it; invite: the inviting person's"),
         Option("role", "ROLE", "administrator or member"),
         Option(
             "permission", "NAME",
@@ -41,6 +41,8 @@ let collabCommand = Command(
             "lists: only what follows this item; notices: this sequence; shelf: so many items"),
         Option("limit", "N", "lists: items on a page (default: 64; list: all)"),
         Option(switch: "all", "lists: every page"),
+        Option("link", "LINK", "post: the place in the content, below the collaboration's link"),
+        Option("language", "TAG", standard: "en", "notices, details, attribution: the language of the texts, as de"),
         Option("at-least", "SEQUENCE", standard: "0", "open, check: a sequence that must have been applied"),
         Option(switch: "with-options", "open, check: show the selected share options"),
         Option(switch: "follow", "notices: wait for new ones until interrupted"),

@@ -4,7 +4,11 @@ import RootgateClient
 
 let invitationVerbs: [CollabVerb] = [
     CollabVerb("invite", "ID", "make an invitation; prints its token", run: invite),
-    CollabVerb("accept", "TOKEN ... --account ACCOUNT", "accept invitations", run: accept),
+    CollabVerb("invitation", "TOKEN", "what an invitation offers, before it is accepted", run: readInvitation),
+    CollabVerb("accept", "TOKEN ... --account ACCOUNT", "accept invitations; --identity comes in", run: accept),
+    CollabVerb("withdraw", "TOKEN --account ACCOUNT", "take back an acceptance without an identity") { call in
+        WithdrawAcceptance(try token(try call.operand(0, "the token")), for: try call.account())
+    },
     .list("invitations", "ID", "list pending invitations; --past: settled ones too") { call in
         ListInvitations(
             of: try call.collaboration(), includesSettled: call.arguments.isOn("past"),
@@ -34,6 +38,9 @@ let invitationVerbs: [CollabVerb] = [
     var request = CreateInvitation(
         to: try call.collaboration(), role: try call.choice(ParticipantRole.self, option: "role"),
         permission: try call.choice(Permission.self, option: "permission"))
+    let account = try call.arguments.text("account").map(call.account(named:))
+    let inviter = Inviter(account: account, name: call.arguments.text("name"), handle: call.arguments.text("handle"))
+    if inviter != Inviter() { request.inviter = inviter }
     if call.arguments.text("hours") != nil {
         request.expiresAt = Date(timeIntervalSinceNow: try call.arguments.decimal("hours", in: 0.001...1e6) * 3600)
     }
@@ -46,11 +53,21 @@ let invitationVerbs: [CollabVerb] = [
     return .success
 }
 
+private func token(_ text: String) throws -> InvitationToken {
+    guard let token = InvitationToken(text) else { throw UsageError("\(text) is not an invitation's token") }
+    return token
+}
+
+@Sendable private func readInvitation(_ call: CollabCall) async throws -> ExitCode {
+    let preview = try await call.client.send(ReadInvitation(try token(try call.operand(0, "the token"))))
+    try call.show(preview)
+    return preview.refusal == nil ? .success : .refused
+}
+
 @Sendable private func accept(_ call: CollabCall) async throws -> ExitCode {
     let (account, identity) = (try call.account(), try call.givenIdentity())
-    let requests = try call.operands.map { text -> AcceptInvitation in
-        guard let token = InvitationToken(text) else { throw UsageError("\(text) is not an invitation's token") }
-        return AcceptInvitation(token, for: account, identity: identity, displayName: call.arguments.text("name"))
+    let requests = try call.operands.map { text in
+        AcceptInvitation(try token(text), for: account, identity: identity, displayName: call.arguments.text("name"))
     }
     guard !requests.isEmpty else { throw UsageError("give tokens as operands") }
     let acceptances = try await call.client.accept(requests)

@@ -7,18 +7,19 @@ let noticeVerbs: [CollabVerb] = [
         "post", "ID EVENT ... --grant GRANT",
         "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]"
     ) { call in
-        PostNotices(
-            try call.operands.dropFirst().map { try event($0, call) }, on: try call.collaboration(),
-            by: try call.grant(try call.arguments.required("grant")))
+        let link = try call.arguments.text("link").map(call.url)
+        return PostNotices(
+            try call.operands.dropFirst().map { HighlightEvent(try event($0, call), link: link) },
+            on: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
     },
     CollabVerb("notices", "[ID] [--identity|--account]", "read a feed, or --follow it", run: notices),
-    CollabVerb("clear", "ID --grant GRANT", "delete notices from the feed of the grant's participant") { call in
+    CollabVerb("clear", "ID --grant GRANT", "empty the feed of the grant's participant, and no other view") { call in
         ClearNotices(of: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
     },
 ]
 
 /// An event as an operand: `edit`, `mention=HEX`, `added`, `removed=HEX`.
-private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent {
+private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent.Kind {
     let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
     let person = try parts.dropFirst().first.map(call.identity)
     switch (parts.first ?? "", person) {
@@ -42,11 +43,12 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
     } else {
         feed = .collaboration(try call.collaboration())
     }
+    let language = call.arguments.text("language")
     var after = UInt64(try call.afterNumber())
     guard call.arguments.isOn("follow") else {
         let limit = try call.limit(upTo: Limits.noticesPerPageMax)
         while true {
-            let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit))
+            let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit, language: language))
             if call.arguments.isOn("json") {
                 try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
             } else {
@@ -60,7 +62,7 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent 
             after = page.next
         }
     }
-    for try await page in call.client.notices(feed, after: after) {
+    for try await page in call.client.notices(feed, after: after, language: language) {
         for notice in page.notices {
             if call.arguments.isOn("json") {
                 try call.show(notice)

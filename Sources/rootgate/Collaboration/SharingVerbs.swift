@@ -43,7 +43,8 @@ let sharingVerbs: [CollabVerb] = [
             givenSummary: call.arguments.text("summary"), by: try call.givenGrant())
     },
     CollabVerb("details", "ID", "what the collaboration button shows") { call in
-        ReadDetails(of: try call.collaboration(), viewer: try call.givenIdentity())
+        ReadDetails(
+            of: try call.collaboration(), viewer: try call.givenIdentity(), language: call.arguments.text("language"))
     },
     CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
         try call.checkClear("title", "items", "manage-title")

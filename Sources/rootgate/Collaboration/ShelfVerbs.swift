@@ -46,7 +46,8 @@ let shelfVerbs: [CollabVerb] = [
     CollabVerb("consent", "[LEVEL yes|no|unset]", "everything, app=ID or conversation=ID", run: consent),
     CollabVerb("attribution", "LINK --account ACCOUNT", "who shared it, and the menu") { call in
         ReadAttribution(
-            try call.link(), of: try call.account(), for: try call.scope(), removeTitle: call.arguments.text("title"))
+            try call.link(), of: try call.account(), for: try call.scope(), removeTitle: call.arguments.text("title"),
+            language: call.arguments.text("language"))
     },
 ]
 

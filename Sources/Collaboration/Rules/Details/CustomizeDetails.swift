@@ -38,7 +38,7 @@ public struct CustomizeDetails: RuledRequest {
             try checkName(item.identifier, "customItems[\(index)].identifier")
             try check(item.title, "customItems[\(index)].title")
             try check(item.subtitle, "customItems[\(index)].subtitle")
-            try check(item.url, "customItems[\(index)].url")
+            try checkLink(item.url, "customItems[\(index)].url")
         }
         let found = try records.collaboration(collaboration)
         var stored = found.value

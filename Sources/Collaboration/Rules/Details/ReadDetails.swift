@@ -10,15 +10,20 @@ public struct ReadDetails: RuledRequest {
     public var collaboration: CollaborationIdentifier
     /// The participant who sees the popover. The answer has that person's mentions and permitted operations.
     public var viewer: PersonIdentity?
+    /// The language of the sentences and of the manage button, a tag of BCP 47; `nil`: English.
+    public var language: String?
 
-    public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil) {
+    public init(of collaboration: CollaborationIdentifier, viewer: PersonIdentity? = nil, language: String? = nil) {
         self.collaboration = collaboration
         self.viewer = viewer
+        self.language = language
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLanguage(language)
+        let language = Language.of(language)
         let stored = try records.collaboration(collaboration).value
         var operations = ManageOperation.allCases
         if let viewer {
@@ -33,9 +38,9 @@ public struct ReadDetails: RuledRequest {
                 participants: participants,
                 participantCount: hasMore ? try count(records) : participants.count,
                 recentActivity: try records.recentNotices(
-                    of: collaboration, for: viewer, count: Limits.detailNoticesMax, context),
+                    of: collaboration, for: viewer, count: Limits.detailNoticesMax, in: language, context),
                 customItems: stored.customItems,
-                manageButtonTitle: stored.manageButtonTitle ?? CollaborationDetails.standardManageButtonTitle,
+                manageButtonTitle: stored.manageButtonTitle ?? language.manageButtonTitle,
                 manageOperations: operations))
     }
 

@@ -1,8 +1,9 @@
 package import Core
 
-/// Accepts an invitation for an account. The share is then in the account's shared scope. The identity, if one is
-/// given, becomes a participant. Accepting again changes nothing. If the invitation can't be accepted, the answer says
-/// why; this is no error.
+/// Accepts an invitation for an account, and brings an identity in when one is given. An acceptance without an identity
+/// can be completed later, by accepting again with one. Only an answer with the state `in` has the share: then the
+/// identity takes part. Accepting again changes nothing. If the invitation can't be accepted, the answer says why; this
+/// is no error.
 public struct AcceptInvitation: RuledRequest {
     public static let name = "acceptInvitation"
     public typealias Answer = Acceptance
@@ -25,69 +26,102 @@ public struct AcceptInvitation: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try check(displayName, "displayName")
-        func refused(_ refusal: Acceptance.Refusal) -> Decision<Answer> {
-            .answer(Acceptance(token: token, refusal: refusal, share: nil))
-        }
-        let name = context.name(of: token)
-        guard let place = try records.record(RecordKeys.invitationPlace(name)),
-            let collaboration = CollaborationIdentifier(utf8: place.value),
-            let known = try records.load(StoredInvitation.self, at: RecordKeys.invitation(collaboration, name)),
-            let found = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(collaboration))
-        else { return refused(.unknown) }
-        let acceptance = Acceptance(
-            token: token, refusal: nil, share: found.value.highlight(collaboration, context))
-        switch known.value.state(at: context.now) {
-        case .accepted:
-            guard known.value.acceptedBy == account else { return refused(.used) }
-            // The invitation does not bring back a participant who was removed after accepting it.
-            if let identity,
-                let participant = try records.load(
-                    StoredParticipant.self, at: RecordKeys.participant(collaboration, identity)),
-                participant.value.removedAt != nil
-            {
-                return refused(.conflict)
-            }
-            return .answer(acceptance)
+        guard let found = try records.invitation(token, context) else { return refused(.unknown) }
+        let known = found.invitation.value
+        switch known.state(at: context.now) {
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)
+        case .accepted, .completed:
+            guard known.acceptedBy == account else { return refused(.used) }
         case .pending: break
         }
-        var stored = known.value
+        if let completed = known.identity {
+            guard identity ?? completed == completed, try takesPart(completed, found, records) else {
+                return refused(.conflict)
+            }
+            return .answer(.takesPart(token, found.collaboration.highlight(found.identifier, context)))
+        }
+        guard let identity else { return try accept(found, context) }
+        return try complete(found, identity, context, records)
+    }
+
+    private func refused(_ refusal: Acceptance.Refusal) -> Decision<Answer> {
+        .answer(.refused(token, refusal))
+    }
+
+    /// Accepts without an identity.
+    private func accept(_ found: FoundInvitation, _ context: RuleContext) throws(ServiceError) -> Decision<Answer> {
+        let acceptance = Acceptance.accepted(token, found.identifier)
+        var stored = found.invitation.value
+        guard stored.acceptedBy == nil else { return .answer(acceptance) }
         stored.acceptedBy = account
         stored.acceptedAt = context.now
+        var edit = Edit(found.identifier)
+        edit.records = [try found.writing(stored)]
+        return .edit(edit, topics: []) { _ in acceptance }
+    }
+
+    /// Brings the identity in. An identity that takes part already stays as it is.
+    private func complete(
+        _ found: FoundInvitation, _ identity: PersonIdentity, _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        let collaboration = found.identifier
+        let acceptance = try records.record(RecordKeys.acceptance(collaboration, identity))
+        let participant = try records.load(
+            StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
+        // An invitation neither brings back a removed participant nor uses an identity of another account.
+        guard participant?.value.removedAt == nil,
+            try records.account(of: identity, in: collaboration) ?? account == account,
+            acceptance.map({ $0.value == Array(account.name.utf8) }) ?? true
+        else { return refused(.conflict) }
+        var stored = found.invitation.value
+        stored.acceptedBy = account
+        stored.acceptedAt = stored.acceptedAt ?? context.now
+        stored.identity = identity
+        stored.completedAt = context.now
         var edit = Edit(collaboration)
         edit.records = [
-            try .json(
-                RecordKeys.invitation(collaboration, name), stored, expecting: .version(known.version)),
-            RecordEdit(RecordKeys.accepted(account, collaboration), value: identity?.rootHash.bytes ?? []),
+            try found.writing(stored),
+            RecordEdit(RecordKeys.accepted(account, collaboration), value: identity.rootHash.bytes),
+            RecordEdit(
+                RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8),
+                expecting: acceptance.map { .version($0.version) } ?? .absent),
         ]
-        if let identity {
-            edit.records.append(
-                RecordEdit(RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8)))
-            let participant = try records.load(
-                StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
-            // An invitation neither brings back a removed participant nor uses an identity that is linked to another
-            // account.
-            guard participant?.value.removedAt == nil,
-                try records.account(of: identity, in: collaboration) ?? account == account
-            else { return refused(.conflict) }
-            if let participant {
-                edit.records += [
-                    .checking(
-                        RecordKeys.participant(collaboration, identity), expecting: .version(participant.version)),
-                    .checking(
-                        RecordKeys.link(collaboration, identity),
-                        expecting: try records.linkExpectation(of: identity, in: collaboration)),
-                ]
-            } else {
-                edit.addedRoots = [identity.rootHash]
-                edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
-                edit.records += try StoredParticipant.records(
-                    of: NewParticipant(
-                        identity, displayName: displayName, role: stored.role, permission: stored.permission),
-                    in: collaboration, at: context.now, version: nil)
-            }
+        if let participant {
+            // A root hash that was taken out of the set without the layer does not return by an invitation.
+            guard try records.isInSet(identity, of: collaboration) else { return refused(.conflict) }
+            edit.records += [
+                .checking(
+                    RecordKeys.participant(collaboration, identity), expecting: .version(participant.version)),
+                .checking(
+                    RecordKeys.link(collaboration, identity),
+                    expecting: try records.linkExpectation(of: identity, in: collaboration)),
+            ]
+        } else {
+            edit.addedRoots = [identity.rootHash]
+            edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
+            edit.records += try StoredParticipant.records(
+                of: NewParticipant(
+                    identity, displayName: displayName, role: stored.role, permission: stored.permission),
+                in: collaboration, at: context.now, version: nil)
         }
-        return .edit(edit, topics: [.collaboration(collaboration), .account(account)]) { _ in acceptance }
+        let share = found.collaboration.highlight(collaboration, context)
+        return .edit(edit, topics: [.collaboration(collaboration), .account(account)]) { [token] _ in
+            .takesPart(token, share)
+        }
+    }
+
+    /// Whether the identity still takes part by this account's acceptance. A removal ends the acceptance, even when the
+    /// participant is added again.
+    private func takesPart(
+        _ identity: PersonIdentity, _ found: FoundInvitation, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Bool {
+        let key = RecordKeys.participant(found.identifier, identity)
+        guard let participant = try records.load(StoredParticipant.self, at: key),
+            participant.value.removedAt == nil,
+            try records.record(RecordKeys.acceptance(found.identifier, identity))?.value == Array(account.name.utf8)
+        else { return false }
+        return try records.isInSet(identity, of: found.identifier)
     }
 }

@@ -1,7 +1,8 @@
 public import Core
 public import Foundation
 
-/// Creates an invitation that can be accepted once. Repeating it with the same token changes nothing.
+/// Creates an invitation that can be accepted once. Repeating it with the same token changes nothing. The token of an
+/// invitation with other values is refused.
 public struct CreateInvitation: RuledRequest {
     public static let name = "createInvitation"
     public typealias Answer = Invitation
@@ -14,16 +15,19 @@ public struct CreateInvitation: RuledRequest {
     /// `nil`: by the share options.
     public var permission: Permission?
     public var expiresAt: Date?
+    /// Who invites; `nil`: the person who has started the collaboration.
+    public var inviter: Inviter?
 
     public init(
         to collaboration: CollaborationIdentifier, token: InvitationToken = .random(), role: ParticipantRole? = nil,
-        permission: Permission? = nil, expiresAt: Date? = nil
+        permission: Permission? = nil, expiresAt: Date? = nil, inviter: Inviter? = nil
     ) {
         self.collaboration = collaboration
         self.token = token
         self.role = role
         self.permission = permission
         self.expiresAt = expiresAt
+        self.inviter = inviter
     }
 
     package func decide(
@@ -32,16 +36,22 @@ public struct CreateInvitation: RuledRequest {
         guard role != .owner else {
             throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
         }
-        _ = try records.collaboration(collaboration)
+        try checkInviter()
+        let found = try records.collaboration(collaboration).value
+        var stored = StoredInvitation(
+            role: role ?? .member, permission: permission, createdAt: context.now, expiresAt: expiresAt)
+        stored.inviter = try inviter(in: found, records)
         let name = context.name(of: token)
         if let place = try records.record(RecordKeys.invitationPlace(name)) {
             guard place.value == collaboration.utf8,
-                let known = try records.load(StoredInvitation.self, at: RecordKeys.invitation(collaboration, name))
+                let known = try records.load(StoredInvitation.self, at: RecordKeys.invitation(collaboration, name)),
+                place.version == context.earlier || stored.offersTheSame(as: known.value)
             else { throw ServiceError(.notPermitted, "that token belongs to another invitation") }
             return .answer(known.value.invitation(name, collaboration, context))
         }
-        let stored = StoredInvitation(
-            role: role ?? .member, permission: permission, createdAt: context.now, expiresAt: expiresAt)
+        if let expiresAt, expiresAt <= context.now {
+            throw ServiceError(.malformedRequest, "expiresAt is not in the future: nobody could accept the invitation")
+        }
         var edit = Edit(collaboration)
         edit.records = [
             RecordEdit(RecordKeys.invitationPlace(name), value: collaboration.utf8, expecting: .absent),
@@ -50,4 +60,42 @@ public struct CreateInvitation: RuledRequest {
         let invitation = stored.invitation(name, collaboration, context)
         return .edit(edit, topics: []) { _ in invitation }
     }
+
+    private func checkInviter() throws(ServiceError) {
+        guard let inviter else { return }
+        guard inviter != Inviter() else {
+            throw ServiceError(.malformedRequest, "inviter has none of account, name and handle")
+        }
+        try check(inviter.name, "inviter.name")
+        try check(inviter.handle, "inviter.handle")
+    }
+
+    /// Who invites. An account without a name and a handle has those that the collaboration knows of it.
+    private func inviter(
+        in found: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Inviter? {
+        guard let inviter else {
+            let initiator = Inviter(name: found.initiatorName, handle: found.initiatorHandle)
+            return initiator == Inviter() ? nil : initiator
+        }
+        guard let account = inviter.account, inviter == Inviter(account: account) else { return inviter }
+        if account == found.owner {
+            return Inviter(account: account, name: found.initiatorName, handle: found.initiatorHandle)
+        }
+        let link = try records.link(of: account, in: collaboration, toOtherThan: [])
+        guard let root = link.flatMap({ Digest($0.key.suffix(Digest.byteCount)) }) else { return inviter }
+        let key = RecordKeys.participant(collaboration, PersonIdentity(rootHash: root))
+        return Inviter(account: account, name: try records.load(StoredParticipant.self, at: key)?.value.displayName)
+    }
+}
+
+extension StoredInvitation {
+    /// Whether both invitations say the same to the invited person.
+    fileprivate func offersTheSame(as other: StoredInvitation) -> Bool {
+        (role, permission, expiryMilliseconds, inviter)
+            == (other.role, other.permission, other.expiryMilliseconds, other.inviter)
+    }
+
+    /// In whole milliseconds, as records keep it.
+    private var expiryMilliseconds: Double? { expiresAt.map { ($0.timeIntervalSince1970 * 1000).rounded() } }
 }

@@ -1,6 +1,6 @@
 package import Core
 
-/// An account's shares: those that it has started, or those that it was invited to and has accepted.
+/// An account's shares: those that it has started, or those in which it takes part by an invitation.
 public struct ListShares: RuledRequest {
     public static let name = "listShares"
     package static let isQuery = true
@@ -35,15 +35,28 @@ public struct ListShares: RuledRequest {
             range.start = prefix + Array(after.utf8) + [0]
         }
         var shares: [CollaborationHighlight] = []
+        var bytes = 0
+        var last: String?
         let page = try records.records(in: range, limit: limit, isDescending: false)
         for record in page.items {
+            guard bytes < Limits.sharesPageBytesMax else { return .answer(Answer(shares: shares, next: last)) }
+            last = String(decoding: record.key.dropFirst(prefix.count), as: UTF8.self)
             let name = scope == .private ? record.value : Array(record.key.dropFirst(prefix.count))
             guard let identifier = CollaborationIdentifier(utf8: name),
                 let found = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
             else { continue }
-            shares.append(found.value.highlight(identifier, context))
+            let share = found.value.highlight(identifier, context, isOwners: scope == .private)
+            bytes += share.textBytes
+            shares.append(share)
         }
-        let last = page.items.last.map { String(decoding: $0.key.dropFirst(prefix.count), as: UTF8.self) }
         return .answer(Answer(shares: shares, next: page.hasMore ? last : nil))
+    }
+}
+
+extension CollaborationHighlight {
+    /// Bytes of all texts.
+    fileprivate var textBytes: Int {
+        [title, url?.absoluteString, summary, initiatorHandle, initiatorName, localIdentifier?.rawValue]
+            .reduce(0) { $0 + ($1?.utf8.count ?? 0) }
     }
 }

@@ -1,6 +1,7 @@
 public import Core
 
-/// Revokes an invitation that was not accepted. Revoking it again changes nothing.
+/// Revokes an invitation by which no identity has come in. An acceptance without an identity ends with it. Revoking it
+/// again changes nothing.
 public struct RevokeInvitation: RuledRequest {
     public static let name = "revokeInvitation"
     public typealias Answer = ChangeReceipt
@@ -21,8 +22,9 @@ public struct RevokeInvitation: RuledRequest {
         guard let known = try records.load(StoredInvitation.self, at: key) else {
             throw ServiceError(.unknownInvitation, "\(collaboration) has no invitation \(identifier)")
         }
-        guard known.value.acceptedBy == nil else {
-            throw ServiceError(.notPermitted, "the invitation was accepted: remove the participant instead")
+        guard known.value.identity == nil else {
+            throw ServiceError(
+                .notPermitted, "an identity came in by the invitation: remove the participant instead")
         }
         guard !known.value.isRevoked else { return .unchanged }
         var stored = known.value

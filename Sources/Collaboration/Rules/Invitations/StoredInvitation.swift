@@ -7,9 +7,14 @@ struct StoredInvitation: Codable {
     var permission: Permission?
     var createdAt: Date
     var expiresAt: Date?
+    /// Who invites, as far as it was said.
+    var inviter: Inviter?
     var isRevoked = false
     var acceptedBy: Account?
     var acceptedAt: Date?
+    /// Who has come in by it.
+    var identity: PersonIdentity?
+    var completedAt: Date?
 }
 
 extension RuleContext {
@@ -19,11 +24,43 @@ extension RuleContext {
     }
 }
 
+extension RecordReader where Self: ~Copyable {
+    /// An invitation with its collaboration; `nil` when there is none of that token.
+    func invitation(
+        _ token: InvitationToken, _ context: RuleContext
+    ) throws(ServiceError) -> FoundInvitation? {
+        let name = context.name(of: token)
+        guard let place = try record(RecordKeys.invitationPlace(name)),
+            let identifier = CollaborationIdentifier(utf8: place.value),
+            let known = try load(StoredInvitation.self, at: RecordKeys.invitation(identifier, name)),
+            let collaboration = try load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
+        else { return nil }
+        return FoundInvitation(
+            key: RecordKeys.invitation(identifier, name), invitation: known, identifier: identifier,
+            collaboration: collaboration.value)
+    }
+}
+
+/// An invitation that a token has led to.
+struct FoundInvitation {
+    let key: [UInt8]
+    let invitation: Loaded<StoredInvitation>
+    let identifier: CollaborationIdentifier
+    let collaboration: StoredCollaboration
+
+    /// Writes the invitation. The edit is stale when it was changed since it was read.
+    func writing(_ stored: StoredInvitation) throws(ServiceError) -> RecordEdit {
+        try .json(key, stored, expecting: .version(invitation.version))
+    }
+}
+
 extension StoredInvitation {
+    /// A completed invitation stays so. Every other one ends when it is revoked or expires, accepted or not.
     func state(at date: Date) -> InvitationState {
-        if acceptedBy != nil { return .accepted }
+        if identity != nil { return .completed }
         if isRevoked { return .revoked }
-        return expiresAt.map { $0 <= date } ?? false ? .expired : .pending
+        if let expiresAt, expiresAt <= date { return .expired }
+        return acceptedBy == nil ? .pending : .accepted
     }
 
     func invitation(
@@ -32,7 +69,7 @@ extension StoredInvitation {
         Invitation(
             identifier: name.hexadecimal, collaboration: collaboration, role: role, permission: permission,
             state: state(at: context.now), createdAt: createdAt, expiresAt: expiresAt, acceptedBy: acceptedBy,
-            acceptedAt: acceptedAt)
+            acceptedAt: acceptedAt, identity: identity, completedAt: completedAt, inviter: inviter)
     }
 }
 

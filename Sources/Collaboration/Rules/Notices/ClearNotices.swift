@@ -1,7 +1,8 @@
 public import Core
 import Foundation
 
-/// Clears the feed of the participant whose grant it is: posts until now are no longer listed there.
+/// Clears the feed of the participant whose grant it is: posts until now are no longer listed there. Other views of the
+/// collaboration still show them: its feed, feeds of other participants, feeds of accounts, and its details.
 public struct ClearNotices: RuledRequest {
     public static let name = "clearNotices"
     public typealias Answer = ChangeReceipt

@@ -6,9 +6,14 @@ struct FeedReading {
     /// What some reader sees of a post.
     struct Post {
         let sequence: UInt64
-        let members: ArraySlice<UInt8>
-        /// In the order of the events.
-        var texts: [StoredPost.Text]
+        let stored: StoredPost
+        /// The places of the texts that the reader sees, in their order, and whether the reader is addressed.
+        var texts: [(place: Int, isReader: Bool)]
+
+        /// The most bytes that these texts have in an answer.
+        var byteCountMax: Int {
+            texts.reduce(stored.members.count) { $0 + stored.byteCountMax(of: stored.texts[$1.place]) }
+        }
     }
 
     /// The posts of a page.
@@ -19,15 +24,16 @@ struct FeedReading {
         var end: UInt64?
 
         /// Appends the posts as JSON objects, separated by commas.
-        func append(to json: inout [UInt8]) {
+        func append(in language: Language, to json: inout [UInt8]) {
             for (index, post) in posts.enumerated() {
                 if index > 0 { json.append(UInt8(ascii: ",")) }
                 json.append(UInt8(ascii: "{"))
-                json += post.members
+                json += post.stored.members
                 json += Array(#","sequence":\#(post.sequence),"notices":["#.utf8)
-                for (place, text) in post.texts.enumerated() {
-                    if place > 0 { json.append(UInt8(ascii: ",")) }
-                    json += text.json
+                for (index, text) in post.texts.enumerated() {
+                    if index > 0 { json.append(UInt8(ascii: ",")) }
+                    post.stored.append(
+                        post.stored.texts[text.place], addressing: text.isReader, language, to: &json)
                 }
                 json += Array("]}".utf8)
             }
@@ -53,21 +59,18 @@ struct FeedReading {
         oldest = UInt64(max(0, (seconds * 1000).rounded()))
     }
 
-    /// Adds the posts of a collaboration as `reader` sees them. Returns false when there is no such collaboration. It
-    /// reads at most as many posts as a page holds, because a page holds the oldest posts of all collaborations.
+    /// Adds the posts of a collaboration behind `after` as `reader` sees them. Returns false when there is no such
+    /// collaboration. It reads at most as many posts as a page holds, because a page holds the oldest posts of all
+    /// collaborations.
     @discardableResult
     mutating func add(
         _ collaboration: CollaborationIdentifier, for reader: PersonIdentity?, after: UInt64,
         _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Bool {
         guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else { return false }
-        var start = after
-        if let reader, let cleared = try records.record(RecordKeys.cleared(collaboration, reader)) {
-            start = max(start, try cleared.number())
-        }
         let prefix = RecordKeys.notices(collaboration)
         var range = RecordRange.beginning(with: prefix)
-        range.start = prefix + bigEndianBytes(start == .max ? start : start + 1)
+        range.start = prefix + bigEndianBytes(after == .max ? after : after + 1)
         let place = places.count
         places.append(prefix)
         var found: [Candidate] = []
@@ -115,8 +118,8 @@ struct FeedReading {
                 taken += 1
                 last = candidate.sequence
             }
-            guard let (post, byteCount) = try post(candidate, records) else { continue }
-            bytes += byteCount
+            guard let post = try post(candidate, records) else { continue }
+            bytes += post.byteCountMax
             // A post that several identities of an account see stands once on the page, with the texts of all of them.
             if isAgain {
                 page.merge(post)
@@ -132,31 +135,33 @@ struct FeedReading {
     func newest(_ count: Int, _ records: borrowing some RecordReader & ~Copyable) throws(ServiceError) -> Page {
         var page = Page()
         for candidate in candidates.reversed() where page.noticeCount < count {
-            guard let (post, _) = try post(candidate, records), !post.texts.isEmpty else { continue }
+            guard let post = try post(candidate, records), !post.texts.isEmpty else { continue }
             page.posts.insert(post, at: 0)
             page.noticeCount += post.texts.count
         }
         return page
     }
 
-    /// The part of a post that a reader may see, and the post's bytes; `nil` when the post is too old.
+    /// The part of a post that a reader may see; `nil` when the post is too old.
     private func post(
         _ candidate: Candidate, _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) -> (post: Post, byteCount: Int)? {
+    ) throws(ServiceError) -> Post? {
         let key = places[candidate.place] + bigEndianBytes(candidate.sequence)
         guard let record = try records.record(key) else { return nil }
         let stored = try StoredPost(record.value)
         guard stored.milliseconds >= oldest else { return nil }
-        let post = Post(
-            sequence: candidate.sequence, members: stored.members,
-            texts: stored.texts.filter { $0.audience.includes(candidate.reader) })
-        return (post, record.value.count)
+        var texts: [(place: Int, isReader: Bool)] = []
+        texts.reserveCapacity(stored.texts.count)
+        for (place, text) in stored.texts.enumerated() where text.audience.includes(candidate.reader) {
+            texts.append((place, text.addresses(candidate.reader)))
+        }
+        return Post(sequence: candidate.sequence, stored: stored, texts: texts)
     }
 }
 
 extension FeedReading.Page {
-    /// Merges the part of a post that another identity of the same account may see. A text that addresses the reader
-    /// replaces a text about the reader.
+    /// Merges the part of a post that another identity of the same account may see. The account is addressed as each of
+    /// its identities.
     mutating func merge(_ other: FeedReading.Post) {
         guard var post = posts.last, post.sequence == other.sequence else {
             guard !other.texts.isEmpty else { return }
@@ -170,7 +175,7 @@ extension FeedReading.Page {
                 post.texts.append(text)
                 continue
             }
-            if case .only = text.audience { post.texts[index] = text }
+            if text.isReader { post.texts[index].isReader = true }
         }
         post.texts.sort { $0.place < $1.place }
         noticeCount += post.texts.count

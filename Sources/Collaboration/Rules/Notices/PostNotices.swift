@@ -25,37 +25,72 @@ public struct PostNotices: RuledRequest {
         guard !events.isEmpty else { return .unchanged }
         let found = try records.collaboration(collaboration)
         let options = found.value.shareOptions
-        for event in events {
+        var edit = Edit(collaboration)
+        edit.records = access.expectations(of: author, in: collaboration)
+        var people: [PersonIdentity: StoredParticipant] = [:]
+        people[author] = try records.participant(author, in: collaboration).value
+        for (index, event) in events.enumerated() {
             if let effect = event.effect, options.allows(effect) == false {
                 throw ServiceError(.notPermitted, "the share options don't allow to \(effect.rawValue)")
             }
             guard access.permission == .readWrite || !event.changesContent else {
                 throw ServiceError(.notPermitted, "a participant who may only read can't report changes of the content")
             }
-            if let reader = event.onlyReader { _ = try records.participant(reader, in: collaboration) }
+            try checkPlace(of: event, index, context)
+            if let person = event.person, people[person] == nil {
+                let key = RecordKeys.participant(collaboration, person)
+                let known = try records.load(StoredParticipant.self, at: key)
+                people[person] = known?.value
+                // The edit is stale when the person was added, removed or renamed at the same time.
+                edit.records.append(.checking(key, expecting: known.map { .version($0.version) } ?? .absent))
+            }
+            try checkPerson(of: event, by: author, people)
         }
-        var edit = Edit(collaboration)
-        edit.records = access.expectations(of: author, in: collaboration)
         if events.contains(where: { $0.effect.map { options.allows($0) != nil } ?? false }) {
             // The edit is stale when the options were changed at the same time.
             edit.records.append(
                 .checking(RecordKeys.collaboration(collaboration), expecting: .version(found.version)))
         }
         let title = found.value.title
-        var names: [PersonIdentity: String?] = [:]
-        let post = try StoredPost.bytes(
-            of: events, by: author, on: collaboration, title: title, at: context.now
-        ) { person throws(ServiceError) in
-            if let known = names[person] { return known }
-            let key = RecordKeys.participant(collaboration, person)
-            let name = try records.load(StoredParticipant.self, at: key)?.value.displayName
-            names[person] = .some(name)
-            return name
+        let post = try StoredPost.bytes(of: events, by: author, on: collaboration, title: title, at: context.now) {
+            people[$0]?.displayName
         }
         edit.records.append(RecordEdit(RecordKeys.notices(collaboration), isSequenced: true, value: post))
         if let forgotten = try forgotten(context, records) { edit.removedRanges = [forgotten] }
         let count = events.count
         return .change(edit, topics: [.collaboration(collaboration)], count: count)
+    }
+
+    /// Throws unless the event's link, if it has one, leads to the collaboration or deeper into it.
+    private func checkPlace(of event: HighlightEvent, _ index: Int, _ context: RuleContext) throws(ServiceError) {
+        guard let link = event.link else { return }
+        let field = "events[\(index)].link"
+        try checkLink(link, field)
+        guard context.settings.collaboration(of: link) == collaboration else {
+            throw ServiceError(
+                .notPermitted, "\(field) does not lead to \(collaboration): a notice leads to its own collaboration")
+        }
+    }
+
+    /// Throws unless what the event says of a person is so: who was added or is mentioned takes part, and who was
+    /// removed took part and does no longer. The author may say that he leaves while he takes part.
+    private func checkPerson(
+        of event: HighlightEvent, by author: PersonIdentity, _ people: [PersonIdentity: StoredParticipant]
+    ) throws(ServiceError) {
+        guard let person = event.person, person != author else { return }
+        guard let known = people[person] else {
+            throw ServiceError(.unknownParticipant, "\(person.rootHash) never took part in \(collaboration)")
+        }
+        if case .membership(.removedCollaborator, _) = event.kind {
+            guard known.removedAt != nil else {
+                throw ServiceError(
+                    .notPermitted, "\(person.rootHash) takes part in \(collaboration): remove the person first")
+            }
+        } else {
+            guard known.removedAt == nil else {
+                throw ServiceError(.unknownParticipant, "\(person.rootHash) was removed from \(collaboration)")
+            }
+        }
     }
 
     /// At random in one of 32 posts: the range of posts to delete, which are all but the newest `noticeCount`.
@@ -83,7 +118,7 @@ public struct PostNotices: RuledRequest {
 extension HighlightEvent {
     /// The effect of share options that can forbid the event; `nil` when none can.
     fileprivate var effect: OptionEffect? {
-        switch self {
+        switch kind {
         case .change(.comment): .comment
         case .mention: .mention
         case .change(.edit), .membership, .persistence: nil
@@ -92,7 +127,7 @@ extension HighlightEvent {
 
     /// Whether the event reports something that needs the permission to write.
     fileprivate var changesContent: Bool {
-        switch self {
+        switch kind {
         case .change(.edit), .persistence: true
         case .change(.comment), .membership, .mention: false
         }

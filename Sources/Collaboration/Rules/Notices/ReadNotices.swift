@@ -17,15 +17,19 @@ public struct ReadNotices: RuledRequest {
     public var waitMilliseconds: Int?
     /// A sequence that must have been applied to what is read.
     public var atLeast: UInt64?
+    /// The language of the sentences, a tag of BCP 47; `nil`: English.
+    public var language: String?
 
     public init(
-        _ feed: Feed, after: UInt64 = 0, limit: Int = 256, waitMilliseconds: Int? = nil, atLeast: UInt64? = nil
+        _ feed: Feed, after: UInt64 = 0, limit: Int = 256, waitMilliseconds: Int? = nil, atLeast: UInt64? = nil,
+        language: String? = nil
     ) {
         self.feed = feed
         self.after = after
         self.limit = limit
         self.waitMilliseconds = waitMilliseconds
         self.atLeast = atLeast
+        self.language = language
     }
 
     package func decide(
@@ -40,12 +44,13 @@ public struct ReadNotices: RuledRequest {
         }
     }
 
-    /// Puts the page together from the posts' own bytes.
+    /// Puts the page together from the posts' own bytes and the sentences.
     package func decideEncoded(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> EncodedDecision {
         try checkPage(limit, Limits.noticesPerPageMax)
         try checkWait(waitMilliseconds)
+        try checkLanguage(language)
         let last = try records.lastSequence()
         try checkSequence(max(atLeast ?? 0, after), last: last)
         var reading = FeedReading(context, limit: limit)
@@ -61,7 +66,9 @@ public struct ReadNotices: RuledRequest {
                 throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
             }
             _ = try records.participant(person, in: collaboration)
-            try reading.add(collaboration, for: person, after: after, records)
+            // Clearing concerns this feed alone: not the account's, and not the details.
+            let cleared = try records.record(RecordKeys.cleared(collaboration, person))?.number() ?? 0
+            try reading.add(collaboration, for: person, after: max(after, cleared), records)
             topics = [.collaboration(collaboration)]
         case .account(let account):
             topics = [.account(account)]
@@ -73,7 +80,7 @@ public struct ReadNotices: RuledRequest {
         }
         let page = try reading.finish(records)
         var json = Array(#"{"hasMore":\#(page.end != nil),"next":\#(page.end ?? last),"posts":["#.utf8)
-        page.append(to: &json)
+        page.append(in: .of(language), to: &json)
         json += Array("]}".utf8)
         if let waitMilliseconds, waitMilliseconds > 0, page.noticeCount == 0, page.end == nil {
             return .wait(topics: topics, milliseconds: waitMilliseconds, answer: json)

@@ -22,7 +22,8 @@ extension RecordReader where Self: ~Copyable {
 extension RecordReader where Self: ~Copyable {
     /// The newest notices of a collaboration that `reader` may see, newest first.
     func recentNotices(
-        of collaboration: CollaborationIdentifier, for reader: PersonIdentity?, count: Int, _ context: RuleContext
+        of collaboration: CollaborationIdentifier, for reader: PersonIdentity?, count: Int, in language: Language,
+        _ context: RuleContext
     ) throws(ServiceError) -> [Notice] {
         let range = RecordRange.beginning(with: RecordKeys.notices(collaboration))
         // Mentions of others are left out, so more posts than `count` are read.
@@ -31,7 +32,7 @@ extension RecordReader where Self: ~Copyable {
         var reading = FeedReading(context, limit: 4 * count)
         try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
         var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
-        try reading.newest(count, self).append(to: &json)
+        try reading.newest(count, self).append(in: language, to: &json)
         json += Array("]}".utf8)
         let notices = try JSON.decode(NoticePage.self, from: json).notices
         return notices.suffix(count).reversed()

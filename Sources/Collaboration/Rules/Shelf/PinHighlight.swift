@@ -40,6 +40,7 @@ public struct PinHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let shares = try shares(view, context, records)
         let level = isPinned ? try offer(shares, view.consent) : nil

@@ -8,47 +8,52 @@ public struct ReadAttribution: RuledRequest {
     package static let isQuery = true
     public typealias Answer = AttributionDetails
 
-    /// What the title of the entry that removes an item must contain.
-    public static let removeWord = "Remove"
-
     public var account: Account
     /// The app that reads; see `ShelfScope`.
     public var app: String?
     public var everyApp: Bool?
     public var url: URL
-    /// The title of the entry that removes the item, with the word in it.
+    /// The title of the entry that removes the item, with the word “Remove” of the language in it.
     public var removeTitle: String?
+    /// The language of the texts, a tag of BCP 47; `nil`: English.
+    public var language: String?
 
-    public init(_ url: URL, of account: Account, for scope: ShelfScope, removeTitle: String? = nil) {
+    public init(
+        _ url: URL, of account: Account, for scope: ShelfScope, removeTitle: String? = nil, language: String? = nil
+    ) {
         self.account = account
         (app, everyApp) = (scope.app, scope.everyApp)
         self.url = url
         self.removeTitle = removeTitle
+        self.language = language
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         try check(removeTitle, "removeTitle")
-        if let removeTitle, !removeTitle.localizedCaseInsensitiveContains(ReadAttribution.removeWord) {
+        try checkLanguage(language)
+        let language = Language.of(language)
+        if let removeTitle, !language.saysRemove(removeTitle) {
             throw ServiceError(
-                .malformedRequest, "removeTitle does not contain the word \(ReadAttribution.removeWord)")
+                .malformedRequest,
+                "removeTitle does not contain the word “\(language.attribution.remove)”, in any of its forms")
         }
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let shares = try records.shares(of: url, view, context)
         let told = try attributions(of: shares, limit: Limits.attributionsPerItemMax, view)
         let replies = told.map { attribution in
-            let name = attribution.conversation?.name ?? attribution.sharer?.name
-            return AttributionDetails.MenuAction(
-                kind: .reply, title: name.map { "Reply to \($0)" } ?? "Reply", handle: attribution.handle,
-                conversation: attribution.conversation?.identifier)
+            AttributionDetails.MenuAction(
+                kind: .reply, title: language.reply(to: attribution.conversation?.name ?? attribution.sharer?.name),
+                handle: attribution.handle, conversation: attribution.conversation?.identifier)
         }
         let remove = AttributionDetails.MenuAction(
-            kind: .remove, title: removeTitle ?? "Remove", handle: nil, conversation: nil)
+            kind: .remove, title: removeTitle ?? language.attribution.remove, handle: nil, conversation: nil)
         var summary: String?
         if view.scope == .everyApp {
             let names = try attributions(of: shares, limit: .max, view).compactMap(\.sharer?.name)
-            summary = attributionSummary(of: names)
+            summary = language.summary(from: distinct(names))
         }
         return .answer(
             AttributionDetails(
@@ -65,14 +70,9 @@ private func attributions(
     return told
 }
 
-/// “From Ana”, “From Ana and Bo”, “From Ana and 2 others”: each sharer once, the latest first.
-private func attributionSummary(of sharers: [String]) -> String {
+/// Each sharer once, the latest first.
+private func distinct(_ sharers: [String]) -> [String] {
     var names: [String] = []
     for name in sharers where !names.contains(name) { names.append(name) }
-    switch names.count {
-    case 0: return ""
-    case 1: return "From \(names[0])"
-    case 2: return "From \(names[0]) and \(names[1])"
-    default: return "From \(names[0]) and \(names.count - 1) others"
-    }
+    return names
 }

@@ -98,8 +98,7 @@ public struct RecordShare: RuledRequest {
 
     private func checkFields() throws(ServiceError) {
         try checkLimit(recipients.count, Limits.recipientsPerShareMax, "recipients")
-        try check(url, "url")
-        guard url.scheme != nil else { throw ServiceError(.malformedRequest, "url has no scheme, as https") }
+        try checkLink(url, "url")
         try check(title, "title")
         try check(subtitle, "subtitle")
         try check(sharer.name, "sharer.name")
@@ -112,10 +111,7 @@ public struct RecordShare: RuledRequest {
     /// The thumbnail's link, if it is one.
     private func thumbnailLink() throws(ServiceError) -> ThumbnailReference? {
         guard case .link(let url)? = thumbnail else { return nil }
-        try check(url, "thumbnail.url")
-        guard ["https", "http"].contains(url.scheme?.lowercased()), url.host?.isEmpty == false else {
-            throw ServiceError(.malformedRequest, "thumbnail.url is not a link with https or http and a host")
-        }
+        try checkLink(url, "thumbnail.url")
         return .link(url)
     }
 

@@ -22,6 +22,7 @@ public struct RemoveHighlight: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let item = ShelfKeys.item(url, context)
         let known = try records.shareHeads(of: item, account) { head, _ in view.concerns(head) }

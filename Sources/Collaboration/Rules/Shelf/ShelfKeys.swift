@@ -14,7 +14,7 @@ struct ShelfKeys {
     }
 
     static func item(_ url: URL, _ context: RuleContext) -> [UInt8] {
-        context.fingerprint(url.absoluteString, count: itemBytes)
+        context.fingerprint(WebLink(url)?.text ?? url.absoluteString, count: itemBytes)
     }
 
     static func short(_ text: String, _ context: RuleContext) -> [UInt8] {

@@ -30,6 +30,7 @@ public struct SignalHighlight: RuledRequest {
     package func decide(
         _ ruleContext: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), ruleContext, records)
         _ = try records.shares(of: url, view, ruleContext)
         let now = ruleContext.milliseconds(of: ruleContext.now)

@@ -24,6 +24,7 @@ public struct FindHighlight: RuledRequest {
         guard (collaboration == nil) != (url == nil) else {
             throw ServiceError(.malformedRequest, "name either collaboration or url")
         }
+        try checkLink(url, "url")
         guard let identifier = collaboration ?? url.flatMap(context.settings.collaboration(of:)) else {
             throw ServiceError(
                 .unknownCollaboration,

@@ -121,6 +121,7 @@ public struct PrepareCollaboration: RuledRequest {
         StoredCollaboration(
             owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
             initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
+            ownerName: ownerName,
             shareOptions: try chosen(from: metadata.shareOptions ?? ShareOptions(optionsGroups: [])),
             defaultPermission: metadata.defaultPermission, nonceWindowSeconds: nonceWindowSeconds,
             createdAt: context.now)

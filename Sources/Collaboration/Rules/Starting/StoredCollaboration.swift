@@ -10,6 +10,8 @@ struct StoredCollaboration: Hashable, Codable {
     var title: String?
     var initiatorHandle: String?
     var initiatorNameComponents: NameComponents?
+    /// The owner's name in notices, as it was given at the start.
+    var ownerName: String?
     var shareOptions: ShareOptions
     /// What participants without a permission of their own may do when the selected options don't say; `nil`: read.
     var defaultPermission: Permission?
@@ -24,11 +26,21 @@ extension StoredCollaboration {
     /// What participants without a permission of their own may do.
     var permission: Permission { shareOptions.permission ?? defaultPermission ?? .readOnly }
 
-    /// The highlight of the collaboration, which the system shows.
-    func highlight(_ identifier: CollaborationIdentifier, _ context: RuleContext) -> CollaborationHighlight {
+    /// The name of the person who shares: of the components that were given, else the owner's name.
+    var initiatorName: String? {
+        [initiatorNameComponents?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isEmpty }
+    }
+
+    /// The highlight of the collaboration, which the system shows. `isOwners`: whether it is for the owner's account
+    /// only.
+    func highlight(
+        _ identifier: CollaborationIdentifier, _ context: RuleContext, isOwners: Bool = false
+    ) -> CollaborationHighlight {
         CollaborationHighlight(
             collaborationIdentifier: identifier, title: title, creationDate: createdAt,
-            url: context.settings.link(of: identifier), summary: shareOptions.summary(for: permission))
+            url: context.settings.link(of: identifier), summary: shareOptions.summary(for: permission),
+            initiatorHandle: initiatorHandle, initiatorName: initiatorName,
+            localIdentifier: isOwners ? localIdentifier : nil)
     }
 
     /// The records that follow from the share options: those that differ from what `before` came to, or all when there
