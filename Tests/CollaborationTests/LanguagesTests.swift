@@ -117,20 +117,21 @@ struct LanguagesTests {
                     url: link, app: "app", sharer: Sharer(name: name),
                     conversation: Conversation(identifier: "c\(number)"), date: world.now - Double(number),
                     recipients: [ShareRecipient(bo)]))
-            let told = try world.send(ReadAttribution(link, of: bo, language: "de"))
+            let told = try world.send(ReadAttribution(link, of: bo, for: .everyApp, language: "de"))
             #expect(told.summary == ["Von Ana", "Von Ana und Cy", "Von Ana und 2 weiteren"][number])
             #expect(told.menu.last?.title == "Entfernen" && told.menu.first?.title == "Antwort an Ana")
-            let english = try world.send(ReadAttribution(link, of: bo, language: "fr"))
+            let english = try world.send(ReadAttribution(link, of: bo, for: .everyApp, language: "fr"))
             #expect(english.summary == ["From Ana", "From Ana and Cy", "From Ana and 2 others"][number])
             #expect(english.menu.last?.title == "Remove" && english.menu.first?.title == "Reply to Ana")
         }
         func code(_ title: String, _ language: String?) -> ServiceError.Code? {
-            world.code(of: ReadAttribution(link, of: bo, removeTitle: title, language: language))
+            world.code(of: ReadAttribution(link, of: bo, for: .everyApp, removeTitle: title, language: language))
         }
         for title in ["Aus der App entfernen", "Entferne das", "ENTFERNEN", "Wird entfernt"] {
             #expect(code(title, "de") == nil)
             #expect(
-                try world.send(ReadAttribution(link, of: bo, removeTitle: title, language: "de")).menu.last?.title
+                try world.send(ReadAttribution(link, of: bo, for: .everyApp, removeTitle: title, language: "de")).menu
+                    .last?.title
                     == title)
             for language in [nil, "en", "fr"] { #expect(code(title, language) == .malformedRequest) }
         }

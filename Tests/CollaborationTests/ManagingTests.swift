@@ -169,6 +169,25 @@ struct ManagingTests {
         #expect(try code(.change(trigger: .edit)) == nil)
     }
 
+    @Test("People come in by invitations while the options allow it")
+    func invitations() throws {
+        let option = CollaborationOption(
+            title: "Anyone invited", identifier: "any", isSelected: true, effects: [.joinByInvitation])
+        let collaboration = try world.start(
+            options: ShareOptions(optionsGroups: [OptionsGroup(identifier: "who", options: [option])]))
+        let tokens = (0..<2).map { _ in InvitationToken.random() }
+        for token in tokens { try world.send(CreateInvitation(to: collaboration, token: token)) }
+        let late = try world.edit(AcceptInvitation(tokens[0], for: try account("bo"), identity: person(2)))
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: []))
+        #expect(try world.isStale(late))
+        let request = AcceptInvitation(tokens[0], for: try account("bo"), identity: person(2))
+        #expect(try world.send(request).refusal == .closed)
+        #expect(world.code(of: CreateInvitation(to: collaboration)) == .notPermitted)
+        #expect(try world.participants(of: collaboration)[person(2)] == nil)
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["any"]))
+        #expect(try world.send(request).state == .in)
+    }
+
     @Test("The selected options stand in a record of their own, in the form of the wire")
     func selectedOptions() throws {
         let collaboration = try shared()

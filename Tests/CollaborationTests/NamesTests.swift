@@ -44,7 +44,8 @@ struct NamesTests {
             CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "a", title: text)]))
         }
         try refuses("customItems[0].subtitle") { text in
-            CustomizeDetails(of: collaboration, customItems: .set([CustomItem(identifier: "a", title: "", subtitle: text)]))
+            CustomizeDetails(
+                of: collaboration, customItems: .set([CustomItem(identifier: "a", title: "", subtitle: text)]))
         }
     }
 
@@ -62,7 +63,7 @@ struct NamesTests {
         try refuses("sharer.name") { share(name: $0) }
         try refuses("sharer.avatar") { share(avatar: $0) }
         try refuses("conversation.name") { share(conversation: $0) }
-        try refuses("removeTitle") { ReadAttribution(link, of: ana, removeTitle: "Remove " + $0) }
+        try refuses("removeTitle") { ReadAttribution(link, of: ana, for: .everyApp, removeTitle: "Remove " + $0) }
     }
 
     @Test("A collaboration starts without control characters in its texts")

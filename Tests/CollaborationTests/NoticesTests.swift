@@ -42,7 +42,7 @@ struct PostNoticesTests {
     func joiningAndLeaving() throws {
         let collaboration = try world.start()
         try world.admit([person(2)], to: collaboration)
-        try world.send(UpdateParticipant(NewParticipant(person(2), displayName: "Bo"), in: collaboration))
+        try world.send(UpdateParticipant(ParticipantChange(person(2), displayName: .set("Bo")), in: collaboration))
         let events: [HighlightEvent] = [
             .membership(trigger: .addedCollaborator, person: person(2)),
             .membership(trigger: .removedCollaborator, person: person(2)),

@@ -469,10 +469,12 @@ struct FindHighlightTests {
             shared.url = link
             let items = [good, CustomItem(identifier: "b", title: "B", url: link)]
             let requests: [(any RuledRequest, String)] = [
-                (FindHighlight(url: link), "url"), (shared, "url"), (PinHighlight(link, of: ana), "url"),
-                (RemoveHighlight(link, of: ana), "url"), (SignalHighlight(.viewed, link, of: ana), "url"),
-                (ReadAttribution(link, of: ana), "url"),
-                (CustomizeDetails(of: collaboration, customItems: items), "customItems[1].url"),
+                (FindHighlight(url: link), "url"), (shared, "url"),
+                (PinHighlight(link, of: ana, for: .everyApp), "url"),
+                (RemoveHighlight(link, of: ana, for: .everyApp), "url"),
+                (SignalHighlight(.viewed, link, of: ana, for: .everyApp), "url"),
+                (ReadAttribution(link, of: ana, for: .everyApp), "url"),
+                (CustomizeDetails(of: collaboration, customItems: .set(items)), "customItems[1].url"),
             ]
             for (request, field) in requests {
                 let error = world.error(of: request)

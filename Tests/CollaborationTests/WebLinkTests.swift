@@ -73,10 +73,10 @@ struct WebLinkTests {
         for text in ["https://a.example/b", "https://A.EXAMPLE:443/b/", "https://a.example/b?c"] { try share(text) }
         let consent = SetConsent(of: bo, .everything, isAllowed: true)
         try world.send(consent)
-        #expect(try world.send(ReadShelf(of: bo)).count == 2)
+        #expect(try world.send(ReadShelf(of: bo, for: .everyApp)).count == 2)
         let other = try url("HTTPS://a.example/./b")
-        #expect(try world.send(ReadAttribution(other, of: bo)).attributions.count == 1)
-        try world.send(RemoveHighlight(other, of: bo))
-        #expect(try world.send(ReadShelf(of: bo)).count == 1)
+        #expect(try world.send(ReadAttribution(other, of: bo, for: .everyApp)).attributions.count == 1)
+        try world.send(RemoveHighlight(other, of: bo, for: .everyApp))
+        #expect(try world.send(ReadShelf(of: bo, for: .everyApp)).count == 1)
     }
 }

@@ -1300,7 +1300,7 @@ class CollaborationLayer:
         elsewhere = self.client.collaborate("addParticipants", {**fields, "collaboration": other}, mutation).result()
         self.checks.equal("reused for another collaboration", elsewhere["changed"], 1)
         nothing = self.client.collaborate("removeParticipants", gone, unused := os.urandom(16)).result()
-        self.checks.equal("nothing to remove", nothing, {"changed": 0})
+        self.checks.equal("nothing to remove", nothing, {"changed": 0, "removed": [{"identity": identity}]})
         again = self.client.collaborate("addParticipants", fields, unused).result()
         self.checks.equal("what changed nothing is not remembered", again["changed"], 1)
         self.changed("remove again", 1, "removeParticipants", **gone)

@@ -121,9 +121,8 @@ extension PrepareCollaboration: ModelledRequest {
             $0.nickname ?? [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
         }
         let parts = metadata.initiatorNameComponents
-        let texts = [
-            metadata.title, metadata.initiatorHandle, ownerName, parts?.givenName, parts?.familyName, parts?.nickname, name,
-        ]
+        let names = [parts?.givenName, parts?.familyName, parts?.nickname, name]
+        let texts = [metadata.title, metadata.initiatorHandle, ownerName] + names
         for text in texts { try model.checkText(text) }
         let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
         if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
@@ -973,7 +972,7 @@ extension ReadInvitation: ModelledRequest {
         case .pending, .accepted, .completed:
             return InvitationPreview(
                 token, state: model.state(of: invite), title: shared.title, inviter: invite.inviter,
-                role: invite.role, permission: invite.permission ?? OptionsModel.permission(shared.options),
+                role: invite.role, permission: invite.permission ?? shared.permission,
                 expiresAt: invite.expiresAt)
         }
     }

@@ -190,7 +190,8 @@ import Transport
     func invitations() throws {
         let shell = try Shell()
         let deck = try #require(
-            try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
+            try shell.fields("prepare", "deck", "--owner", "olga", "--permission", "readWrite")[
+                "collaborationIdentifier"] as? String)
         let invitation = try shell.fields("invite", deck, "--hours", "1", "--name", "Olga", "--handle", "o@a.example")
         let token = try #require(invitation["token"] as? String)
         #expect(strings(try shell.fields("invitations", deck), "invitations", "state") == ["pending"])
@@ -279,10 +280,11 @@ import Transport
         #expect(Set(shares) == Set(decks))
         for number in 1...3 {
             _ = try shell.fields(
-                "share", "https://example.com/\(number)", "--conversation", "c", "--sharer", "Olga", "--to", "ana")
-            _ = try shell.fields("pin", "https://example.com/\(number)", "--account", "ana")
+                "share", "https://example.com/\(number)", "--app", "reader", "--conversation", "c", "--sharer", "Olga",
+                "--to", "ana")
+            _ = try shell.fields("pin", "https://example.com/\(number)", "--account", "ana", "--every-app")
         }
-        _ = try check(shell, ["shelf", "--account", "ana"], key: "highlights", "url", items: 3)
+        _ = try check(shell, ["shelf", "--account", "ana", "--app", "reader"], key: "highlights", "url", items: 3)
         #expect(try shell.run(["collab", "participants", deck, "--limit", "1"]).errors.contains(people[0]))
     }
 
@@ -324,7 +326,7 @@ import Transport
             try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
         let empty = try shell.run(["collab", "customize", deck])
         #expect(empty.code == 2 && empty.output.isEmpty)
-        #expect(empty.errors.hasPrefix("rootgate: say what to change: --title, --items or --manage-title"))
+        #expect(empty.errors.hasPrefix("rootgate: say what to change: --title, --items, --manage-title or --clear"))
         #expect(try shell.fields("customize", deck, "--title", "Deck")["changed"] as? Int == 1)
         let same = try shell.fields("customize", deck, "--title", "Deck")
         #expect(same["changed"] as? Int == 0 && same["sequence"] == nil)

@@ -2,7 +2,8 @@ extension Language {
     static let english = Language(
         "en", pronouns: Pronouns(author: "Somebody", person: "somebody", reader: "you"),
         attribution: Attribution(
-            remove: "Remove", removeWords: ["remove"], reply: "Reply to {name}", plainReply: "Reply", fromOne: "From {name}",
+            remove: "Remove", removeWords: ["remove"], reply: "Reply to {name}", plainReply: "Reply",
+            fromOne: "From {name}",
             fromTwo: "From {name} and {other}", fromMany: "From {name} and {count} others"),
         manageButtonTitle: CollaborationDetails.standardManageButtonTitle
     ) { sentence in

@@ -7,6 +7,8 @@ public struct Acceptance: Hashable, Sendable, Codable {
         case unknown, revoked, expired
         /// Another account has accepted it.
         case used
+        /// The selected share options don't let people come in by invitations.
+        case closed
         /// The identity was removed from the collaboration, is linked to another account, or is not the one that has
         /// come in by this invitation.
         case conflict

@@ -105,6 +105,10 @@ extension AcceptInvitation {
     package var subject: RequestSubject? { .account(account) }
 }
 
+extension WithdrawAcceptance {
+    package var subject: RequestSubject? { .account(account) }
+}
+
 extension RevokeInvitation {
     package var subject: RequestSubject? { .collaboration(collaboration) }
 }

@@ -99,6 +99,8 @@ public struct AcceptInvitation: RuledRequest {
                     expecting: try records.linkExpectation(of: identity, in: collaboration)),
             ]
         } else {
+            guard found.collaboration.shareOptions.allows(.joinByInvitation) != false else { return refused(.closed) }
+            edit.records += found.expectations
             edit.addedRoots = [identity.rootHash]
             edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
             edit.records += try StoredParticipant.records(

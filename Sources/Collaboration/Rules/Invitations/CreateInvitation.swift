@@ -38,6 +38,9 @@ public struct CreateInvitation: RuledRequest {
         }
         try checkInviter()
         let found = try records.collaboration(collaboration).value
+        guard found.shareOptions.allows(.joinByInvitation) != false else {
+            throw ServiceError(.notPermitted, "the share options don't let people come in by invitations")
+        }
         var stored = StoredInvitation(
             role: role ?? .member, permission: permission, createdAt: context.now, expiresAt: expiresAt)
         stored.inviter = try inviter(in: found, records)

@@ -28,7 +28,7 @@ public struct ReadInvitation: RuledRequest {
         return .answer(
             InvitationPreview(
                 token, state: state, title: found.collaboration.title, inviter: known.inviter, role: known.role,
-                permission: known.permission ?? found.collaboration.shareOptions.permission,
+                permission: known.permission ?? found.collaboration.permission,
                 expiresAt: known.expiresAt))
     }
 }

@@ -37,7 +37,7 @@ extension RecordReader where Self: ~Copyable {
         else { return nil }
         return FoundInvitation(
             key: RecordKeys.invitation(identifier, name), invitation: known, identifier: identifier,
-            collaboration: collaboration.value)
+            collaboration: collaboration.value, collaborationVersion: collaboration.version)
     }
 }
 
@@ -47,6 +47,13 @@ struct FoundInvitation {
     let invitation: Loaded<StoredInvitation>
     let identifier: CollaborationIdentifier
     let collaboration: StoredCollaboration
+    fileprivate let collaborationVersion: UInt64
+
+    /// Makes an edit stale when the share options have changed since they were read, if they decide about invitations.
+    var expectations: [RecordEdit] {
+        guard collaboration.shareOptions.allows(.joinByInvitation) != nil else { return [] }
+        return [.checking(RecordKeys.collaboration(identifier), expecting: .version(collaborationVersion))]
+    }
 
     /// Writes the invitation. The edit is stale when it was changed since it was read.
     func writing(_ stored: StoredInvitation) throws(ServiceError) -> RecordEdit {

@@ -18,7 +18,7 @@ struct Membership {
         topics = [.collaboration(collaboration)]
     }
 
-    /// Adds those who take no part yet; leaves the others as they are. `field`: the field of the request that names them.
+    /// Adds those who take no part yet; leaves the others as they are. `field`: the request's field that names them.
     ///
     /// Throws `notPermitted`, `limitExceeded`.
     mutating func add(

@@ -31,7 +31,7 @@ public struct ClaimOwnership: RuledRequest {
         var stored = found.value
         var edit = Edit(collaboration)
         try Ownership.add(
-            identity, named: displayName ?? stored.initiatorNameComponents?.formatted, to: &stored, collaboration,
+            identity, named: displayName ?? stored.initiatorName, to: &stored, collaboration,
             &edit, context, records)
         guard stored != found.value else { return .unchanged }
         edit.records.append(
