@@ -1,6 +1,7 @@
 import Foundation
 
-/// The few figures in README.md: a region between two marks that is written from RESULTS.md and from nothing else.
+/// The few figures in README.md: a region between two marks that is written from the results of each kind of machine
+/// and from nothing else.
 enum ReadmeFigures {
     static let beginMark = "<!-- figures: written by rootgate-bench --report -->"
     static let endMark = "<!-- end of figures -->"
@@ -13,25 +14,35 @@ enum ReadmeFigures {
 
     /// The region with its marks.
     ///
-    /// Throws when one of the figures is not in `results`.
-    static func region(from results: ResultsDocument) throws -> String {
+    /// Throws when there are no results, or when one of the figures is missing.
+    static func region(from machines: [MachineResults]) throws -> String {
+        guard !machines.isEmpty else { throw ReportError("there are no results: run rootgate-bench --report") }
         let rows = try names.map { name in
-            guard let row = results.row(name), let what = row["what"], let value = row["value"], let unit = row["unit"]
-            else { throw ReportError("there is no figure of \(name), so the README's figures can't be written") }
-            // "ECDSA_do_verify, all cores: 43,300"
-            let baseline = (row["baseline"] ?? "").components(separatedBy: ": ").first ?? ""
-            let ratio = row["ratio"] ?? ""
-            return [what, "\(value) \(unit)", ratio.isEmpty ? "" : "\(ratio) x \(baseline)"]
+            let cells = try machines.map { try cell(name, $0) }
+            return [machines.lazy.compactMap { $0.document.row(name)?["what"] }.first ?? name] + cells
         }
-        let machine = ["processor", "cores", "date"].map { results.fact($0) ?? "unknown" }
+        let header =
+            ["what"]
+            + machines.map { machine in
+                let facts = ["processor", "cores", "date"].map { machine.document.fact($0) ?? "unknown" }
+                return "[\(facts[0])](\(machine.path)), \(facts[1]) cores, \(facts[2]): \(machine.kind.description)"
+            }
         return """
             \(beginMark)
-            \(ResultsDocument.markdown([["what", "measured", "ratio to its baseline"]] + rows))
-
-            Measured on an \(machine[0]) with \(machine[1]) cores, \(machine[2]). \
-            [All figures, with plots and conditions](Benchmarks/RESULTS.md).
+            \(ResultsDocument.markdown([header] + rows))
             \(endMark)
             """
+    }
+
+    /// A figure with its unit, and its ratio to its baseline.
+    private static func cell(_ name: String, _ machine: MachineResults) throws -> String {
+        guard let row = machine.document.row(name), let value = row["value"], let unit = row["unit"] else {
+            throw ReportError("\(machine.path) has no figure of \(name), so the README's figures can't be written")
+        }
+        // "ECDSA_do_verify, all cores: 43,300"
+        let baseline = (row["baseline"] ?? "").components(separatedBy: ": ").first ?? ""
+        let ratio = row["ratio"] ?? ""
+        return "\(value) \(unit)" + (ratio.isEmpty ? "" : ", \(ratio) x \(baseline)")
     }
 
     /// The region in a README, with its marks.

@@ -53,7 +53,7 @@ struct Report {
         let warning = scale.scale.isTiny ? " **Tiny sizes: these figures mean nothing.**" : ""
         try Data(document.text(warning: warning).utf8).write(to: results)
         do {
-            try writeFigures(ReadmeFigures.region(from: document))
+            try writeFigures(document)
         } catch let error as ReportError {
             note(error.description)
         }
@@ -92,10 +92,14 @@ struct Report {
         return ([sweep.about, conditions] + images + [table]).joined(separator: "\n\n")
     }
 
-    private func writeFigures(_ region: String) throws {
+    /// Writes the README's figures, from the results of every kind of machine; without a README those of this machine.
+    private func writeFigures(_ document: ResultsDocument) throws {
         guard let readme else {
+            let here = MachineResults(kind: MachineKind(kernels: kernelNames()), document: document)
+            let region = try ReadmeFigures.region(from: [here])
             return try Data((region + "\n").utf8).write(to: directory.appendingPathComponent("figures.md"))
         }
+        let region = try ReadmeFigures.region(from: MachineResults.all(in: readme.deletingLastPathComponent()))
         let text = try String(contentsOf: readme, encoding: .utf8)
         try Data(ReadmeFigures.replace(in: text, with: region).utf8).write(to: readme)
     }

@@ -107,7 +107,9 @@ struct ResultsDocument {
     private static let comparison = """
         Some loads are measured in several sections: new keys in batches of 256 over 4 connections are \
         `proof.new.loopback`, a point of the sweep over batch sizes, the point of 0 % of the sweep over known keys, \
-        and the point of all threads of the sweep over threads. One function measures all of them. It restarts the \
+        and the point of all threads of the sweep over threads.
+
+        One function measures all of them. It restarts the \
         service over 1 M roots, warms up its threads, kernels, storage and tables of known keys, waits until the new \
         connections are accepted, and sends signed proofs for the time that the conditions name. The first round does \
         not count. Files of earlier sections are on the disk before a section begins.

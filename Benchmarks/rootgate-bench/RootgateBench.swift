@@ -12,10 +12,11 @@ let usage = """
                         because they have to be signed beforehand
     --json              an array of {"name","value","unit","minimum","maximum","baseline","ratio"}
     --report            all benchmarks, and sweeps over batch sizes, connections, roots, known keys, threads and
-                        load, written to RESULTS.md and plots/*.svg; with --filter, RESULTS.md keeps the figures
-                        of the others. The figures in README.md are rewritten too
-    --output DIRECTORY  where the report goes instead of Benchmarks; the README's figures go to figures.md there,
-                        and README.md stays as it is
+                        load, written to RESULTS.md and plots/*.svg in Benchmarks/results/KIND, where KIND names
+                        what verifies this machine's signatures; with --filter, RESULTS.md keeps the figures of
+                        the others. The figures in README.md are rewritten too
+    --output DIRECTORY  where the report goes instead; the README's figures go to figures.md there, and README.md
+                        stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
     --tiny              tiny sizes, which only show that everything runs; the figures mean nothing. With --report it
                         needs --output
@@ -106,7 +107,7 @@ enum RootgateBench {
         var leftOut: [String] = []
         if options.isReport {
             leftOut = try Report(
-                directory: URL(fileURLWithPath: options.output ?? "Benchmarks"),
+                directory: URL(fileURLWithPath: options.output ?? MachineKind(kernels: kernelNames()).folder),
                 readme: options.output == nil ? URL(fileURLWithPath: "README.md") : nil,
                 isWhole: options.filters.isEmpty,
                 scale: SweepScale(scale: scale, isHuge: options.isHuge), benchmarks: benchmarks, sweeps: sweeps,

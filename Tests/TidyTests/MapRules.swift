@@ -14,11 +14,14 @@ func strayRootEntries(_ file: TrackedFile) -> [Violation] {
 /// Names that a system library's folder prescribes.
 private let prescribedNames: Set<String> = ["module.modulemap", "shim.h"]
 
+/// Where the reports of benchmarks go: those of different kinds of machines have the same names.
+private let reportsFolder = "Benchmarks/results/"
+
 /// Source files with the name of another one, whatever the case of its letters.
 func equalNames(_ files: [TrackedFile]) -> [Violation] {
     let sources = files.filter { file in
         ["Sources/", "Tests/", "Benchmarks/"].contains { file.path.hasPrefix($0) }
-            && !prescribedNames.contains(file.name)
+            && !prescribedNames.contains(file.name) && !file.path.hasPrefix(reportsFolder)
     }
     return Dictionary(grouping: sources) { $0.name.lowercased() }.values.filter { $0.count > 1 }
         .flatMap { same in same.map { Violation($0.path, "\(same.count) files have this name") } }

@@ -11,22 +11,33 @@ import Testing
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    @Test("README.md shows the figures of RESULTS.md and no others")
+    @Test("README.md shows the figures of every kind of machine and no others")
     func readme() throws {
-        let results = ResultsDocument(parsing: try text("Benchmarks/RESULTS.md"))
         let region = try ReadmeFigures.region(in: try text("README.md"))
         #expect(
-            region == (try ReadmeFigures.region(from: results)), "run rootgate-bench --report, edit neither by hand")
+            region == (try ReadmeFigures.region(from: MachineResults.all(in: Self.root))),
+            "run rootgate-bench --report, edit neither by hand")
     }
 
-    @Test("RESULTS.md has every benchmark and every sweep")
+    @Test("The results of a machine have every benchmark, and one kind of machine has every sweep")
     func results() throws {
-        let results = ResultsDocument(parsing: try text("Benchmarks/RESULTS.md"))
-        for benchmark in allBenchmarks {
-            #expect(results.row(benchmark.name)?["value"]?.isEmpty == false, "\(benchmark.name)")
+        let all = MachineResults.all(in: Self.root)
+        #expect(!all.isEmpty)
+        for machine in all {
+            for benchmark in allBenchmarks {
+                let value = machine.document.row(benchmark.name)?["value"]
+                #expect(value?.isEmpty == false, "\(machine.path): \(benchmark.name)")
+            }
+            for fact in ["date", "processor", "cores"] { #expect(machine.document.fact(fact)?.isEmpty == false) }
         }
-        #expect(results.sections.map(\.title) == allSweeps.map(\.title))
-        for fact in ["date", "processor", "cores"] { #expect(results.fact(fact)?.isEmpty == false) }
+        #expect(all.contains { $0.document.sections.map(\.title) == allSweeps.map(\.title) })
+    }
+
+    @Test("Machines are of the kind of the kernels that verify their signatures")
+    func kinds() {
+        #expect(MachineKind(kernels: ["p256-avx512ifma-x16", "sha256-avx512"]) == .avx512ifma)
+        #expect(MachineKind(kernels: ["sha256-avx512"]) == .openSSL)
+        #expect(MachineKind(kernels: ["libcrypto"]) == .openSSL)
     }
 
     @Test("A document that is read and written again is the same")
@@ -56,7 +67,9 @@ import Testing
         }
         #expect(
             try ReadmeFigures.replace(in: "before\n\(begin)\nold\n\(end)\nafter", with: "new") == "before\nnew\nafter")
-        #expect(throws: ReportError.self) { try ReadmeFigures.region(from: ResultsDocument(facts: [])) }
+        #expect(throws: ReportError.self) { try ReadmeFigures.region(from: []) }
+        let empty = MachineResults(kind: .openSSL, document: ResultsDocument(facts: []))
+        #expect(throws: ReportError.self) { try ReadmeFigures.region(from: [empty]) }
     }
 
     private func measurement(_ name: String, _ value: Double) -> rootgate_bench.Measurement {
