@@ -211,7 +211,9 @@ private final class CollaborationBench {
                                     sharer: Sharer(name: "Person \(number % 40)"),
                                     conversation: Conversation(identifier: "chat \(number % 25)"),
                                     date: Date(timeIntervalSince1970: 1.8e9 + Double(number)),
-                                    isPinned: number % 500 == 0, recipients: [ShareRecipient(account)]))
+                                    recipients: [ShareRecipient(account)]))
+                            guard number % 500 == 0 else { continue }
+                            _ = try await client.send(PinHighlight(url, of: account, for: .everyApp))
                         }
                     }
                 }

@@ -173,6 +173,8 @@ public enum Limits {
     public static let detailParticipantsMax = 100
     public static let detailNoticesMax = 20
     public static let customItemsMax = 32
+    /// Accounts that have handed one collaboration over.
+    public static let formerOwnersMax = 32
     /// Invitations and shares in one page.
     public static let invitationsPerPageMax = 256
     public static let sharesPerPageMax = 256

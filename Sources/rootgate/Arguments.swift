@@ -83,6 +83,9 @@ struct Arguments {
         complain("there are more: --after \(item) lists the next ones, --all lists all")
     }
 
+    /// Whether an option is given on the command line.
+    func isGiven(_ name: String) -> Bool { given[name] != nil }
+
     /// Whether a switch is on: given, or set in the environment to anything but 0, no or false.
     func isOn(_ name: String) -> Bool {
         if given[name] != nil { return true }

@@ -78,6 +78,43 @@ struct ManagingTests {
         #expect(world.code(of: harmless) == nil)
     }
 
+    @Test("Who may only read lets nobody write by the share options either")
+    func givingByOptions() throws {
+        let collaboration = try world.start(defaultPermission: .readWrite)
+        try world.send(
+            AddParticipants(
+                [
+                    NewParticipant(person(2), role: .administrator, permission: .readOnly),
+                    NewParticipant(person(3), permission: .readOnly),
+                ], to: collaboration))
+        for number in UInt8(2)...3 { try world.join(person(number), in: collaboration) }
+        let grant = try grant(2, collaboration)
+        func code(_ permission: Permission?) -> ServiceError.Code? {
+            world.code(
+                of: AddParticipants([NewParticipant(person(9), permission: permission)], to: collaboration, by: grant))
+        }
+        #expect(code(nil) == .notPermitted && code(.readWrite) == .notPermitted)
+        let clearing = ParticipantChange(person(3), permission: .clear)
+        #expect(world.code(of: UpdateParticipant(clearing, in: collaboration, by: grant)) == .notPermitted)
+        #expect(try world.participants(of: collaboration)[person(9)] == nil)
+        #expect(code(.readOnly) == nil)
+    }
+
+    @Test("A person or account that is named twice has the same values twice")
+    func namedTwice() throws {
+        let collaboration = try shared()
+        let twice = [NewParticipant(person(9), permission: .readOnly), NewParticipant(person(9))]
+        for request in [
+            AddParticipants(twice, to: collaboration), AddParticipants(twice.reversed(), to: collaboration),
+        ] {
+            let error = world.error(of: request)
+            #expect(error?.code == .malformedRequest && error?.reason.contains("participants[1]") == true)
+        }
+        #expect(
+            world.code(of: UpdateParticipants(of: collaboration, adding: twice, removing: [])) == .malformedRequest)
+        #expect(try world.send(AddParticipants([twice[0], twice[0]], to: collaboration)).changed == 1)
+    }
+
     @Test("Everybody but the owner may leave; members remove nobody else, administrators no administrator")
     func removing() throws {
         let collaboration = try shared()
@@ -149,6 +186,17 @@ struct ManagingTests {
         let edit = try world.edit(request)
         try world.send(RemoveParticipants([person(3)], from: collaboration))
         #expect(try world.isStale(edit))
+    }
+
+    @Test("An addition by a member is stale when the options were changed meanwhile")
+    func staleOptions() throws {
+        let collaboration = try shared()
+        let request = AddParticipants(
+            [NewParticipant(person(9))], to: collaboration, by: try grant(3, collaboration))
+        let edit = try world.edit(request)
+        try world.send(UpdateShareOptions(collaboration, selectedOptions: ["mention", "comment"]))
+        #expect(try world.isStale(edit))
+        #expect(world.code(of: request) == .notPermitted)
     }
 
     @Test("Mentions and comments are posted while the options allow them")

@@ -152,6 +152,45 @@ struct OwnerTests {
         #expect(try world.send(try prepare("ana's deck", by: "bo")).collaborationIdentifier == collaboration)
     }
 
+    @Test("An ended collaboration leaves the shared scopes of all who have owned it")
+    func formerOwners() throws {
+        let collaboration = try shared()
+        try world.send(try transfer(collaboration))
+        try world.send(LinkAccount(try account("cy"), to: person(3), in: collaboration))
+        try world.send(try transfer(collaboration, to: 3, from: "bo"))
+        func scope(_ name: String) throws -> [CollaborationIdentifier] {
+            try world.send(ListShares(of: try account(name), scope: .shared)).shares.map(\.collaborationIdentifier)
+        }
+        #expect(try scope("ana") == [collaboration] && scope("bo") == [collaboration])
+        try world.send(StopSharing(collaboration))
+        #expect(try scope("ana") == [] && scope("bo") == [])
+        #expect(world.storage.records.isEmpty)
+    }
+
+    @Test("The owner's identity and the owner's account stay together")
+    func oneAccount() throws {
+        let collaboration = try start()
+        try world.admit([person(1)], to: collaboration)
+        try world.send(LinkAccount(try account("bo"), to: person(1), in: collaboration))
+        #expect(world.code(of: try claim(collaboration)) == .notPermitted)
+        #expect(world.code(of: try prepare(as: person(1))) == .notPermitted)
+        try world.send(LinkAccount(nil, to: person(1), in: collaboration))
+        let claimed = try world.edit(try claim(collaboration))
+        try world.send(LinkAccount(try account("bo"), to: person(1), in: collaboration))
+        #expect(try world.isStale(claimed))
+        try world.send(LinkAccount(nil, to: person(1), in: collaboration))
+        try world.send(try claim(collaboration))
+        func link(_ name: String?) throws -> LinkAccount {
+            LinkAccount(try name.map { try account($0) }, to: person(1), in: collaboration)
+        }
+        #expect(world.code(of: try link("bo")) == .notPermitted)
+        let token = InvitationToken.random()
+        try world.send(CreateInvitation(to: collaboration, token: token))
+        let acceptance = AcceptInvitation(token, for: try account("bo"), identity: person(1))
+        #expect(try world.send(acceptance).refusal == .conflict)
+        #expect(try world.send(try link("ana")).changed == 1 && world.send(try link(nil)).changed == 1)
+    }
+
     @Test(
         "A hand-over is stale when the new owner was removed or linked elsewhere meanwhile", arguments: [false, true])
     func handOverRace(isRemoved: Bool) throws {

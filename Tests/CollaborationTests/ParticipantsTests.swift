@@ -23,7 +23,7 @@ struct ParticipantsTests {
             AddParticipants(
                 [
                     NewParticipant(person(2), displayName: "Bo", role: .administrator, permission: .readOnly),
-                    NewParticipant(person(3)), NewParticipant(person(3), displayName: "again"),
+                    NewParticipant(person(3)), NewParticipant(person(3)),
                 ], to: collaboration))
         #expect(receipt == ChangeReceipt(sequence: 2, changed: 2))
         #expect(roots(collaboration) == [person(1).rootHash, person(2).rootHash, person(3).rootHash])

@@ -110,8 +110,9 @@ struct ShareOptionsTests {
     @Test("The summary is what was given, or else what the pickers stand on, or else what the permission means")
     func summary() throws {
         var options = ShareOptions.deck
-        #expect(options.summary(for: .readOnly) == "Can make changes")
-        #expect(try options.selecting(["view", "comments"]).summary(for: .readWrite) == "View only")
+        #expect(options.summary(for: .readWrite) == "Can make changes")
+        #expect(options.summary(for: .readOnly) == "Only invited people can view", "a switch overrules the picker")
+        #expect(try options.selecting(["view", "comments"]).summary(for: .readOnly) == "View only")
         let second = OptionsPickerGroup(
             identifier: "who", options: [CollaborationOption(title: "Anyone with the link", identifier: "anyone")])
         options.groups.append(.picker(second))

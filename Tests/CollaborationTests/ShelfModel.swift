@@ -39,11 +39,11 @@ struct ShelfModel {
     /// Links to collaborations that have ended.
     var ended: Set<String> = []
 
-    mutating func record(_ url: String, _ share: Share, pinning isPinned: Bool?) {
+    mutating func record(_ url: String, _ share: Share) {
         let before = items[url]?.shares[share.conversation.identifier]
         if let before, before.milliseconds > share.milliseconds { return }
         var share = share
-        share.isPinned = isPinned ?? before?.isPinned ?? false
+        share.isPinned = before?.isPinned ?? false
         items[url, default: Item()].shares[share.conversation.identifier] = share
     }
 

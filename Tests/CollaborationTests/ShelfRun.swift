@@ -66,18 +66,17 @@ struct ShelfRun {
         let share = ShelfModel.Share(
             sharer: "P\(below(5))", conversation: conversation, app: "app\(below(2))", milliseconds: milliseconds,
             isPinned: false, knowsSomebody: below(3) > 0, subtitle: below(2) == 0 ? "Under it" : nil, image: image)
-        let isPinned: Bool? = [nil, nil, nil, true, false][below(5)]
         let request = RecordShare(
             url: try url(link), title: "At \(milliseconds)", subtitle: share.subtitle,
             thumbnail: image.map { .image($0, .png) }, app: share.app, sharer: Sharer(name: share.sharer),
             conversation: conversation, date: Date(timeIntervalSince1970: Double(milliseconds) / 1000),
-            isPinned: isPinned, recipients: [ShareRecipient(account, knowsSomebody: share.knowsSomebody)])
+            recipients: [ShareRecipient(account, knowsSomebody: share.knowsSomebody)])
         guard !model.ended.contains(link) else {
             #expect(world.code(of: request) == .unknownCollaboration, context)
             return
         }
         try world.send(request)
-        model.record(link, share, pinning: isPinned)
+        model.record(link, share)
     }
 
     private mutating func pin() throws {

@@ -21,14 +21,19 @@ private struct Bench {
     @discardableResult
     func share(
         _ number: Int, by sharer: String = "Ana", in conversation: String = "c", app: String = "app",
-        at seconds: Double = 0, isGroup: Bool = false, knows: Bool = true, isPinned: Bool? = nil, title: String? = nil,
+        at seconds: Double = 0, isGroup: Bool = false, knows: Bool = true, title: String? = nil,
         thumbnail: Thumbnail? = nil
     ) throws -> ChangeReceipt {
         try world.send(
             RecordShare(
                 url: try link(number), title: title, thumbnail: thumbnail, app: app, sharer: Sharer(name: sharer),
                 conversation: Conversation(identifier: conversation, isGroup: isGroup), date: world.now + seconds,
-                isPinned: isPinned, recipients: [ShareRecipient(bo, knowsSomebody: knows)]))
+                recipients: [ShareRecipient(bo, knowsSomebody: knows)]))
+    }
+
+    /// Pins link `number` in all conversations.
+    func pin(_ number: Int) throws {
+        try world.send(PinHighlight(try link(number), of: bo, for: .everyApp))
     }
 
     /// The whole shelf, as the system's side sees it.
@@ -114,19 +119,23 @@ struct ShelfTests {
     func late() throws {
         try bench.share(1, by: "Ana", at: 10)
         let records = world.storage.records
-        #expect(try bench.share(1, by: "Bea", at: 9, isPinned: true) == ChangeReceipt(sequence: nil, changed: 0))
+        #expect(try bench.share(1, by: "Bea", at: 9) == ChangeReceipt(sequence: nil, changed: 0))
         #expect(world.storage.records == records)
         #expect(try bench.share(1, by: "Cy", at: 10).changed == 1, "at the same moment, the last one counts")
         #expect(try bench.first.attributions.map(\.sharer?.name) == ["Cy"])
     }
 
-    @Test("A pin stays when the link is shared again, unless the share says otherwise")
+    @Test("A pin stays when the link is shared again, and nobody who shares pins for others")
     func pinStays() throws {
-        try bench.share(1, at: 1, isPinned: true)
+        try bench.share(1, at: 1)
+        try bench.pin(1)
         try bench.share(1, at: 2)
         #expect(try bench.first.isPinned)
-        try bench.share(1, at: 3, isPinned: false)
-        #expect(try !bench.first.isPinned)
+        let share = #"{"url":"https://a.example","app":"a","sharer":{"name":"A"},"conversation":{"identifier":"c","#
+        let rest = #""isGroup":false},"recipients":[],"isPinned":true}"#
+        #expect(throws: ServiceError(.malformedRequest, "")) {
+            try JSON.decodeStrictly(RecordShare.self, from: Array((share + rest).utf8))
+        }
     }
 
     @Test("A link in several conversations is one item with an attribution for each, newest first")
@@ -164,7 +173,7 @@ struct ShelfTests {
         try bench.share(2)
         try world.send(RemoveHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
         #expect(try bench.numbers == [2])
-        try bench.share(1, in: "b", at: 60, isPinned: true)
+        try bench.share(1, in: "b", at: 60)
         #expect(world.code(of: PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp)) == .unknownHighlight)
         #expect(try bench.numbers == [2])
         #expect(
@@ -188,7 +197,11 @@ struct ShelfTests {
         let (cy, link) = (try account("cy"), try bench.link(1))
         let request = RecordShare(
             url: link, app: "app", sharer: Sharer(name: "Ana"), conversation: Conversation(identifier: "c"),
-            recipients: [ShareRecipient(bench.bo), ShareRecipient(cy), ShareRecipient(bench.bo, knowsSomebody: false)])
+            recipients: [ShareRecipient(bench.bo), ShareRecipient(cy), ShareRecipient(bench.bo)])
+        var other = request
+        other.recipients[2].knowsSomebody = false
+        #expect(world.error(of: other)?.reason.contains("recipients[2]") == true)
+        #expect(world.code(of: other) == .malformedRequest)
         try world.send(SetConsent(of: cy, .app("app"), isAllowed: true))
         #expect(try world.topics(request) == [.shelf(bench.bo), .shelf(cy)])
         #expect(try world.send(request).changed == 2)
@@ -460,11 +473,12 @@ struct ConsentTests {
     @Test("Consent is read and set only by a request that says everyApp")
     func consentOfApps() throws {
         var (reading, setting) = (ReadConsent(of: bench.bo), SetConsent(of: bench.bo, .app("a"), isAllowed: true))
-        for said in [nil, false] as [Bool?] {
-            (reading.everyApp, setting.everyApp) = (said, said)
-            #expect(world.code(of: reading) == .malformedRequest)
-            #expect(world.code(of: setting) == .malformedRequest)
-        }
+        (reading.everyApp, setting.everyApp) = (false, false)
+        #expect(world.code(of: reading) == .malformedRequest)
+        #expect(world.code(of: setting) == .malformedRequest)
+        var silent = SetConsent(of: bench.bo, .app("a"), isAllowed: true)
+        silent.isAllowed = .keep
+        #expect(world.error(of: silent)?.reason.contains("isAllowed is missing") == true)
     }
 
     @Test("Automatic sharing is offered for the pinned item's app, when allowing it would let something more appear")
@@ -518,7 +532,6 @@ struct ConsentTests {
         #expect(try code(2) == .unknownHighlight, "a group of strangers: it would not appear")
         #expect(
             world.code(of: PinHighlight(try bench.link(1), of: try account("cy"), for: .everyApp)) == .unknownHighlight)
-        try bench.share(2, in: "g", at: 1, isGroup: true, knows: false, isPinned: true)
         #expect(try code(2, isPinned: false) == nil, "unpinning always gets through")
         let first = try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, in: "c"))
         #expect(first.receipt.changed == 1)
@@ -538,7 +551,8 @@ struct ConsentTests {
 
     @Test("Unpinning works when the storage is full, and so does removing an item that had a signal")
     func fullStorage() throws {
-        try bench.share(1, isPinned: true)
+        try bench.share(1)
+        try bench.pin(1)
         try world.send(SignalHighlight(.viewed, try bench.link(1), of: bench.bo, for: .everyApp))
         let unpin = PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp, isPinned: false)
         #expect(try world.edit(unpin)?.needsSpace == false)
@@ -629,8 +643,8 @@ struct AttributionTests {
         try world.send(
             RecordShare(
                 url: try bench.link(1), app: "app", sharer: Sharer(name: "Ana"),
-                conversation: Conversation(identifier: "c"), isPinned: true,
-                recipients: others.map { ShareRecipient($0) }))
+                conversation: Conversation(identifier: "c"), recipients: others.map { ShareRecipient($0) }))
+        for other in others { try world.send(PinHighlight(try bench.link(1), of: other, for: .everyApp)) }
         let handles = try others.map { other in
             try world.send(ReadAttribution(try bench.link(1), of: other, for: .everyApp)).attributions[0].handle
         }
@@ -639,9 +653,10 @@ struct AttributionTests {
         second.random = .seeded(2)
         let request = RecordShare(
             url: try bench.link(1), app: "app", sharer: Sharer(name: "Ana"),
-            conversation: Conversation(identifier: "c"), isPinned: true, recipients: [ShareRecipient(bench.bo)])
+            conversation: Conversation(identifier: "c"), recipients: [ShareRecipient(bench.bo)])
         let twins = try [first, second].map { world in
             try world.send(request)
+            try world.send(PinHighlight(try bench.link(1), of: bench.bo, for: .everyApp))
             return try world.send(ReadShelf(of: bench.bo, for: .everyApp)).highlights[0].attributions[0].handle
         }
         #expect(twins[0] != twins[1])

@@ -1866,7 +1866,7 @@ class CollaborationLayer:
         self.pin("four")
         self.pin("four", changed=False)
         equal("pinned", self.shelf(), ["four", "two", "one", "five", "three"])
-        self.share("pinned from the start", self.link("three"), "pair", isGroup=False, date=begun, isPinned=True)
+        self.pin("three")
         pinned_first = {"four", "three"}
         equal("two pinned", set(self.shelf()[:2]), pinned_first)
         self.signal("five", "viewed")
@@ -1911,9 +1911,7 @@ class CollaborationLayer:
 
     def consent(self, level: Fields, allowed: bool | None = None, changed: int = 1) -> None:
         """Sets or takes back a consent of Eve's."""
-        fields: Fields = {"account": self.eve.account, "everyApp": True, "level": level}
-        if allowed is not None:
-            fields["isAllowed"] = allowed
+        fields: Fields = {"account": self.eve.account, "everyApp": True, "level": level, "isAllowed": allowed}
         self.changed(f"consent {level}", changed, "setConsent", **fields)
 
     def check_consent(self) -> None:
@@ -1951,7 +1949,11 @@ class CollaborationLayer:
         self.consent({"app": "notes"})
         self.consent({"conversation": conversation})
         for level in ({}, {"everything": False}, {"nothing": "x"}):
-            self.error(f"level {level}", ErrorCode.MALFORMED_REQUEST, "setConsent", level=level, **every)
+            self.error(
+                f"level {level}", ErrorCode.MALFORMED_REQUEST, "setConsent", level=level, isAllowed=None, **every)
+        self.error(
+            "no answer is none that is taken back", ErrorCode.MALFORMED_REQUEST, "setConsent",
+            level={"everything": True}, **every)
 
         where = {**every, "url": self.link("two"), "isPinned": True}
         equal("the app is offered", self.ask("pinHighlight", **where)["offeredLevel"], {"app": "notes"})
@@ -2387,8 +2389,16 @@ class CollaborationLayer:
                 f'{{"feed":{{"collaboration":"{name}","account":"a"}},"after":0,"limit":1}}',
                 "feed",
             ),
-            "two levels": ("setConsent", '{"account":"a","level":{"everything":true,"app":"b"}}', "level"),
-            "everything is false": ("setConsent", '{"account":"a","level":{"everything":false}}', "level"),
+            "two levels": (
+                "setConsent",
+                '{"account":"a","everyApp":true,"isAllowed":true,"level":{"everything":true,"app":"b"}}',
+                "level",
+            ),
+            "everything is false": (
+                "setConsent",
+                '{"account":"a","everyApp":true,"isAllowed":true,"level":{"everything":false}}',
+                "level",
+            ),
             "a field of another kind of event": (
                 "postNotices",
                 f'{{"collaboration":"{name}","grant":"{"A" * 150}","events":[{{"kind":"change","trigger":"edit",'

@@ -505,7 +505,14 @@ enum OptionsModel {
         for case .picker(let picker) in options.groups {
             for option in picker.options where option.isSelected { titles.append(option.title) }
         }
-        if !titles.isEmpty { return titles.joined(separator: ", ") }
+        let isOverruled = options.groups.contains { group in
+            guard case .picker(let picker) = group else { return false }
+            return picker.options.contains { option in
+                option.isSelected
+                    && option.effects.contains { $0.permission != nil && $0.permission != permission }
+            }
+        }
+        if !titles.isEmpty, !isOverruled { return titles.joined(separator: ", ") }
         return permission == .readOnly
             ? "Only invited people can view" : "Only invited people can make changes"
     }

@@ -359,7 +359,6 @@ private struct RandomSteps {
             sharer: Sharer(
                 name: text([sharer.name, "Ana", "Bo"]), account: maybe(sharer.account), avatar: maybe("avatars/1")),
             conversation: conversation, date: isDated ? date(model) : nil,
-            isPinned: one(of: [nil, nil, nil, true, false]),
             recipients: recipients.map { ShareRecipient($0, knowsSomebody: !once(in: 4)) })
     }
 

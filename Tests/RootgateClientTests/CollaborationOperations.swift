@@ -189,6 +189,7 @@ extension PrepareCollaboration: ModelledRequest {
         guard ownerIdentity == nil || claims || ownerIdentity == shared.ownerIdentity else {
             throw model.refusal(.notPermitted)
         }
+        if claims, let ownerIdentity, !shared.mayOwn(ownerIdentity) { throw model.refusal(.notPermitted) }
         guard claims || shared.options != before.options else { return prepared(shared, isNew: false, sequence: nil) }
         let sequence = model.commit()
         if shared.permission != before.permission { shared.since = sequence }
@@ -199,6 +200,12 @@ extension PrepareCollaboration: ModelledRequest {
 }
 
 extension CollaborationModel.Shared {
+    /// Whether the owner's account may claim that identity: it is not linked to another account.
+    fileprivate func mayOwn(_ person: PersonIdentity) -> Bool {
+        guard let account = members[person]?.account else { return true }
+        return account == start.owner
+    }
+
     /// Makes a person the owner.
     fileprivate mutating func own(
         _ person: PersonIdentity, _ name: String?, _ model: CollaborationModel, _ sequence: UInt64
@@ -222,6 +229,7 @@ extension ClaimOwnership: ModelledRequest {
             throw model.refusal(.notPermitted)
         }
         guard shared.ownerIdentity == nil else { return .nothing }
+        guard shared.mayOwn(identity) else { throw model.refusal(.notPermitted) }
         let sequence = model.commit()
         try shared.own(identity, displayName ?? shared.initiatorName, model, sequence)
         model.collaborations[collaboration] = shared
@@ -355,11 +363,15 @@ extension CollaborationModel {
     ) throws(ServiceError) -> [NewParticipant] {
         let shared = try shared(collaboration)
         var fresh: [NewParticipant] = []
-        var seen: Set<PersonIdentity> = []
-        for participant in participants where seen.insert(participant.identity).inserted {
+        for (index, participant) in participants.enumerated() {
+            if let first = participants[..<index].first(where: { $0.identity == participant.identity }) {
+                guard first == participant else { throw refusal(.malformedRequest) }
+                continue
+            }
             guard participant.role != .owner else { throw refusal(.notPermitted) }
             try checkText(participant.displayName)
-            try checkGiving(bearer, role: participant.role, permission: participant.permission)
+            try checkGiving(
+                bearer, role: participant.role, permission: participant.permission ?? shared.permission)
             if let known = shared.members[participant.identity], known.removedAt == nil { continue }
             fresh.append(participant)
         }
@@ -467,7 +479,8 @@ extension UpdateParticipant: ModelledRequest {
         if let bearer, bearer.role != .owner, before.role != .member { throw model.refusal(.notPermitted) }
         let isOtherAccess = member.role != before.role || member.permission != before.permission
         if member.permission != before.permission {
-            try model.checkGiving(bearer, role: nil, permission: member.permission)
+            let byOptions = try model.shared(collaboration).permission
+            try model.checkGiving(bearer, role: nil, permission: member.permission ?? byOptions)
         }
         guard isOtherAccess || member.name != before.name else { return .nothing }
         let sequence = model.commit()
@@ -515,6 +528,9 @@ extension LinkAccount: ModelledRequest {
         _ = try model.shared(collaboration)
         let member = try model.member(identity, of: collaboration)
         guard member.joinedAt != nil else { throw model.refusal(.notPermitted) }
+        if member.role == .owner, let account {
+            guard try account == model.shared(collaboration).start.owner else { throw model.refusal(.notPermitted) }
+        }
         guard member.account != account else { return .nothing }
         model.collaborations[collaboration]?.members[identity]?.account = account
         return ChangeReceipt(sequence: model.commit(), changed: 1)
@@ -654,8 +670,11 @@ extension RecordShare: ModelledRequest {
         }
         let date = date ?? model.now
         var later: [(recipient: ShareRecipient, before: CollaborationModel.Share?)] = []
-        var seen: Set<Account> = []
-        for recipient in recipients where seen.insert(recipient.account).inserted {
+        for (index, recipient) in recipients.enumerated() {
+            if let first = recipients[..<index].first(where: { $0.account == recipient.account }) {
+                guard first == recipient else { throw model.refusal(.malformedRequest) }
+                continue
+            }
             let before = model.shelves[recipient.account]?.shares[link]?[conversation.identifier]
             // The latest share of a conversation counts.
             if let before, before.date > date { continue }
@@ -666,7 +685,7 @@ extension RecordShare: ModelledRequest {
         for (recipient, before) in later {
             let share = CollaborationModel.Share(
                 url: url, title: title, subtitle: subtitle, thumbnail: thumbnail, app: app, sharer: sharer,
-                conversation: conversation, date: date, isPinned: isPinned ?? before?.isPinned ?? false,
+                conversation: conversation, date: date, isPinned: before?.isPinned ?? false,
                 knowsSomebody: recipient.knowsSomebody)
             model.shelves[recipient.account, default: .init()].shares[link, default: [:]][conversation.identifier] =
                 share
@@ -786,17 +805,17 @@ extension SignalHighlight: ModelledRequest {
 
 extension SetConsent: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        if everyApp != true { throw model.refusal(.malformedRequest) }
+        if !everyApp { throw model.refusal(.malformedRequest) }
         let before = model.shelves[account] ?? .init()
         var shelf = before
         switch level {
-        case .everything: shelf.everything = isAllowed
+        case .everything: shelf.everything = isAllowed.value
         case .app(let app):
             try model.checkName(app)
-            shelf.apps[app] = isAllowed
+            shelf.apps[app] = isAllowed.value
         case .conversation(let conversation):
             try model.checkName(conversation)
-            shelf.conversations[conversation] = isAllowed
+            shelf.conversations[conversation] = isAllowed.value
         }
         guard
             (shelf.everything, shelf.apps, shelf.conversations)
@@ -810,7 +829,7 @@ extension SetConsent: ModelledRequest {
 
 extension ReadConsent: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
-        if everyApp != true { throw model.refusal(.malformedRequest) }
+        if !everyApp { throw model.refusal(.malformedRequest) }
         var consent = Consent()
         guard let shelf = model.shelves[account] else { return consent }
         (consent.everything, consent.apps, consent.conversations) = (shelf.everything, shelf.apps, shelf.conversations)
@@ -970,6 +989,9 @@ extension ReadInvitation: ModelledRequest {
         case .revoked: return .refused(token, .revoked)
         case .expired: return .refused(token, .expired)
         case .pending, .accepted, .completed:
+            if invite.identity == nil, OptionsModel.allows(.joinByInvitation, shared.options) == false {
+                return .refused(token, .closed)
+            }
             return InvitationPreview(
                 token, state: model.state(of: invite), title: shared.title, inviter: invite.inviter,
                 role: invite.role, permission: invite.permission ?? shared.permission,
@@ -1009,7 +1031,8 @@ extension AcceptInvitation: ModelledRequest {
         }
         if let known = shared.members[identity] {
             let isOthers = known.account ?? account != account || known.accepter ?? account != account
-            if known.removedAt != nil || isOthers { return refused(.conflict) }
+            let isOthersOwn = known.role == .owner && account != shared.start.owner
+            if known.removedAt != nil || isOthers || isOthersOwn { return refused(.conflict) }
         }
         let sequence = model.commit()
         (invite.acceptedBy, invite.acceptedAt) = (account, invite.acceptedAt ?? model.now)

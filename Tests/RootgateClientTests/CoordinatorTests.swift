@@ -310,7 +310,7 @@ import Testing
 
     @Test("A failure says so when the service can't be reached to undo it")
     func notUndone() async throws {
-        let short = try service.client(timeout: .milliseconds(300))
+        let short = try service.client(timeout: .seconds(5))
         let coordinator = CollaborationCoordinator()
         let handler = Handler(starting: { [service, owner] action in
             Task {

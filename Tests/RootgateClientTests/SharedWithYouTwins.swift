@@ -399,6 +399,52 @@ import Testing
         #expect(viewController.previewed.withLock { $0.isSuperset(of: urls) })
     }
 
+    /// What a delegate was told: the links that came and went, and the pinned ones.
+    private final class Observer: HighlightCenterDelegate {
+        let told = Mutex<[(inserted: Int, removed: Int, pinned: Int, count: Int)]>([])
+
+        func highlightCenterHighlightsDidChange(
+            _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>
+        ) {
+            let pinned = highlights.count { $0.isPinned }
+            told.withLock {
+                $0.append((difference.insertions.count, difference.removals.count, pinned, highlights.count))
+            }
+        }
+
+        /// Waits until something that was told meets the condition.
+        func wait(until isMet: @Sendable (Int, Int, Int, Int) -> Bool) async throws {
+            for _ in 0..<600 where !told.withLock({ $0.contains { isMet($0.0, $0.1, $0.2, $0.3) } }) {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(told.withLock { $0.contains { isMet($0.0, $0.1, $0.2, $0.3) } })
+            told.withLock { $0 = [] }
+        }
+    }
+
+    @Test("A delegate is told of content that is added, updated and removed")
+    func delegateChanges() async throws {
+        try await allowAutomaticSharing()
+        let highlightCenter = HighlightCenter(client, account: devin.account, app: app)
+        try await share("https://example.com/1")
+        let observer = Observer()
+        highlightCenter.delegate = observer
+        // The first thing that is told shows that the center watches the shelf.
+        var number = 2
+        while observer.told.withLock({ $0.isEmpty }) {
+            try await share("https://example.com/\(number)")
+            number += 1
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        try await share("https://example.com/added")
+        try await observer.wait { inserted, _, _, _ in inserted > 0 }
+        let link = try #require(URL(string: "https://example.com/added"))
+        _ = try await client.send(PinHighlight(link, of: devin.account, for: .app(app)))
+        try await observer.wait { _, _, pinned, _ in pinned == 1 }
+        _ = try await highlightCenter.remove(link)
+        try await observer.wait { _, removed, pinned, _ in removed > 0 && pinned == 0 }
+    }
+
     @Test("A rich preview has a thumbnail, a title and a subtitle")
     func richPreview() async throws {
         try await allowAutomaticSharing()
@@ -481,6 +527,39 @@ import Testing
 
     // MARK: Accept share invitations
 
+    @Test("Several invitations are accepted at once, and each has an answer of its own")
+    func severalInvitations() async throws {
+        let lance = SimulatedPerson("lance")
+        var tokens: [InvitationToken] = []
+        var collaborations: [CollaborationIdentifier] = []
+        for local in ["one", "two", "three"] {
+            let metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: local))
+            let prepared = try await client.send(PrepareCollaboration(owner: devin.account, metadata: metadata))
+            collaborations.append(prepared.collaborationIdentifier)
+            tokens.append(.random())
+            _ = try await client.send(
+                CreateInvitation(to: prepared.collaborationIdentifier, token: tokens[tokens.count - 1]))
+        }
+        let revoked = try await client.send(ListInvitations(of: collaborations[1])).invitations
+        _ = try await client.send(RevokeInvitation(try #require(revoked.first).identifier, of: collaborations[1]))
+        var requests: [AcceptInvitation] = []
+        for (token, collaboration) in zip(tokens, collaborations) {
+            requests.append(
+                AcceptInvitation(token, for: lance.account, identity: try lance.identity(in: collaboration)))
+        }
+        requests.append(AcceptInvitation(.random(), for: lance.account))
+        let long = String(repeating: "a", count: 513)
+        let results = await client.accept(
+            requests + [AcceptInvitation(tokens[1], for: lance.account, displayName: long)])
+        #expect(throws: ServiceError(.limitExceeded, "")) { try results.last?.get() }
+        let answers = try results.dropLast().map { try $0.get() }
+        #expect(answers.map(\.token) == requests.map(\.token))
+        #expect(answers.map(\.refusal) == [nil, .revoked, nil, .unknown])
+        #expect(answers.map(\.state) == [.in, nil, .in, nil])
+        let shares = try await client.send(ListShares(of: lance.account, scope: .shared)).shares
+        #expect(Set(shares.map(\.collaborationIdentifier)) == [collaborations[0], collaborations[2]])
+    }
+
     @Test("Invitations are accepted, each with its answer")
     func invitationAcceptance() async throws {
         let lance = SimulatedPerson("lance")
@@ -497,14 +576,14 @@ import Testing
 
         // The scene delegate is told that the user accepted the share. A device that does not know the collaboration
         // yet accepts first, and comes in with the identity that it derives then.
-        let first = try await client.accept([AcceptInvitation(shareMetadata, for: lance.account)])
+        let first = try await client.accept([AcceptInvitation(shareMetadata, for: lance.account)]).map { try $0.get() }
         #expect(first.map(\.state) == [.accepted] && first.map(\.collaborationIdentifier) == [collaboration])
         #expect(first.first?.share == nil)
         let accepted = try await client.accept([
             AcceptInvitation(
                 shareMetadata, for: lance.account, identity: try lance.identity(in: collaboration),
                 displayName: "Lance")
-        ])
+        ]).map { try $0.get() }
         #expect(accepted.map(\.refusal) == [nil] && accepted.map(\.state) == [.in])
         #expect(accepted.first?.share?.collaborationIdentifier == collaboration)
         let sharedStore = try await client.send(ListShares(of: lance.account, scope: .shared))

@@ -74,14 +74,17 @@ public struct ShareOptions: Hashable, Sendable, Codable {
     }
 
     /// The permission summary that the share sheet and the link show: the given summary, else the titles of the
-    /// pickers' selected options, else a phrase for `permission`.
+    /// pickers' selected options, else a phrase for `permission`. The titles are left out when the effect of one of
+    /// them is overruled.
     public func summary(for permission: Permission) -> String {
         if let givenSummary, !givenSummary.isEmpty { return givenSummary }
-        let picks = groups.compactMap { group -> String? in
+        let picks = groups.compactMap { group -> CollaborationOption? in
             guard case .picker(let picker) = group else { return nil }
-            return picker.options.first(where: \.isSelected)?.title
+            return picker.options.first(where: \.isSelected)
         }
-        guard picks.isEmpty else { return picks.joined(separator: ", ") }
+        // A title that says more than holds is no summary.
+        let isTrue = picks.flatMap(\.effects).compactMap(\.permission).allSatisfy { $0 == permission }
+        guard picks.isEmpty || !isTrue else { return picks.map(\.title).joined(separator: ", ") }
         switch permission {
         case .readOnly: return "Only invited people can view"
         case .readWrite: return "Only invited people can make changes"

@@ -115,9 +115,9 @@ extension RootgateClient {
         return decisions
     }
 
-    /// Accepts invitations concurrently. Returns an answer for each, in order.
-    public func accept(_ invitations: [AcceptInvitation]) async throws(ServiceError) -> [Acceptance] {
-        let results = await withTaskGroup(of: (Int, Result<Acceptance, ServiceError>).self) { group in
+    /// Accepts invitations concurrently. Returns an answer or an error for each, in order.
+    public func accept(_ invitations: [AcceptInvitation]) async -> [Result<Acceptance, ServiceError>] {
+        await withTaskGroup(of: (Int, Result<Acceptance, ServiceError>).self) { group in
             for (index, invitation) in invitations.enumerated() {
                 group.addTask {
                     do throws(ServiceError) {
@@ -127,16 +127,11 @@ extension RootgateClient {
                     }
                 }
             }
-            var results: [Int: Result<Acceptance, ServiceError>] = [:]
+            var results = [Result<Acceptance, ServiceError>](
+                repeating: .failure(malformedAnswer), count: invitations.count)
             for await (index, result) in group { results[index] = result }
             return results
         }
-        var acceptances: [Acceptance] = []
-        for index in invitations.indices {
-            guard let result = results[index] else { throw malformedAnswer }
-            acceptances.append(try result.get())
-        }
-        return acceptances
     }
 
     /// The pages of a feed after a sequence. There are no gaps or duplicates, even when the connection is lost. A slow

@@ -54,7 +54,8 @@ public final class StartCollaborationAction: Sendable {
     ///
     /// Throws the service's errors, and `cancelled` when the action is over.
     public func prepare(
-        with client: RootgateClient, owner: Account, ownerIdentity: PersonIdentity? = nil
+        with client: RootgateClient, owner: Account, ownerIdentity: PersonIdentity? = nil,
+        nonceWindowSeconds: UInt32? = nil
     ) async throws(ServiceError) -> PrepareCollaboration.Answer {
         let over = ServiceError(.cancelled, "the action is over")
         guard !isComplete else { throw over }
@@ -65,7 +66,8 @@ public final class StartCollaborationAction: Sendable {
                 collaboration: answer.collaborationIdentifier, isNew: answer.isNew)
         }
         let request = PrepareCollaboration(
-            owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity)
+            owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity,
+            nonceWindowSeconds: nonceWindowSeconds)
         let identifier = MutationIdentifier.random()
         let answer: PrepareCollaboration.Answer
         do throws(ServiceError) {

@@ -53,6 +53,13 @@ struct CollabCall: Sendable {
         return try texts.map(identity)
     }
 
+    /// Names separated by commas, at least one.
+    func requiredNames(_ option: String) throws -> [String] {
+        let names = try arguments.required(option).split(separator: ",").map(String.init)
+        guard !names.isEmpty else { throw UsageError("--\(option) is needed") }
+        return names
+    }
+
     /// The identities that an option names, separated by commas.
     func identities(option: String) throws -> [PersonIdentity] { try (names(option) ?? []).map(identity) }
 
@@ -62,7 +69,9 @@ struct CollabCall: Sendable {
     /// The window of `--policy device-nonce`; `nil` for challenges.
     func nonceWindow() throws -> UInt32? {
         switch try arguments.required("policy") {
-        case "challenge": return nil
+        case "challenge":
+            guard arguments.isGiven("window") else { return nil }
+            throw UsageError("--window needs --policy device-nonce")
         case "device-nonce":
             let range = Int(Limits.nonceWindowSecondsMin)...Int(Limits.nonceWindowSecondsMax)
             return UInt32(try arguments.number("window", in: range))

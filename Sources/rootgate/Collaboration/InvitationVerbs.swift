@@ -70,7 +70,17 @@ private func token(_ text: String) throws -> InvitationToken {
         AcceptInvitation(try token(text), for: account, identity: identity, displayName: call.arguments.text("name"))
     }
     guard !requests.isEmpty else { throw UsageError("give tokens as operands") }
-    let acceptances = try await call.client.accept(requests)
-    for acceptance in acceptances { try call.show(acceptance) }
-    return acceptances.contains { $0.refusal != nil } ? .refused : .success
+    var failure: ServiceError?
+    var isRefused = false
+    for result in await call.client.accept(requests) {
+        switch result {
+        case .success(let acceptance):
+            try call.show(acceptance)
+            if acceptance.refusal != nil { isRefused = true }
+        case .failure(let error): failure = error
+        }
+    }
+    // The answers of the others were shown.
+    if let failure { throw failure }
+    return isRefused ? .refused : .success
 }

@@ -30,14 +30,19 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent.
         if let change = HighlightEvent.Change(rawValue: name) { return .change(trigger: change) }
         if let persistence = HighlightEvent.Persistence(rawValue: name) { return .persistence(trigger: persistence) }
         fallthrough
-    default: throw UsageError("\(text) is no event")
+    default:
+        throw UsageError(
+            "\(text) is no event: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]")
     }
 }
 
 @Sendable private func notices(_ call: CollabCall) async throws -> ExitCode {
     let feed: Feed
     if call.operands.isEmpty {
+        guard call.arguments.isGiven("account") else { throw UsageError("name a collaboration, or an --account") }
         feed = .account(try call.account())
+    } else if call.arguments.isGiven("account") {
+        throw UsageError("a feed is that of a collaboration or of an --account, not both")
     } else if let person = try call.givenIdentity() {
         feed = .participant(person, of: try call.collaboration())
     } else {

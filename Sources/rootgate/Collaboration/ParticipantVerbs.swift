@@ -17,10 +17,12 @@ let participantVerbs: [CollabVerb] = [
         RemoveParticipants(
             try call.identities(from: 1), from: try call.collaboration(), by: try call.givenGrant())
     },
-    CollabVerb("change", "ID --add HEX,... --remove HEX,...", "add and remove participants in one change") { call in
-        UpdateParticipants(
+    CollabVerb("change", "ID", "add (--add) and remove (--remove) people in one change") { call in
+        let request = UpdateParticipants(
             of: try call.collaboration(), adding: try call.identities(option: "add").map { NewParticipant($0) },
             removing: try call.identities(option: "remove"), by: try call.givenGrant())
+        guard !request.added.isEmpty || !request.removed.isEmpty else { throw UsageError("say --add or --remove") }
+        return request
     },
     CollabVerb("update", "ID HEX", "change a participant's name, role, permission") { call in
         try call.checkClear("name", "permission")

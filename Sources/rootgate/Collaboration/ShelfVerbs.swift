@@ -10,7 +10,7 @@ let shelfVerbs: [CollabVerb] = [
             sharer: Sharer(name: try call.arguments.required("sharer")),
             conversation: Conversation(
                 identifier: try call.arguments.required("conversation"), isGroup: call.arguments.isOn("group")),
-            recipients: try (call.names("to") ?? []).map { name in
+            recipients: try call.requiredNames("to").map { name in
                 ShareRecipient(try call.account(named: name), knowsSomebody: !call.arguments.isOn("strangers"))
             })
     },

@@ -70,8 +70,10 @@ public struct AcceptInvitation: RuledRequest {
         let acceptance = try records.record(RecordKeys.acceptance(collaboration, identity))
         let participant = try records.load(
             StoredParticipant.self, at: RecordKeys.participant(collaboration, identity))
-        // An invitation neither brings back a removed participant nor uses an identity of another account.
+        // An invitation neither brings back a removed participant nor uses an identity of another account. The owner's
+        // identity belongs to the account that owns the collaboration.
         guard participant?.value.removedAt == nil,
+            participant?.value.role != .owner || account == found.collaboration.owner,
             try records.account(of: identity, in: collaboration) ?? account == account,
             acceptance.map({ $0.value == Array(account.name.utf8) }) ?? true
         else { return refused(.conflict) }

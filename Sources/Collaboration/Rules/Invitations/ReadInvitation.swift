@@ -23,7 +23,11 @@ public struct ReadInvitation: RuledRequest {
         switch state {
         case .revoked: return .answer(.refused(token, .revoked))
         case .expired: return .answer(.refused(token, .expired))
-        case .pending, .accepted, .completed: break
+        case .pending, .accepted:
+            guard found.collaboration.shareOptions.allows(.joinByInvitation) != false else {
+                return .answer(.refused(token, .closed))
+            }
+        case .completed: break
         }
         return .answer(
             InvitationPreview(

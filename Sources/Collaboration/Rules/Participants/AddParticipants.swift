@@ -23,9 +23,9 @@ public struct AddParticipants: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(participants.count, Limits.participantsPerRequestMax, "participants")
-        let stored = try records.collaboration(collaboration).value
-        let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, stored, context)
-        var membership = Membership(collaboration, by: authority)
+        let found = try records.collaboration(collaboration)
+        let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, found, context)
+        var membership = Membership(collaboration, found.value, by: authority)
         try membership.add(participants, "participants", context, records)
         guard membership.count > 0 else { return .unchanged }
         return .change(membership.edit, topics: membership.topics, count: membership.count)

@@ -21,8 +21,12 @@ public struct LinkAccount: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        _ = try records.collaboration(collaboration)
-        _ = try records.participant(identity, in: collaboration)
+        let found = try records.collaboration(collaboration)
+        let participant = try records.participant(identity, in: collaboration).value
+        guard participant.role != .owner || account == nil || account == found.value.owner else {
+            throw ServiceError(
+                .notPermitted, "the owner is linked to the account that owns the collaboration, or to none")
+        }
         guard let joined = try records.record(RecordKeys.joining(collaboration, identity)) else {
             throw ServiceError(
                 .notPermitted,
@@ -37,6 +41,7 @@ public struct LinkAccount: RuledRequest {
         if let account { try checkRoom(for: account, records) }
         var edit = Edit(collaboration)
         edit.records = [
+            .checking(RecordKeys.collaboration(collaboration), expecting: .version(found.version)),
             .checking(RecordKeys.joining(collaboration, identity), expecting: .version(joined.version)),
             RecordEdit(
                 RecordKeys.link(collaboration, identity), value: account.map { Array($0.name.utf8) },

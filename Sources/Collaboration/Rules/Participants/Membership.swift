@@ -5,13 +5,16 @@ struct Membership {
     private(set) var edit: Edit
     private(set) var topics: [Topic]
     private let collaboration: CollaborationIdentifier
+    /// The permission of those who have none of their own.
+    private let byOptions: Permission
     private let authority: ManagingAuthority
 
     /// The number of people who join or leave.
     var count: Int { edit.addedRoots.count + edit.removedRoots.count }
 
-    init(_ collaboration: CollaborationIdentifier, by authority: ManagingAuthority) {
+    init(_ collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, by authority: ManagingAuthority) {
         self.collaboration = collaboration
+        byOptions = stored.permission
         self.authority = authority
         edit = Edit(collaboration)
         edit.records = authority.expectations(in: collaboration)
@@ -20,16 +23,23 @@ struct Membership {
 
     /// Adds those who take no part yet; leaves the others as they are. `field`: the request's field that names them.
     ///
-    /// Throws `notPermitted`, `limitExceeded`.
+    /// Throws `notPermitted`, `limitExceeded`, `malformedRequest` when a person is named twice with other values.
     mutating func add(
         _ participants: [NewParticipant], _ field: String, _ context: RuleContext,
         _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {
-        var seen: Set<PersonIdentity> = []
-        for (index, participant) in participants.enumerated() where seen.insert(participant.identity).inserted {
+        var seen: [PersonIdentity: NewParticipant] = [:]
+        for (index, participant) in participants.enumerated() {
+            if let first = seen.updateValue(participant, forKey: participant.identity) {
+                guard first == participant else {
+                    throw ServiceError(
+                        .malformedRequest, "\(field)[\(index)] is a person of the list again, with other values")
+                }
+                continue
+            }
             guard participant.role != .owner else { throw ServiceError.oneOwner }
             try check(participant.displayName, "\(field)[\(index)].displayName")
-            try authority.checkGiving(role: participant.role, permission: participant.permission)
+            try authority.checkGiving(role: participant.role, permission: participant.permission ?? byOptions)
             let known = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
             if let known, known.value.removedAt == nil { continue }

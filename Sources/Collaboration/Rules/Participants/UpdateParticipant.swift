@@ -23,15 +23,15 @@ public struct UpdateParticipant: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try Collaboration.check(participant.displayName.value, "participant.displayName")
-        let stored = try records.collaboration(collaboration).value
-        let authority = try records.authority(of: grant, for: .changeParticipants, in: collaboration, stored, context)
+        let found = try records.collaboration(collaboration)
+        let authority = try records.authority(of: grant, for: .changeParticipants, in: collaboration, found, context)
         let known = try records.participant(participant.identity, in: collaboration)
         let before = known.value
         var changed = before
         changed.displayName = participant.displayName.applied(to: before.displayName)
         changed.role = participant.role ?? before.role
         changed.permission = participant.permission.applied(to: before.permission)
-        try check(changed, before, authority)
+        try check(changed, before, found.value.permission, authority)
         guard changed != before else { return .unchanged }
         var edit = Edit(collaboration)
         edit.records = authority.expectations(in: collaboration)
@@ -41,18 +41,20 @@ public struct UpdateParticipant: RuledRequest {
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 
-    /// Throws `notPermitted` when nobody may make that change, or the bearer of the grant may not.
+    /// Throws `notPermitted` when nobody may make that change, or the bearer of the grant may not. `byOptions`: the
+    /// permission of those who have none of their own.
     private func check(
-        _ changed: StoredParticipant, _ before: StoredParticipant, _ authority: ManagingAuthority
+        _ changed: StoredParticipant, _ before: StoredParticipant, _ byOptions: Permission,
+        _ authority: ManagingAuthority
     ) throws(ServiceError) {
         guard (changed.role == .owner) == (before.role == .owner) else { throw ServiceError.oneOwner }
         guard before.role != .owner || changed.permission == .readWrite else {
             throw ServiceError(.notPermitted, "the owner may always write")
         }
         try authority.checkChanging(before.role)
-        if changed.role != before.role { try authority.checkGiving(role: changed.role, permission: nil) }
-        if changed.permission != before.permission {
-            try authority.checkGiving(role: nil, permission: changed.permission)
-        }
+        let gains = changed.permission != before.permission
+        try authority.checkGiving(
+            role: changed.role != before.role ? changed.role : nil,
+            permission: gains ? changed.permission ?? byOptions : .readOnly)
     }
 }

@@ -30,7 +30,7 @@ public struct UpdateParticipants: RuledRequest {
         guard !added.contains(where: { leaving.contains($0.identity) }) else {
             throw ServiceError(.malformedRequest, "a person is among those added and those removed")
         }
-        let stored = try records.collaboration(collaboration).value
+        let found = try records.collaboration(collaboration)
         if let earlier = context.earlier {
             // A repetition changes nothing, but its answer names the accounts again.
             return .answer(
@@ -38,8 +38,8 @@ public struct UpdateParticipants: RuledRequest {
                     sequence: earlier, changed: 0,
                     removed: try records.removed(among: removed, in: collaboration)))
         }
-        let authority = try authority(stored, context, records)
-        var membership = Membership(collaboration, by: authority)
+        let authority = try authority(found, context, records)
+        var membership = Membership(collaboration, found.value, by: authority)
         let gone = try membership.remove(removed, context, records)
         try membership.add(added, "added", context, records)
         let count = membership.count
@@ -51,11 +51,11 @@ public struct UpdateParticipants: RuledRequest {
 
     /// The authority for both parts. Who leaves needs no permission to manage anything.
     private func authority(
-        _ stored: StoredCollaboration, _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+        _ found: Loaded<StoredCollaboration>, _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> ManagingAuthority {
-        let authority = try records.authority(of: grant, for: nil, in: collaboration, stored, context)
+        let authority = try records.authority(of: grant, for: nil, in: collaboration, found, context)
         guard !added.isEmpty else { return authority }
-        return try records.authority(of: grant, for: .addParticipants, in: collaboration, stored, context)
+        return try records.authority(of: grant, for: .addParticipants, in: collaboration, found, context)
     }
 }
 

@@ -10,7 +10,7 @@ public struct ReadConsent: RuledRequest {
 
     public var account: Account
     /// Must be true: no app reads consent.
-    public var everyApp: Bool?
+    public var everyApp: Bool
 
     public init(of account: Account) {
         self.account = account
@@ -20,8 +20,8 @@ public struct ReadConsent: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        guard everyApp == true else {
-            throw ServiceError(.malformedRequest, "everyApp is missing: consent is not read by an app")
+        guard everyApp else {
+            throw ServiceError(.malformedRequest, "everyApp is false: consent is not read by an app")
         }
         return .answer(try records.load(Consent.self, at: RecordKeys.consent(account))?.value ?? Consent())
     }

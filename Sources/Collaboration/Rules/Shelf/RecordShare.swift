@@ -16,14 +16,12 @@ public struct RecordShare: RuledRequest {
     public var conversation: Conversation
     /// `nil`: now.
     public var date: Date?
-    /// Whether it was pinned as it was shared.
-    public var isPinned: Bool?
     /// The participants of the conversation on whose shelves it belongs.
     public var recipients: [ShareRecipient]
 
     public init(
         url: URL, title: String? = nil, subtitle: String? = nil, thumbnail: Thumbnail? = nil, app: String,
-        sharer: Sharer, conversation: Conversation, date: Date? = nil, isPinned: Bool? = nil,
+        sharer: Sharer, conversation: Conversation, date: Date? = nil,
         recipients: [ShareRecipient]
     ) {
         self.url = url
@@ -34,7 +32,6 @@ public struct RecordShare: RuledRequest {
         self.sharer = sharer
         self.conversation = conversation
         self.date = date
-        self.isPinned = isPinned
         self.recipients = recipients
     }
 
@@ -57,8 +54,15 @@ public struct RecordShare: RuledRequest {
         var topics: [Topic] = []
         var thumbnails = ThumbnailEdits()
         var taking: [[UInt8]] = []
-        var seen: Set<Account> = []
-        for recipient in recipients where seen.insert(recipient.account).inserted {
+        var seen: [Account: ShareRecipient] = [:]
+        for (index, recipient) in recipients.enumerated() {
+            if let first = seen.updateValue(recipient, forKey: recipient.account) {
+                guard first == recipient else {
+                    throw ServiceError(
+                        .malformedRequest, "recipients[\(index)] is an account of the list again, with other values")
+                }
+                continue
+            }
             let key = ShelfKeys(recipient.account).share(item, place)
             let known = try records.record(key)
             let before = try known?.share()
@@ -69,7 +73,7 @@ public struct RecordShare: RuledRequest {
                 if image != nil { taking.append(key) }
             }
             let head = ShareHead(
-                milliseconds: milliseconds, isPinned: isPinned ?? before?.head.isPinned ?? false,
+                milliseconds: milliseconds, isPinned: before?.head.isPinned ?? false,
                 isGroup: conversation.isGroup, knowsSomebody: recipient.knowsSomebody, hasThumbnail: image != nil,
                 leadsToCollaboration: collaboration != nil, app: shortNumber(ShelfKeys.short(app, context)))
             let share = StoredShare(

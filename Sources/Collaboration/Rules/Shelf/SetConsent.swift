@@ -9,35 +9,39 @@ public struct SetConsent: RuledRequest {
 
     public var account: Account
     /// Must be true: no app sets consent.
-    public var everyApp: Bool?
+    public var everyApp: Bool
     public var level: ConsentLevel
-    /// `nil` removes the earlier answer.
-    public var isAllowed: Bool?
+    /// `clear` removes the earlier answer; `keep` is refused.
+    public var isAllowed: Patch<Bool>
 
     public init(of account: Account, _ level: ConsentLevel, isAllowed: Bool?) {
         self.account = account
         everyApp = true
         self.level = level
-        self.isAllowed = isAllowed
+        self.isAllowed = Patch(isAllowed)
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        guard everyApp == true else {
-            throw ServiceError(.malformedRequest, "everyApp is missing: consent is not set by an app")
+        guard everyApp else {
+            throw ServiceError(.malformedRequest, "everyApp is false: consent is not set by an app")
         }
+        guard isAllowed != .keep else {
+            throw ServiceError(.malformedRequest, "isAllowed is missing: null removes the earlier answer")
+        }
+        let answer = isAllowed.value
         let known = try records.load(Consent.self, at: RecordKeys.consent(account))
         let before = known?.value ?? Consent()
         var consent = before
         switch level {
-        case .everything: consent.everything = isAllowed
+        case .everything: consent.everything = answer
         case .app(let app):
             try checkName(app, "level.app")
-            consent.apps[app] = isAllowed
+            consent.apps[app] = answer
         case .conversation(let conversation):
             try checkName(conversation, "level.conversation")
-            consent.conversations[conversation] = isAllowed
+            consent.conversations[conversation] = answer
         }
         guard consent != before else { return .unchanged }
         var edit = Edit()

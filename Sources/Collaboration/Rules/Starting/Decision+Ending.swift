@@ -18,6 +18,9 @@ extension Decision<ChangeReceipt> {
             RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]
+        edit.records += found.value.formerOwners.map {
+            RecordEdit(RecordKeys.accepted($0, identifier), value: nil)
+        }
         var topics: [Topic] = [.collaboration(identifier)]
         let links = try records.records(
             in: .beginning(with: RecordKeys.links(identifier)), limit: 1000, isDescending: false)

@@ -8,7 +8,7 @@ enum Ownership {
     ///
     /// `edit` and `stored` are changed; the caller writes `stored`. `name`: `nil` keeps a participant's name.
     ///
-    /// Throws `notPermitted` when the owner has another identity.
+    /// Throws `notPermitted` when the owner has another identity, or the identity is linked to another account.
     static func add(
         _ person: PersonIdentity, named name: String?, to stored: inout StoredCollaboration,
         _ collaboration: CollaborationIdentifier, _ edit: inout Edit, _ context: RuleContext,
@@ -20,6 +20,10 @@ enum Ownership {
                     .notPermitted, "the owner of \(collaboration) takes part already, under another identity")
             }
             return
+        }
+        let linked = try records.account(of: person, in: collaboration)
+        guard linked == nil || linked == stored.owner else {
+            throw ServiceError(.notPermitted, "\(person.rootHash) is linked to another account than the owner's")
         }
         stored.ownerIdentity = person
         let key = RecordKeys.participant(collaboration, person)
@@ -34,6 +38,10 @@ enum Ownership {
         var owner = before.value
         owner.displayName = name ?? owner.displayName
         edit.records += try raise(owner, person, collaboration, version: before.version)
+        edit.records.append(
+            .checking(
+                RecordKeys.link(collaboration, person),
+                expecting: try records.linkExpectation(of: person, in: collaboration)))
     }
 
     /// The records of a participant who becomes the owner.

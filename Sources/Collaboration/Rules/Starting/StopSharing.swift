@@ -18,7 +18,7 @@ public struct StopSharing: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         let found = try records.collaboration(collaboration)
-        _ = try records.authority(of: grant, for: .stopSharing, in: collaboration, found.value, context)
+        _ = try records.authority(of: grant, for: .stopSharing, in: collaboration, found, context)
         return try .ending(collaboration, found, records)
     }
 }

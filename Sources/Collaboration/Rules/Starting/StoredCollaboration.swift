@@ -7,6 +7,8 @@ struct StoredCollaboration: Hashable, Codable {
     var localIdentifier: LocalCollaborationIdentifier
     /// The participant who is the owner; `nil` until the owner's account has claimed an identity.
     var ownerIdentity: PersonIdentity?
+    /// Accounts that have handed the collaboration over, and in whose shared scope it may be.
+    var formerOwners: [Account] = []
     var title: String?
     var initiatorHandle: String?
     var initiatorNameComponents: NameComponents?

@@ -41,6 +41,9 @@ public struct TransferOwnership: RuledRequest {
         }
         var stored = found.value
         stored.owner = account
+        stored.formerOwners.removeAll { $0 == account || $0 == owner }
+        if account != owner { stored.formerOwners.append(owner) }
+        try checkLimit(stored.formerOwners.count, Limits.formerOwnersMax, "former owners")
         stored.ownerIdentity = identity
         stored.localIdentifier = localIdentifier ?? stored.localIdentifier
         var edit = Edit(collaboration)

@@ -38,7 +38,7 @@ public struct UpdateShareOptions: RuledRequest {
         try check(givenSummary, "givenSummary")
         try shareOptions?.checkSizes("shareOptions")
         let found = try records.collaboration(collaboration)
-        let authority = try records.authority(of: grant, for: .changeOptions, in: collaboration, found.value, context)
+        let authority = try records.authority(of: grant, for: .changeOptions, in: collaboration, found, context)
         var options = shareOptions ?? found.value.shareOptions
         if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
         if let givenSummary { options.givenSummary = givenSummary }
