@@ -11,13 +11,16 @@ func longLines(_ file: TrackedFile) -> [Violation] {
     }
 }
 
-/// Tabs, carriage returns, white space at the end of lines, and ends of files that are not one line break.
+/// Tabs (but those that separate the fields of a table), carriage returns, white space at the end of lines, and ends of
+/// files that are not one line break.
 func untidySpace(_ file: TrackedFile) -> [Violation] {
     guard !file.bytes.isEmpty else { return [] }
     var found: [Violation] = []
     for (index, line) in file.lines.enumerated() {
         let bytes = line.utf8
-        if bytes.contains(UInt8(ascii: "\t")) { found.append(Violation(file.path, line: index + 1, "a tab")) }
+        if bytes.contains(UInt8(ascii: "\t")), !file.path.hasSuffix(".tsv") {
+            found.append(Violation(file.path, line: index + 1, "a tab"))
+        }
         if let last = bytes.last, last == UInt8(ascii: " ") || last == UInt8(ascii: "\r") {
             found.append(Violation(file.path, line: index + 1, "white space at the end"))
         }

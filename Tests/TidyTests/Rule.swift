@@ -30,6 +30,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         Rule(name: "Options of the service are those of the handbook", violations: undocumentedOptions),
         Rule(name: "Paths that comments and documents name exist", violations: danglingPaths),
         Rule(name: "Documents are no walls of text", each: wallsOfText),
+        Rule(name: "Every item that the model follows has a test", violations: brokenLedger),
     ]
 
     init(name: String, violations: @escaping @Sendable ([TrackedFile]) -> [Violation]) {

@@ -166,12 +166,33 @@ struct RuleTests {
         #expect(lines(testNames(TrackedFile("Tests/CoreTests/A.swift", text))) == [1, 6, 7, 8, 9])
     }
 
+    @Test("Rows of the ledger are found that are no rows, that repeat an item, or whose test there is not once")
+    func ledger() {
+        let tests = TrackedFile(
+            "Tests/ATests/A.swift",
+            """
+            @Test("One") func one() {}
+            @Test(
+                "Says \\"two\\"", arguments: [1])
+            func two() {}
+            @Test("Twice") func twice() {}
+            @Test("Twice") func again() {}
+            """)
+        let rows = [
+            "seed\titem\ttest", "1\ta\tOne", "1\tb\tSays \"two\"", "1\ta\tOne", "1\tc", "2\td\tTwice", "2\te\tNone",
+        ]
+        let ledger = TrackedFile(ledgerPath, rows.joined(separator: "\n") + "\n")
+        #expect(lines(brokenLedger([tests, ledger])) == [4, 5, 6, 7])
+        #expect(brokenLedger([tests]).count == 1)
+        #expect(lines(brokenLedger([tests, TrackedFile(ledgerPath, "item\n")])) == [1, 0])
+    }
+
     @Test("Files of one name are found, whatever their folders and the case of their letters")
     func equal() {
         let paths = [
             "Sources/A/Load.swift", "Tests/B/load.swift", "Sources/A/shim.h", "Sources/B/shim.h",
-            "Sources/C/Other.swift",
-            "deploy/Load.swift",
+            "Sources/C/Other.swift", "deploy/Load.swift", "Benchmarks/results/a/RESULTS.md",
+            "Benchmarks/results/b/RESULTS.md",
         ]
         #expect(equalNames(paths.map { TrackedFile($0, "") }).map(\.path) == Array(paths.prefix(2)))
     }
