@@ -214,18 +214,23 @@ struct JSONParser {
         tree.nodes[node].cursor = UInt32(node + 1)
     }
 
+    /// Whether a comma follows, which is read with the white space around it.
+    private mutating func takeComma() -> Bool {
+        skipSpace()
+        guard byte == UInt8(ascii: ",") else { return false }
+        position += 1
+        skipSpace()
+        return true
+    }
+
     private mutating func array() throws(ServiceError) {
         let node = try open(.array)
         var count = 0
         if byte != UInt8(ascii: "]") {
-            while true {
+            repeat {
                 try value()
                 count += 1
-                skipSpace()
-                guard byte == UInt8(ascii: ",") else { break }
-                position += 1
-                skipSpace()
-            }
+            } while takeComma()
             guard byte == UInt8(ascii: "]") else { throw failure("“,” or “]” is missing") }
         }
         close(node, count: count)
@@ -235,7 +240,7 @@ struct JSONParser {
         let node = try open(.object)
         var count = 0
         if byte != UInt8(ascii: "}") {
-            while true {
+            repeat {
                 guard byte == UInt8(ascii: "\"") else { throw failure("a name in quotation marks is missing") }
                 let name = tree.nodes.count
                 try text(.name, escaped: .escapedName)
@@ -245,11 +250,7 @@ struct JSONParser {
                 skipSpace()
                 try value()
                 count += 1
-                skipSpace()
-                guard byte == UInt8(ascii: ",") else { break }
-                position += 1
-                skipSpace()
-            }
+            } while takeComma()
             guard byte == UInt8(ascii: "}") else { throw failure("“,” or “}” is missing") }
             if count > JSONParser.comparedMembersMax { try compareAll(in: node, count) }
         }
