@@ -345,6 +345,13 @@ private struct RandomSteps {
         var conversation = one(of: world.conversations)
         if once(in: 60) { conversation.identifier = one(of: ["", "a\nb", String(repeating: "c", count: 129)]) }
         let sharer = one(of: world.people)
+        // An account that comes twice has other values now and then only: that is refused.
+        var told: [ShareRecipient] = []
+        for account in recipients {
+            let first = told.first { $0.account == account }
+            told.append(
+                first.flatMap { once(in: 8) ? nil : $0 } ?? ShareRecipient(account, knowsSomebody: !once(in: 4)))
+        }
         let thumbnail: Thumbnail? =
             switch number(0..<40) {
             case 0: .image([1, 2, 3], .png)
@@ -359,7 +366,7 @@ private struct RandomSteps {
             sharer: Sharer(
                 name: text([sharer.name, "Ana", "Bo"]), account: maybe(sharer.account), avatar: maybe("avatars/1")),
             conversation: conversation, date: isDated ? date(model) : nil,
-            recipients: recipients.map { ShareRecipient($0, knowsSomebody: !once(in: 4)) })
+            recipients: told)
     }
 
     /// One of a few images.
