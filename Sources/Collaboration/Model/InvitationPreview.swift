@@ -3,7 +3,7 @@ public import Foundation
 /// What the holder of a token may know of an invitation before accepting it. With a refusal nothing else is given.
 public struct InvitationPreview: Hashable, Sendable, Codable {
     public let token: InvitationToken
-    /// `unknown`, `revoked` or `expired`; `nil` when there is something to tell.
+    /// `unknown`, `revoked`, `expired` or `closed`; `nil` when there is something to tell.
     public let refusal: Acceptance.Refusal?
     public let state: InvitationState?
     /// The collaboration's title.
