@@ -226,6 +226,39 @@ struct StartingTests {
         }
     }
 
+    @Test("A summary of several titles that is longer than a text is refused, whichever request selects them")
+    func longSummary() throws {
+        // Each picker has a long and a short title. The long ones together are over the limit.
+        let title = String(repeating: "a", count: Limits.textBytesMax / Limits.optionGroupsMax)
+        let long = (0..<Limits.optionGroupsMax).map { "long \($0)" }
+        let short = (0..<Limits.optionGroupsMax).map { "short \($0)" }
+        let options = ShareOptions(
+            optionsGroups: zip(long, short).map { long, short in
+                OptionsPickerGroup(
+                    identifier: long,
+                    options: [
+                        CollaborationOption(title: title, identifier: long, effects: [.readWrite]),
+                        CollaborationOption(title: "Short", identifier: short, effects: [.readWrite]),
+                    ])
+            })
+        var request = try prepare(deckMetadata())
+        request.metadata.defaultShareOptions = options
+        func expectTooLong(_ request: some RuledRequest, _ location: SourceLocation = #_sourceLocation) {
+            let error = world.error(of: request)
+            #expect(
+                error?.code == .limitExceeded && error?.detail == UInt32(Limits.textBytesMax), sourceLocation: location)
+        }
+        expectTooLong(request)
+        request.selectedOptions = short
+        let collaboration = try world.send(request).collaborationIdentifier
+        request.selectedOptions = long
+        expectTooLong(request)
+        expectTooLong(UpdateShareOptions(collaboration, selectedOptions: long))
+        expectTooLong(UpdateShareOptions(collaboration, replacing: options))
+        let changed = UpdateShareOptions(collaboration, selectedOptions: long, givenSummary: "Many")
+        #expect(try world.send(changed).changed == 1)
+    }
+
     @Test("A local identifier that names nothing is malformed")
     func localIdentifiers() throws {
         for name in ["", String(repeating: "a", count: 129), "a\u{0}b", "line\n", "\u{7f}"] {
@@ -474,6 +507,7 @@ struct FindHighlightTests {
                 (RemoveHighlight(link, of: ana, for: .everyApp), "url"),
                 (SignalHighlight(.viewed, link, of: ana, for: .everyApp), "url"),
                 (ReadAttribution(link, of: ana, for: .everyApp), "url"),
+                (ReadThumbnail(.zero, of: link, on: ana, for: .everyApp), "url"),
                 (CustomizeDetails(of: collaboration, customItems: .set(items)), "customItems[1].url"),
             ]
             for (request, field) in requests {
@@ -484,6 +518,7 @@ struct FindHighlightTests {
         }
         let long = try url("https://a.example/" + String(repeating: "a", count: Limits.linkBytesMax))
         #expect(world.code(of: FindHighlight(url: long)) == .limitExceeded)
+        #expect(world.code(of: ReadThumbnail(.zero, of: long, on: ana, for: .everyApp)) == .limitExceeded)
     }
 
     @Test("A base with a slash at its end makes the same links")

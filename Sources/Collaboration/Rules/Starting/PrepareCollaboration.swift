@@ -60,6 +60,7 @@ public struct PrepareCollaboration: RuledRequest {
         var stored = try fresh(context)
         var edit = Edit(identifier)
         edit.creation = try policy()
+        try stored.checkSummary()
         edit.records = [RecordEdit(start, value: identifier.utf8, expecting: .absent)]
         if let ownerIdentity {
             try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
@@ -87,6 +88,7 @@ public struct PrepareCollaboration: RuledRequest {
         }
         var stored = found.value
         if let options = try explicitOptions(stored) { stored.shareOptions = options }
+        try stored.checkSummary()
         var edit = Edit(identifier)
         edit.records = stored.optionRecords(identifier, before: found.value)
         if let ownerIdentity {
@@ -208,8 +210,6 @@ extension ShareOptions {
             }
         }
         try Collaboration.check(givenSummary, "\(field).givenSummary")
-        // The derived summary joins titles: it is checked as well.
-        try Collaboration.check(summary(for: .readOnly), "the summary")
     }
 }
 

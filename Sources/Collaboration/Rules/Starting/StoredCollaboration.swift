@@ -28,6 +28,11 @@ extension StoredCollaboration {
     /// What participants without a permission of their own may do.
     var permission: Permission { shareOptions.permission ?? defaultPermission ?? .readOnly }
 
+    /// Throws `limitExceeded` when the summary, which may join titles of several options, is longer than a text.
+    func checkSummary() throws(ServiceError) {
+        try check(shareOptions.summary(for: permission), "the summary")
+    }
+
     /// The name of the person who shares: of the components that were given, else the owner's name.
     var initiatorName: String? {
         [initiatorNameComponents?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isEmpty }

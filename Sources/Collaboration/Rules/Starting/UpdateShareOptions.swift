@@ -44,7 +44,7 @@ public struct UpdateShareOptions: RuledRequest {
         if let givenSummary { options.givenSummary = givenSummary }
         var stored = found.value
         stored.shareOptions = options
-        try check(options.summary(for: stored.permission), "the summary")
+        try stored.checkSummary()
         if stored.permission != found.value.permission {
             try authority.checkGiving(role: nil, permission: stored.permission)
         }
