@@ -384,8 +384,20 @@ private struct RandomSteps {
 
     private mutating func scope() -> ShelfScope { once(in: 3) ? .everyApp : .app(one(of: world.apps)) }
 
+    /// Mostly an image that is on the account's shelf, or was.
     private mutating func readThumbnail(_ model: CollaborationModel) -> ReadThumbnail {
-        ReadThumbnail(SHA256.hash(png(number(0..<6))), of: link(model), on: account(), for: scope())
+        let account = account()
+        let images = (model.shelves[account]?.shares ?? [:]).values.flatMap(\.values).compactMap { share in
+            if case .image(let bytes, _)? = share.thumbnail { (share, SHA256.hash(bytes)) } else { nil }
+        }.sorted { ($0.0.url.absoluteString, $0.0.date) < ($1.0.url.absoluteString, $1.0.date) }
+        if !once(in: 4), let (share, hash) = oneOrNone(of: images) {
+            let scope = one(of: [.everyApp, .app(share.app), scope()])
+            return ReadThumbnail(hash, of: share.url, on: account, for: scope)
+        }
+        if once(in: 4), let page = URL(string: one(of: ["mailto:ana@example.com", "/1"])) {
+            return ReadThumbnail(.zero, of: page, on: account, for: scope())
+        }
+        return ReadThumbnail(SHA256.hash(png(number(0..<6))), of: link(model), on: account, for: scope())
     }
 
     /// Mostly a request that says whose part of the shelf it means.
@@ -542,7 +554,7 @@ private struct RandomSteps {
             let recipients = (0..<number(0..<5)).map { _ in account() }
             return share(with: recipients, model, isDated: once(in: 2))
         case 66..<71:
-            return once(in: 4) ? readThumbnail(model) : readShelf()
+            return once(in: 3) ? readThumbnail(model) : readShelf()
         case 71..<74: return pin(model)
         case 74:
             return once(in: 4)
@@ -938,6 +950,7 @@ struct CollaborationModelTests {
         "recordShare: malformed-request", "recordShare: unknown-collaboration",
         "readShelf: suggestion", "readShelf: pinned", "readShelf: all attributions", "readShelf: thumbnail",
         "readShelf: malformed-request", "readThumbnail: unknown-highlight",
+        "readThumbnail: answered",
         "pinHighlight: offers", "pinHighlight: malformed-request", "removeHighlight: changed",
         "pinHighlight: answered", "pinHighlight: unknown-highlight", "signalHighlight: changed",
         "signalHighlight: unknown-highlight", "setConsent: changed", "setConsent: nothing",

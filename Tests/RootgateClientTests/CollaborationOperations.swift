@@ -722,6 +722,7 @@ extension ReadShelf: ModelledRequest {
 
 extension ReadThumbnail: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        try model.checkLink(url)
         let app = try model.app(app, everyApp)
         for share in model.visible(url.absoluteString, of: account, for: app) {
             if case .image(let bytes, let type)? = share.thumbnail, SHA256.hash(bytes) == hash {

@@ -25,6 +25,7 @@ public struct ReadThumbnail: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkLink(url, "url")
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let shares = try records.shares(of: url, view, context)
         guard shares.contains(where: { $0.thumbnail == hash }) else {
