@@ -141,4 +141,31 @@ struct LanguagesTests {
         #expect(code("Remove from App", "en-US") == nil)
         #expect(code("Entfernen", "d_e") == .malformedRequest)
     }
+
+    @Test("A language is a tag of at most 35 bytes, wherever a request takes one")
+    func tags() throws {
+        let bo = try account("bo")
+        let collaboration = try world.start()
+        func requests(_ tag: String) throws -> [any RuledRequest] {
+            [
+                ReadNotices(.collaboration(collaboration), language: tag), ReadNotices(.account(bo), language: tag),
+                ReadDetails(of: collaboration, language: tag),
+                ReadAttribution(try url("https://a.example/1"), of: bo, for: .everyApp, language: tag),
+            ]
+        }
+        // Four subtags of eight bytes with their hyphens are 35 bytes.
+        let longest = Array(repeating: "abcdefgh", count: 4).joined(separator: "-")
+        #expect(longest.utf8.count == Limits.languageBytesMax)
+        for request in try requests(longest) {
+            let code = world.code(of: request)
+            #expect(code == nil || code == .unknownHighlight, "\(request)")
+        }
+        for request in try requests(longest + "a") {
+            let error = world.error(of: request)
+            #expect(error?.code == .limitExceeded && error?.detail == UInt32(Limits.languageBytesMax), "\(request)")
+        }
+        for tag in ["", "d_e", "-de", "de-", "abcdefghi", "dé"] {
+            for request in try requests(tag) { #expect(world.code(of: request) == .malformedRequest, "\(request)") }
+        }
+    }
 }

@@ -167,6 +167,28 @@ struct OwnerTests {
         #expect(world.storage.records.isEmpty)
     }
 
+    @Test("A collaboration is handed over to so many accounts, and back to one of them after that")
+    func handOverLimit() throws {
+        let collaboration = try start()
+        let people = (0...UInt8(Limits.formerOwnersMax + 1)).map { person($0 + 1) }
+        try world.send(try claim(collaboration))
+        try world.join(people[0], in: collaboration)
+        try world.send(LinkAccount(try account("ana"), to: people[0], in: collaboration))
+        try world.admit(Array(people.dropFirst()), to: collaboration)
+        for (number, person) in people.enumerated().dropFirst() {
+            try world.send(LinkAccount(try account("account \(number)"), to: person, in: collaboration))
+        }
+        var owner = "ana"
+        for number in 1...Limits.formerOwnersMax {
+            try world.send(try transfer(collaboration, to: UInt8(number + 1), from: owner))
+            owner = "account \(number)"
+        }
+        let error = world.error(of: try transfer(collaboration, to: UInt8(people.count), from: owner))
+        #expect(error?.code == .limitExceeded && error?.detail == UInt32(Limits.formerOwnersMax))
+        #expect(error?.reason.contains("former owner") == true, "\(error?.reason ?? "")")
+        try world.send(try transfer(collaboration, to: 1, from: owner))
+    }
+
     @Test("The owner's identity and the owner's account stay together")
     func oneAccount() throws {
         let collaboration = try start()
