@@ -39,8 +39,9 @@ public final class CollaborationCoordinator: Sendable {
     /// `deadline`: for each of the two actions.
     ///
     /// Throws how the sharing failed; then the message must not be sent. If the start's handler used
-    /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:)``, what had been done is undone: a collaboration
-    /// that the action has started is gone, and of one that existed before, recipients who took no part are removed.
+    /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:nonceWindowSeconds:)``, what had been done is
+    /// undone: a collaboration that the action has started is gone, and of one that existed before, recipients who took
+    /// no part are removed.
     /// Throws `notUndone` when the service could not be reached for that.
     public func share(
         with metadata: CollaborationMetadata,
