@@ -166,6 +166,10 @@ public enum Limits {
     public static let thumbnailBytesMax = 64 << 10
     public static let thumbnailsBytesMax = 1 << 30
     public static let thumbnailPartBytesMax = thumbnailsBytesMax / 256
+    /// Links and invitations whose records elsewhere are removed with a collaboration. Readers ignore those that are
+    /// left.
+    public static let linksPerEndingMax = 1000
+    public static let invitationsPerEndingMax = 1000
     /// Shelves that are told at once when a collaboration ends whose link is on them. Others leave it out when they are
     /// read next.
     public static let shelvesPerEndingMax = 500

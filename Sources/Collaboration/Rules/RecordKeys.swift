@@ -19,7 +19,8 @@ import Core
 ///     x collaboration 0 root hash         the sequence up to which a participant has cleared notices (8)
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration
-///     y account 0 collaboration           a share that the account takes part in by an invitation: as whom (32)
+///     y account 0 collaboration           a share that the account takes part in by an invitation, or has handed
+///                                         over: as whom (32)
 ///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
 ///     r account 0 conversation            the handle of a conversation for the account (16)

@@ -1,8 +1,8 @@
 package import Core
 
 /// What an invitation offers, by its token, before it is accepted: title, who invites, role, permission, expiry and
-/// state. It tells nothing else of the collaboration. Of a token that is unknown, revoked or expired the answer has
-/// that refusal and nothing else.
+/// state. It tells nothing else of the collaboration. Of a token that is unknown, revoked or expired, or by which
+/// nobody may come in now, the answer has that refusal and nothing else.
 public struct ReadInvitation: RuledRequest {
     public static let name = "readInvitation"
     package static let isQuery = true

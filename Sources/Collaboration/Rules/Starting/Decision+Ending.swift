@@ -23,7 +23,7 @@ extension Decision<ChangeReceipt> {
         }
         var topics: [Topic] = [.collaboration(identifier)]
         let links = try records.records(
-            in: .beginning(with: RecordKeys.links(identifier)), limit: 1000, isDescending: false)
+            in: .beginning(with: RecordKeys.links(identifier)), limit: Limits.linksPerEndingMax, isDescending: false)
         for link in links.items {
             guard let account = Account(String(decoding: link.value, as: UTF8.self)),
                 let root = Digest(link.key.suffix(Digest.byteCount))
@@ -34,7 +34,8 @@ extension Decision<ChangeReceipt> {
         }
         try edit.tellShelves(of: identifier, records, &topics)
         let prefix = RecordKeys.invitations(identifier)
-        let invitations = try records.records(in: .beginning(with: prefix), limit: 1000, isDescending: false)
+        let invitations = try records.records(
+            in: .beginning(with: prefix), limit: Limits.invitationsPerEndingMax, isDescending: false)
         for record in invitations.items {
             let name = Array(record.key.dropFirst(prefix.count))
             guard name.count == RecordKeys.invitationBytes else { continue }
