@@ -93,10 +93,16 @@ let package = Package(
                 "Verification", "Wire", "Transport", "Server", "RootgateClient", "LoadHarness",
             ]),
 
-        // For the tests of the kernels: what the kernels keep in private headers, and kernels that are broken on
-        // purpose.
+        // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for
+        // every processor, and kernels that are broken on purpose.
         .target(
             name: "KernelInternals", path: "Tests/KernelInternals",
+            cSettings: [
+                .unsafeFlags(["-O2"], .when(configuration: .debug)),
+                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+            ]),
+        .target(
+            name: "KernelEmulation", dependencies: ["CKernels", "KernelInternals"], path: "Tests/KernelEmulation",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
                 .define("KERNEL_CHECKS", .when(configuration: .debug)),
@@ -112,12 +118,14 @@ let package = Package(
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
-        tests(of: "CKernels", ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelMutants"]),
+        tests(
+            of: "CKernels",
+            ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
-        tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "Kernels"]),
+        tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
         tests(of: "Kernels"),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "RootSets", ["Core", "Platform"]),

@@ -1,12 +1,9 @@
-import CKernels
 import Foundation
 import KernelMutants
 import TestSupport
 import Testing
 
 /// The bounds that the P-256 kernel checks in debug builds.
-@Suite(
-    .enabled(if: rg_cpu_features() & UInt32(RG_CPU_AVX512IFMA) != 0, "this processor has no AVX-512 IFMA"))
 struct BoundTests {
     private static let bounds = (0..<rg_bound_count).map { String(cString: rg_bounds[$0]!) }
 

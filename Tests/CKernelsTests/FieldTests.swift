@@ -1,9 +1,29 @@
 import CKernels
+import KernelEmulation
 import KernelInternals
 import TestSupport
 import Testing
 
 @testable import Signatures
+
+/// An operation of the kernels' field, with the processor's instructions or emulated.
+struct FieldOperation: Sendable, CustomTestStringConvertible {
+    let index: Int
+    let isEmulated: Bool
+
+    var row: rg_field_operation { isEmulated ? rg_emulated_field_operations[index] : rg_field_operations[index] }
+    var name: String { String(cString: row.name) }
+    var testDescription: String { isEmulated ? "\(name), emulated" : name }
+
+    /// Those that this processor can run.
+    static let all: [FieldOperation] = {
+        let hasInstructions = rg_cpu_features() & UInt32(RG_CPU_AVX512IFMA) != 0
+        return (0..<(hasInstructions ? rg_field_operation_count : 0)).map {
+            FieldOperation(index: $0, isEmulated: false)
+        }
+            + (0..<rg_emulated_field_operation_count).map { FieldOperation(index: $0, isEmulated: true) }
+    }()
+}
 
 /// The arithmetic below the formulas, with limbs that random signatures never bring: a carry that is wrong once in
 /// 2^40 times would pass every other test.
@@ -62,17 +82,15 @@ struct FieldTests {
 
     @Test(
         "Products, squares and reductions of striking limbs agree with libcrypto and keep their bounds",
-        .enabled(
-            if: rg_cpu_features() & UInt32(RG_CPU_AVX512IFMA) != 0, "this processor has no AVX-512 IFMA"),
-        arguments: 0..<Int(rg_field_operation_count))
-    func operations(index: Int) throws {
-        let operation = rg_field_operations[index], name = String(cString: operation.name)
+        arguments: FieldOperation.all)
+    func operations(operation: FieldOperation) throws {
+        let name = operation.name
         let library = try CurveLibrary(), arithmetic = try IntegerArithmetic()
         let modulus = name == "montgomery_n" ? library.order : library.prime
         let radix = try library.power(name == "canonical" || name == "reduce_weakly" ? 0 : 260)
         let one = try Integer(1), slack = try library.power(230)
-        var generator = SeededGenerator(seed: runSeed &+ UInt64(index))
-        for round in 0..<500 {
+        var generator = SeededGenerator(seed: runSeed &+ UInt64(operation.index))
+        for round in 0..<(operation.isEmulated ? 200 : 500) {
             var lanes: [[[UInt64]]] = []
             for _ in 0..<4 {
                 var operand: [[UInt64]] = []
@@ -87,7 +105,7 @@ struct FieldTests {
                 operands[1].withUnsafeBufferPointer { b in
                     operands[2].withUnsafeBufferPointer { c in
                         operands[3].withUnsafeBufferPointer { d in
-                            operation.run(&result, [a.baseAddress, b.baseAddress, c.baseAddress, d.baseAddress])
+                            operation.row.run(&result, [a.baseAddress, b.baseAddress, c.baseAddress, d.baseAddress])
                         }
                     }
                 }

@@ -1,13 +1,27 @@
 import CKernels
+import KernelEmulation
 import KernelMutants
 import Testing
 
-/// A kernel of the table, or a mutant, by its name: pointers are not sendable, indices into constant tables are.
-struct NamedKernel: Sendable, CustomTestStringConvertible {
-    let index: Int
-    let isMutant: Bool
+@testable import Signatures
 
-    private var kernel: rg_kernel { isMutant ? rg_mutants[index] : rg_kernels[index] }
+/// A kernel of the table, an emulated kernel or a mutant, by its name: pointers are not sendable, indices into constant
+/// tables are.
+struct NamedKernel: Sendable, CustomTestStringConvertible {
+    enum Table {
+        case kernels, emulated, mutants
+    }
+
+    let index: Int
+    let table: Table
+
+    private var kernel: rg_kernel {
+        switch table {
+        case .kernels: rg_kernels[index]
+        case .emulated: rg_emulated_kernels[index]
+        case .mutants: rg_mutants[index]
+        }
+    }
 
     var name: String { String(cString: kernel.name) }
     var p256: UnsafePointer<rg_p256_functions>? { kernel.p256 }
@@ -15,15 +29,41 @@ struct NamedKernel: Sendable, CustomTestStringConvertible {
     var canRun: Bool { kernel.needs & ~rg_cpu_features() == 0 }
     var testDescription: String { name }
 
-    private static let all = (0..<rg_kernel_count).map { NamedKernel(index: $0, isMutant: false) }
-    private static let mutants = (0..<rg_mutant_count).map { NamedKernel(index: $0, isMutant: true) }
+    private static let all: [NamedKernel] = (0..<rg_kernel_count).map { NamedKernel(index: $0, table: .kernels) }
+    private static let emulated: [NamedKernel] = (0..<rg_emulated_kernel_count).map {
+        NamedKernel(index: $0, table: .emulated)
+    }
+    private static let mutants: [NamedKernel] = (0..<rg_mutant_count).map { NamedKernel(index: $0, table: .mutants) }
 
-    static let p256 = all.filter { $0.p256 != nil && $0.canRun }
+    /// The kernels that this processor can run.
+    static let nativeP256: [NamedKernel] = all.filter { $0.p256 != nil && $0.canRun }
+    /// The same, and the emulated kernels, which every processor can run.
+    static let p256: [NamedKernel] = nativeP256 + emulated
     static let sha256 = all.filter { $0.sha256 != nil && $0.canRun }
     static let p256Mutants = mutants.filter { $0.p256 != nil && $0.canRun }
     static let sha256Mutants = mutants.filter { $0.sha256 != nil && $0.canRun }
-    /// The names of the kernels that nothing here can test.
+    /// The names of the kernels that can only be emulated here, or not be tested.
     static let untested = (all + mutants).filter { !$0.canRun }.map(\.name)
+
+    /// One of so many cases for an emulated kernel, which is slow; all for the others.
+    func sample<T>(_ cases: [T], oneIn interval: Int) -> [T] {
+        guard table == .emulated else { return cases }
+        return stride(from: 0, to: cases.count, by: interval).map { cases[$0] }
+    }
+
+    /// The kernel with memory of its own, and with the generator's table that all kernels of its kind share. (An
+    /// emulated kernel takes seconds to build it.)
+    func equipped() throws -> EquippedKernel {
+        let shared = table == .kernels ? Self.nativeGenerator : Self.emulatedGenerator
+        return EquippedKernel(try #require(p256), generator: try #require(shared).generator)
+    }
+
+    private nonisolated(unsafe) static let nativeGenerator: EquippedKernel? = nativeP256.first?.p256.map {
+        EquippedKernel($0)
+    }
+    private nonisolated(unsafe) static let emulatedGenerator: EquippedKernel? = emulated.last?.p256.map {
+        EquippedKernel($0)
+    }
 }
 
 struct KernelTableTests {
@@ -36,6 +76,9 @@ struct KernelTableTests {
             #expect((kernel.p256 == nil) != (kernel.sha256 == nil))
             #expect(kernel.needs != 0)
         }
+        for index in 0..<rg_emulated_kernel_count {
+            #expect(names.insert(String(cString: rg_emulated_kernels[index].name)).inserted)
+        }
     }
 
     // Its skip shows in the report what the other tests had to leave out.
@@ -45,6 +88,6 @@ struct KernelTableTests {
             if: NamedKernel.untested.isEmpty,
             "this processor can't run \(NamedKernel.untested.joined(separator: ", "))"))
     func everyKernelRuns() {
-        #expect(NamedKernel.p256.count + NamedKernel.sha256.count == rg_kernel_count)
+        #expect(NamedKernel.nativeP256.count + NamedKernel.sha256.count == rg_kernel_count)
     }
 }

@@ -29,7 +29,7 @@ struct TableTests {
 
     @Test("The generator's table holds odd multiples of 2^(13 s) G in subtable s", arguments: NamedKernel.p256)
     func generator(kernel: NamedKernel) throws {
-        let equipped = EquippedKernel(try #require(kernel.p256)), library = try CurveLibrary()
+        let equipped = try kernel.equipped(), library = try CurveLibrary()
         var generator = SeededGenerator(seed: runSeed)
         var places = (0..<20).flatMap { [($0, 0), ($0, 1), ($0, 15), ($0, 16), ($0, 4095)] }
         for _ in 0..<500 {
@@ -105,7 +105,7 @@ struct TableTests {
 
     @Test("A point that is none has no table, wherever it stands among others", arguments: NamedKernel.p256)
     func badPoints(kernel: NamedKernel) throws {
-        let equipped = EquippedKernel(try #require(kernel.p256))
+        let equipped = try kernel.equipped()
         let maker = try SignatureCases(seed: runSeed, keys: 16, nonces: 2)
         let bad = try maker.boundaryKeys().filter { $0.expected == RG_P256_BAD_KEY }
         #expect(bad.count > 10)

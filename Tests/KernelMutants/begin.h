@@ -1,12 +1,12 @@
-// What every mutant of the P-256 kernel begins with. Then it includes the kernel's private headers from the
-// bottom up, puts its substitution between two of them, and ends with end.h.
-#include <immintrin.h>
+// What every mutant of the P-256 kernel begins with. Then it includes the kernel's private headers from the bottom up,
+// puts its substitution between two of them, and ends with end.h. Mutants are compiled for any processor: the self-test
+// that refuses them does not depend on how their vectors are computed.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../KernelEmulation/emulated_instructions.h"
+
 #define GROUPS 1
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), apply_to = function)

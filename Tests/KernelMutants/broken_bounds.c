@@ -3,7 +3,6 @@
 // of a function in the second one, and computes the same as long as its bound is not the broken one.
 #include "include/KernelMutants.h"
 
-#if defined(__x86_64__)
 #ifndef KERNEL_CHECKS
 #define KERNEL_CHECKS
 #endif
@@ -291,7 +290,6 @@ static int offset_of_verify(const char *sum) {
                                                                  : 0;
 }
 #include "../../Sources/CKernels/p256/verify.h"
-#pragma clang attribute pop
 
 // MARK: A run through the kernel
 
@@ -357,12 +355,3 @@ void rg_run_with_broken_bound(size_t bound) {
 
 const char *const *const rg_bounds = messages;
 const size_t rg_bound_count = BOUND_COUNT;
-
-#else
-
-const char *const *const rg_bounds = 0;
-const size_t rg_bound_count = 0;
-
-void rg_run_with_broken_bound(size_t bound) { (void)bound; }
-
-#endif

@@ -1,6 +1,5 @@
 // The rest of every mutant of the P-256 kernel: a table of its functions, by the name MUTANT.
 #include "../../Sources/CKernels/p256/verify.h"
-#pragma clang attribute pop
 
 #ifndef MUTANT_VERIFY
 #define MUTANT_VERIFY verify

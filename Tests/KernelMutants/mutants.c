@@ -1,7 +1,5 @@
 #include "include/KernelMutants.h"
 
-#if defined(__x86_64__)
-
 extern const rg_p256_functions rg_p256_mutant_curve_constant, rg_p256_mutant_order_radix, rg_p256_mutant_carry,
     rg_p256_mutant_lost_carry, rg_p256_mutant_reduction, rg_p256_mutant_squaring, rg_p256_mutant_doubling,
     rg_p256_mutant_addition_sign, rg_p256_mutant_digit_sign, rg_p256_mutant_digit_row, rg_p256_mutant_top_digit,
@@ -9,33 +7,32 @@ extern const rg_p256_functions rg_p256_mutant_curve_constant, rg_p256_mutant_ord
     rg_p256_mutant_zero_scalar, rg_p256_mutant_off_curve, rg_p256_mutant_vanished, rg_p256_mutant_tree_silent,
     rg_p256_mutant_tree_sum, rg_p256_mutant_second_x, rg_p256_mutant_one_lane, rg_p256_mutant_one_place,
     rg_p256_mutant_known_place, rg_p256_mutant_last_block, rg_p256_mutant_parity, rg_p256_mutant_table_sign;
+#if defined(__x86_64__)
 extern const rg_sha256_functions rg_sha256_mutant_round_constant, rg_sha256_mutant_node_padding, rg_sha256_mutant_tail,
     rg_sha256_mutant_lanes_swapped, rg_sha256_mutant_second_group, rg_sha256_mutant_second_stream,
     rg_sha256_mutant_padding;
+#endif
 
+// The mutants of the P-256 kernel need no feature, because they don't use the processor's vectors (begin.h).
 #define P256(name) \
-    { #name, RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_mutant_##name }
+    { #name, 0, 0, &rg_p256_mutant_##name }
 #define WIDE(name) \
     { #name, RG_CPU_AVX512, &rg_sha256_mutant_##name, 0 }
 #define NARROW(name) \
     { #name, RG_CPU_SHA, &rg_sha256_mutant_##name, 0 }
 
 static const rg_kernel mutants[] = {
-    P256(curve_constant), P256(order_radix),  P256(carry),           P256(lost_carry),   P256(reduction),
-    P256(squaring),       P256(doubling),     P256(addition_sign),   P256(digit_sign),   P256(digit_row),
-    P256(top_digit),      P256(r_range),      P256(s_range),         P256(key_range),    P256(x_range),
-    P256(zero_scalar),    P256(off_curve),    P256(vanished),        P256(tree_silent),  P256(tree_sum),
-    P256(second_x),       P256(one_lane),     P256(one_place),       P256(known_place),  P256(last_block),
-    P256(parity),         P256(table_sign),   WIDE(round_constant),  WIDE(node_padding), WIDE(tail),
-    WIDE(lanes_swapped),  WIDE(second_group), NARROW(second_stream), WIDE(padding),
+    P256(curve_constant),  P256(order_radix),  P256(carry),         P256(lost_carry),    P256(reduction),
+    P256(squaring),        P256(doubling),     P256(addition_sign), P256(digit_sign),    P256(digit_row),
+    P256(top_digit),       P256(r_range),      P256(s_range),       P256(key_range),     P256(x_range),
+    P256(zero_scalar),     P256(off_curve),    P256(vanished),      P256(tree_silent),   P256(tree_sum),
+    P256(second_x),        P256(one_lane),     P256(one_place),     P256(known_place),   P256(last_block),
+    P256(parity),          P256(table_sign),
+#if defined(__x86_64__)
+    WIDE(round_constant),  WIDE(node_padding), WIDE(tail),          WIDE(lanes_swapped), WIDE(second_group),
+    NARROW(second_stream), WIDE(padding),
+#endif
 };
 
 const rg_kernel *const rg_mutants = mutants;
 const size_t rg_mutant_count = sizeof mutants / sizeof mutants[0];
-
-#else
-
-const rg_kernel *const rg_mutants = 0;
-const size_t rg_mutant_count = 0;
-
-#endif

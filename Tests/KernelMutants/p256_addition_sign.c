@@ -1,5 +1,4 @@
 // Additions take the sign of lane 6 from lane 7.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 
@@ -11,4 +10,3 @@ NOINLINE void broken_add_affine(Point *p, const Affine *a, const __mmask8 negati
 
 #define MUTANT rg_p256_mutant_addition_sign
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Carries are taken from a signed limb as if it could not be negative.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/limbs.h"
 
@@ -7,4 +6,3 @@
 
 #define MUTANT rg_p256_mutant_carry
 #include "end.h"
-#endif

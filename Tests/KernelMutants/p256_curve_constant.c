@@ -1,5 +1,4 @@
 // The curve has another b.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/constants.h"
 
@@ -7,4 +6,3 @@
 
 #define MUTANT rg_p256_mutant_curve_constant
 #include "end.h"
-#endif

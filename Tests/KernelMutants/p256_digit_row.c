@@ -1,5 +1,4 @@
 // A digit of the highest row takes the row below.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
@@ -13,4 +12,3 @@ INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, in
 
 #define MUTANT rg_p256_mutant_digit_row
 #include "end.h"
-#endif

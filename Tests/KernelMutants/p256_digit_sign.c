@@ -1,5 +1,4 @@
 // The sign of a scalar that was negated to make it odd is lost in one lane.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
@@ -8,4 +7,3 @@ INLINE __mmask8 broken_make_odd(lanes u[LIMBS]) { return make_odd(u) & 0x7f; }
 
 #define MUTANT rg_p256_mutant_digit_sign
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Doubling leaves Z as it was for points of even V.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 
@@ -13,4 +12,3 @@ NOINLINE void broken_double_point(Point *p) {
 
 #define MUTANT rg_p256_mutant_doubling
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Coordinates may be p and more.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -11,4 +10,3 @@ INLINE __mmask8 broken_is_below(const lanes limb[LIMBS], const uint64_t bound[LI
 
 #define MUTANT rg_p256_mutant_key_range
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Of known keys, the check at place 8 is verified with the table of the one before.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -19,4 +18,3 @@ static void broken_verify_known(
 
 #define MUTANT rg_p256_mutant_known_place
 #include "end.h"
-#endif

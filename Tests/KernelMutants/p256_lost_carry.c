@@ -1,5 +1,4 @@
 // The carry out of the second limb of a square is lost.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
@@ -18,4 +17,3 @@ INLINE Sum broken_square(const Digits *a) {
 
 #define MUTANT rg_p256_mutant_lost_carry
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Scalars enter Montgomery form with the radix of the wrong prime.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/constants.h"
 
@@ -7,4 +6,3 @@
 
 #define MUTANT rg_p256_mutant_order_radix
 #include "end.h"
-#endif

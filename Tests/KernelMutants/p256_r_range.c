@@ -1,5 +1,4 @@
 // An r may be n and more.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -8,4 +7,3 @@
 
 #define MUTANT rg_p256_mutant_r_range
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // The weak reduction folds the upper bits without the term 2^192 of the prime.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
@@ -13,4 +12,3 @@ INLINE Sum broken_reduce_weakly(Sum a) {
 
 #define MUTANT rg_p256_mutant_reduction
 #include "end.h"
-#endif

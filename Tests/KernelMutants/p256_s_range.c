@@ -1,5 +1,4 @@
 // An s may be more than n.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -14,4 +13,3 @@ INLINE __mmask8 is_not_order(const lanes s[LIMBS]) {
 
 #define MUTANT rg_p256_mutant_s_range
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // An r that stands for two x coordinates is compared with one only.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -9,4 +8,3 @@ static const uint64_t nothing[LIMBS];
 
 #define MUTANT rg_p256_mutant_second_x
 #include "end.h"
-#endif

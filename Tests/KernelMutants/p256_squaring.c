@@ -1,5 +1,4 @@
 // A square lacks one of its cross products.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/field.h"
 
@@ -12,4 +11,3 @@ INLINE Sum broken_square_plus_product(const Digits *a, const Digits *b, const Di
 
 #define MUTANT rg_p256_mutant_squaring
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Every table after a subtable's doublings holds the opposite points.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -14,4 +13,3 @@ NOINLINE int broken_invert_digits(Digits *inverse, const Digits *z) {
 
 #define MUTANT rg_p256_mutant_table_sign
 #include "end.h"
-#endif

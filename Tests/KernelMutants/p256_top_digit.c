@@ -1,5 +1,4 @@
 // A scalar's digits are cut off at 255 bits.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
@@ -21,4 +20,3 @@ INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, in
 
 #define MUTANT rg_p256_mutant_top_digit
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // Lanes that the tree leaves undecided are treated as decided.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -15,4 +14,3 @@ static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_cou
 
 #define MUTANT rg_p256_mutant_tree_silent
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // The tree leaves out the last point of an odd number of points.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -14,4 +13,3 @@ static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_cou
 
 #define MUTANT rg_p256_mutant_tree_sum
 #include "end.h"
-#endif

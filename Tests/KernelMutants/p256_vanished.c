@@ -1,5 +1,4 @@
 // A Z of zero is not noticed.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -15,4 +14,3 @@ INLINE void is_zero_of_z_is_zero(__mmask8 zero[GROUPS], const Digits *a) {
 
 #define MUTANT rg_p256_mutant_vanished
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // The y of a key is compared with p, and the x is not.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -9,4 +8,3 @@
 
 #define MUTANT rg_p256_mutant_x_range
 #include "end.h"
-#endif

@@ -1,5 +1,4 @@
 // An s of zero is taken for one in range.
-#if defined(__x86_64__)
 #include "begin.h"
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
@@ -8,4 +7,3 @@
 
 #define MUTANT rg_p256_mutant_zero_scalar
 #include "end.h"
-#endif

@@ -39,17 +39,23 @@ private func configuration(knownKeyBytes: Int = 64 << 20, sampleInterval: Int = 
     return configuration
 }
 
-private let hasKernel = SignatureKernel.standard != nil
-
-@Suite("Signature engine", .enabled(if: hasKernel, "this processor, or ROOTGATE_CPU, allows no signature kernel"))
+@Suite("Signature engine", .enabled(if: testedKernel != nil, "ROOTGATE_CPU allows no signature kernel"))
 struct SignatureEngineTests {
+    @Test("The report names the kernel of these tests, and says when it is emulated")
+    func names() throws {
+        let names = testedEngine(configuration()).kernelNames
+        print("the signature engine is tested with \(names.joined(separator: " and "))")
+        #expect(names.count == 2)
+        #expect(names.allSatisfy { $0.hasSuffix("emulated") } == (SignatureKernel.standard == nil))
+    }
+
     @Test(
         "Batches of any size have libcrypto's outcomes",
         arguments: [1, 2, 7, 8, 9, 16, 17, 24, 25, 40, 129, 256, 257, 600])
     func agreement(size: Int) throws {
         let signed = try Signed(size, keys: max(1, size / 2), seed: runSeed &+ UInt64(size))
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
-        let found = try outcomes(of: signed.checks, by: SignatureVerifier(SignatureEngine(configuration())))
+        let found = try outcomes(of: signed.checks, by: SignatureVerifier(testedEngine(configuration())))
         #expect(found == expected, "seed \(runSeed)")
     }
 
@@ -69,7 +75,7 @@ struct SignatureEngineTests {
 
     @Test("A key has a table after its second grant, and the same outcomes with it")
     func knownKeys() async throws {
-        let engine = SignatureEngine(configuration())
+        let engine = testedEngine(configuration())
         let verifier = try SignatureVerifier(engine)
         let signed = try Signed(300, keys: 20, seed: runSeed)
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
@@ -85,7 +91,7 @@ struct SignatureEngineTests {
 
     @Test("A key whose proofs were granted once has no table, nor has one that was never granted")
     func strangers() async throws {
-        let engine = SignatureEngine(configuration())
+        let engine = testedEngine(configuration())
         let verifier = try SignatureVerifier(engine)
         let checks = try Signed(40, keys: 40, seed: runSeed).checks
         try grant(checks, by: verifier, times: 1)
@@ -96,7 +102,7 @@ struct SignatureEngineTests {
 
     @Test("Every one of many keys that come in turn gets its table")
     func manyKeys() async throws {
-        let engine = SignatureEngine(configuration(knownKeyBytes: 256 << 20))
+        let engine = testedEngine(configuration(knownKeyBytes: 256 << 20))
         let verifier = try SignatureVerifier(engine)
         var generator = SeededGenerator(seed: runSeed)
         let points = try (0..<1500).map { _ in try PrivateKey(seed: generator.bytes(48)).uncompressedPoint }
@@ -109,15 +115,17 @@ struct SignatureEngineTests {
 
     @Test("The memory of known keys has its bound, and evicts while others verify")
     func eviction() async throws {
-        let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
-        let signed = try Signed(240, keys: 60, seed: runSeed)
+        let engine = testedEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
+        // An emulated kernel is slow. There are more keys than places in either case.
+        let isEmulated = SignatureKernel.standard == nil
+        let signed = try Signed(isEmulated ? 48 : 240, keys: isEmulated ? 24 : 60, seed: runSeed)
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
         try await withThrowingTaskGroup { group in
             for _ in 0..<3 {
                 group.addTask {
                     let verifier = try SignatureVerifier(engine)
                     // Until a table was used, and a while longer.
-                    for round in 0..<500 where round < 12 || engine.statistics.knownKeyHits == 0 {
+                    for round in 0..<500 where round < (isEmulated ? 4 : 12) || engine.statistics.knownKeyHits == 0 {
                         #expect(
                             try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed), round \(round)"
                         )
@@ -135,7 +143,7 @@ struct SignatureEngineTests {
 
     @Test("A limit too small for one set of keys keeps no key")
     func noMemory() throws {
-        let engine = SignatureEngine(configuration(knownKeyBytes: KnownKeys.bytesMin - 1))
+        let engine = testedEngine(configuration(knownKeyBytes: KnownKeys.bytesMin - 1))
         let verifier = try SignatureVerifier(engine)
         let checks = try Signed(40, keys: 4, seed: runSeed).checks
         try grant(checks, by: verifier, times: 3)

@@ -35,7 +35,7 @@ struct WycheproofTests {
         let file = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
         var configuration = SignatureEngine.Configuration()
         configuration.usesKernels = usesKernels
-        let verifier = try SignatureVerifier(SignatureEngine(configuration))
+        let verifier = try SignatureVerifier(testedEngine(configuration))
         var results: [String: Int] = [:]
         for group in file.testGroups {
             let point = try #require([UInt8](hexadecimal: group.publicKey.uncompressed))

@@ -36,7 +36,6 @@ let filesThatImportC: Set<String> = [
     "Sources/Signatures/SignatureSelfTest.swift",
     "Sources/Signatures/SignatureValue.swift",
     "Sources/Signatures/SignatureVerifier.swift",
-    "Tests/CKernelsTests/BoundTests.swift",
     "Tests/CKernelsTests/FieldTests.swift",
     "Tests/CKernelsTests/HashKernelTests.swift",
     "Tests/CKernelsTests/IntegerArithmetic.swift",

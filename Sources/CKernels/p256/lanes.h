@@ -3,9 +3,14 @@
 // Two groups hide the latency of the multiplier; one group has half the working set and serves small
 // batches. Everything in this folder is compiled once for each: the including file defines GROUPS, and all
 // functions are static.
+//
+// The tests also compile it with plain C in the place of the instructions, for processors that lack them. They define
+// KERNEL_EMULATION, and with it the types and intrinsics that are used here.
 #pragma once
 
+#ifndef KERNEL_EMULATION
 #include <immintrin.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,12 +22,18 @@ typedef __m512i lanes;
 
 enum { LANES = 8, BLOCK = LANES * GROUPS, LIMBS = 5, LIMB_BITS = 52 };
 
+#ifndef KERNEL_EMULATION
 /// Part of a formula. It is inlined into its caller, so that its values stay in registers.
 #define INLINE static inline __attribute__((always_inline))
-/// A whole formula. It is not inlined: several formulas in one function need more registers than there are.
-#define NOINLINE static __attribute__((noinline))
 /// A loop whose bounds the compiler knows, unrolled, so that arrays of vectors stay in registers.
 #define UNROLL(index, first, end) _Pragma("clang loop unroll(full)") for (int index = (first); index < (end); index++)
+#else
+// A lane at a time there are no vectors to keep in registers, and the rest compiles faster.
+#define INLINE static inline __attribute__((unused))
+#define UNROLL(index, first, end) for (int index = (first); index < (end); index++)
+#endif
+/// A whole formula. It is not inlined: several formulas in one function need more registers than there are.
+#define NOINLINE static __attribute__((noinline))
 #define EACH_GROUP(g) UNROLL(g, 0, GROUPS)
 #define EACH_LIMB(i) UNROLL(i, 0, LIMBS)
 

@@ -1,5 +1,5 @@
 // Kernels that are broken on purpose, in one way each. The self-tests have to refuse every mutant of the table, and a
-// mutant that breaks a bound has to abort.
+// mutant that breaks a bound has to abort. The mutants of the P-256 kernel run on every processor.
 #pragma once
 
 #include <stddef.h>
@@ -16,5 +16,5 @@ extern const char *const *const rg_bounds;
 extern const size_t rg_bound_count;
 
 /// Runs a P-256 kernel with checks that breaks bound number `bound`, and aborts there. Returns when there is no such
-/// bound: then nothing is broken. Needs RG_CPU_AVX512IFMA. One call at a time.
+/// bound: then nothing is broken. One call at a time.
 void rg_run_with_broken_bound(size_t bound);
