@@ -133,6 +133,11 @@ final class CurveLibrary {
         try result("add") { BN_add($0, a.number, b.number) == 1 }
     }
 
+    /// Computes a - b, not reduced.
+    func plainDifference(_ a: Integer, _ b: Integer) throws(ServiceError) -> Integer {
+        try result("subtract") { BN_sub($0, a.number, b.number) == 1 }
+    }
+
     /// Computes 2^exponent, not reduced.
     func power(_ exponent: Int) throws(ServiceError) -> Integer {
         try result("shift") { BN_set_word($0, 1) == 1 && BN_lshift($0, $0, CInt(exponent)) == 1 }

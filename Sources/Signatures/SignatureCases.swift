@@ -10,8 +10,8 @@ struct SignatureCase: Sendable {
     var r, s, digest: [UInt8]
     /// Valid, invalid or bad key.
     var expected = RG_P256_INVALID
-    /// Whether a kernel may answer "undecided": two points of its sum may be equal or opposite, a part of the sum may
-    /// be at infinity, or r may stand for two x coordinates.
+    /// Whether a kernel may answer "undecided": two points of its sum may be equal or opposite, or a part of the sum
+    /// may be at infinity.
     var isExceptional = false
 
     /// Whether this outcome of a kernel is right for the case.
@@ -31,8 +31,6 @@ struct SignatureCases {
     let random: RandomSource
     private let keys: [Key]
     private let nonces: [Nonce]
-    /// p - n: an r below it stands for the x coordinates r and r + n.
-    private let primeMinusOrder: [UInt8]
     private let orderBytes: [UInt8]
 
     private struct Key {
@@ -64,8 +62,6 @@ struct SignatureCases {
         self.keys = keys
         self.nonces = nonces
         orderBytes = library.order.bytes ?? []
-        // p - n is p mod n.
-        primeMinusOrder = try library.reduced(library.prime).bytes ?? []
     }
 
     private static func known<T>(_ value: T?) throws(ServiceError) -> T {
@@ -93,17 +89,13 @@ struct SignatureCases {
     private func judged(_ check: SignatureCase) throws(ServiceError) -> SignatureCase {
         var judged = check
         judged.expected = try library.outcome(of: check)
-        judged.isExceptional = check.isExceptional || isAmbiguous(check.r) || isZero(check.digest)
+        judged.isExceptional = check.isExceptional || isZero(check.digest)
         return judged
     }
 
     /// Whether the digest is 0 modulo n. The generator's part of the sum is then at infinity.
     private func isZero(_ digest: [UInt8]) -> Bool {
         digest == orderBytes || digest.allSatisfy { $0 == 0 }
-    }
-
-    private func isAmbiguous(_ r: [UInt8]) -> Bool {
-        r.lexicographicallyPrecedes(primeMinusOrder) && r.contains { $0 != 0 }
     }
 
     // MARK: Ordinary signatures and their mutations
@@ -199,6 +191,65 @@ struct SignatureCases {
             SignatureCase(name: name, point: q, r: try bytes(library.reduced(r)), s: try bytes(s), digest: digest))
     }
 
+    // MARK: Small r
+
+    /// Finds the next `count` points of the curve whose x is above `start`, or below it.
+    private func points(
+        above start: Integer, _ count: Int, isBelow: Bool = false
+    ) throws(ServiceError) -> [(x: Integer, point: [UInt8])] {
+        var found: [(Integer, [UInt8])] = []
+        var offset: UInt = 1
+        while found.count < count {
+            let distance = try Integer(offset)
+            let x = try isBelow ? library.plainDifference(start, distance) : library.plainSum(start, distance)
+            let point = [2 + UInt8(below(2))] + (try bytes(x))
+            if library.isPoint(point) { found.append((x, point)) }
+            offset += 1
+        }
+        return found
+    }
+
+    /// Makes signatures around p - n. An r below it stands for the x coordinates r and r + n, every other r for itself
+    /// alone. Some are valid because x(R) = r, some because x(R) = r + n, and some are invalid.
+    func smallR() throws(ServiceError) -> [SignatureCase] {
+        // p - n is p mod n.
+        let limit = try library.reduced(library.prime), one = try Integer(1)
+        var cases: [SignatureCase] = []
+        /// Adds a signature whose nonce has this point. Its key is made to fit.
+        func add(_ name: String, _ nonce: [UInt8], _ r: Integer) throws(ServiceError) {
+            cases.append(try fitted(name, nonce: nonce, r: r, s: scalar()))
+        }
+        for (name, r) in [
+            ("1", one), ("p - n - 1", try library.plainDifference(limit, one)), ("p - n", limit),
+            ("p - n + 1", try library.plainSum(limit, one)), ("n - 1", try library.plainDifference(library.order, one)),
+        ] {
+            try add("r = \(name), x(R) is another", Self.known(library.multiple(scalar())), r)
+        }
+        for (x, point) in try points(above: library.prime, 2, isBelow: true) {
+            try add("x(R) = r + n, almost p", point, library.plainDifference(x, library.order))
+        }
+        // Long numbers, so that r + n has carries.
+        for _ in 0..<6 {
+            let start = try library.plainSum(library.order, Integer(random.bytes(15)))
+            for (x, point) in try points(above: start, 1) {
+                try add("x(R) = r + n, long", point, library.plainDifference(x, library.order))
+            }
+            for (x, point) in try points(above: Integer(random.bytes(15)), 1) { try add("x(R) = r, long", point, x) }
+        }
+        for (name, bound, isBelow) in [
+            ("x(R) = r, almost p - n", limit, true), ("x(R) = r, above p - n", limit, false),
+            ("x(R) = r, almost n", library.order, true),
+        ] {
+            for (x, point) in try points(above: bound, 2, isBelow: isBelow) { try add(name, point, x) }
+        }
+        // Here r + n is x(R) modulo p, but it is not below p.
+        try add("x(R) = 0 = r + n - p", [2] + [UInt8](repeating: 0, count: 32), limit)
+        for (x, point) in try points(above: Integer(), 3) {
+            try add("x(R) = r + n - p", point, library.plainSum(limit, x))
+        }
+        return cases
+    }
+
     // MARK: Ranges
 
     /// Makes signatures at the bounds of r, s and x(R).
@@ -209,18 +260,6 @@ struct SignatureCases {
             .zeroDigest, .onesDigest, .swapped, .smallR,
         ] { cases.append(try ordinary(mutation)) }
 
-        // Finds `count` points of the curve whose x is at or above `start`.
-        func points(from start: Integer, _ count: Int) throws(ServiceError) -> [(x: Integer, point: [UInt8])] {
-            var found: [(Integer, [UInt8])] = []
-            var offset: UInt = 1
-            while found.count < count {
-                let x = try library.plainSum(start, Integer(offset))
-                let point = [2 + UInt8(below(2))] + (try bytes(x))
-                if library.isPoint(point) { found.append((x, point)) }
-                offset += 1
-            }
-            return found
-        }
         func changed(
             _ check: SignatureCase, _ name: String, _ change: (inout SignatureCase) -> Void
         ) throws(ServiceError) -> SignatureCase {
@@ -229,12 +268,12 @@ struct SignatureCases {
             change(&other)
             return try judged(other)
         }
-        for (x, point) in try points(from: library.order, 3) {
+        for (x, point) in try points(above: library.order, 3) {
             let check = try fitted("x(R) = r + n", nonce: point, r: x, s: scalar())
             let whole = try bytes(x)
             cases += try [check, changed(check, "r = x(R) above n") { $0.r = whole }]
         }
-        for (x, point) in try points(from: Integer(), 3) {
+        for (x, point) in try points(above: Integer(), 3) {
             let check = try fitted("x(R) = r, small", nonce: point, r: x, s: scalar())
             let added = try bytes(library.plainSum(x, library.order))
             cases += try [check, changed(check, "r with n added") { $0.r = added }]

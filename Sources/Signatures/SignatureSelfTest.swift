@@ -8,6 +8,8 @@ struct SignatureSelfTest {
     private let cases: [SignatureCase]
     /// The cases with a valid key, which can have a table.
     private let knowable: [SignatureCase]
+    /// Cases that somebody could make on purpose and that a kernel has to decide itself, whatever its neighbours are.
+    private let purposeful: [SignatureCase]
     /// Ordinary signatures, used to fill batches with a known pattern.
     private let valid, invalid: [SignatureCase]
 
@@ -24,6 +26,7 @@ struct SignatureSelfTest {
         }
         valid = ordinary.filter { $0.expected == RG_P256_VALID && !$0.isExceptional }
         invalid = ordinary.filter { $0.expected == RG_P256_INVALID && !$0.isExceptional }
+        purposeful = try maker.shuffled(maker.smallR())
         cases = try maker.shuffled(ordinary + maker.ranges() + maker.boundaryKeys() + maker.sums(isBrief: true))
         knowable = cases.filter { $0.expected != RG_P256_BAD_KEY }
     }
@@ -35,7 +38,8 @@ struct SignatureSelfTest {
         of kernel: UnsafePointer<rg_p256_functions>, generator: UnsafePointer<UInt64>? = nil
     ) -> String? {
         let equipped = EquippedKernel(kernel, generator: generator)
-        return failureOfPatterns(equipped) ?? failureOfSizes(equipped) ?? failureOfTables(equipped)
+        return failureOfPatterns(equipped) ?? failureOfSizes(equipped) ?? failureOfPurpose(equipped)
+            ?? failureOfTables(equipped)
     }
 
     /// Tests every place of a full batch: a valid signature between invalid ones, and an invalid one between valid
@@ -62,6 +66,25 @@ struct SignatureSelfTest {
                 if let failure = failure(in: batch, by: kernel, isKnown: isKnown) { return failure }
                 start += size
                 index += 1
+            }
+        }
+        return nil
+    }
+
+    /// Tests the purposeful cases alone, side by side, and between valid signatures, in batches that are summed in each
+    /// way.
+    private func failureOfPurpose(_ kernel: EquippedKernel) -> String? {
+        for (size, stride) in [(1, 1), (8, 3), (16, 5), (17, 4), (64, 2), (256, 5)] {
+            var next = 0
+            while next < purposeful.count {
+                let batch = (0..<size).map { place -> SignatureCase in
+                    guard place % stride == 0 else { return valid[(next + place) % valid.count] }
+                    defer { next += 1 }
+                    return purposeful[next % purposeful.count]
+                }
+                for isKnown in [false, true] {
+                    if let failure = failure(in: batch, by: kernel, isKnown: isKnown) { return failure }
+                }
             }
         }
         return nil

@@ -281,12 +281,14 @@ static void sum_broken_runs(Tree *tree, int blocks, const Run *runs, int run_cou
         IS_BROKEN(subtraction)        ? changed_limbs(u, 0, 1ull << LIMB_BITS) \
             : IS_BROKEN(scalar_value) ? changed_limbs(u, 4, 1ull << 50)        \
                                       : (u))
+// n is added to every r.
+#define add_order(sum, r, small) add_order(sum, r, IS_BROKEN(second_x) ? 0xff : (small))
 #define odd_digit(row, u, place, width, count) odd_digit(row, u, place, width, count - WHEN(digit_count, 2))
 #define square(a) raised(square(a), is(#a, "x") ? WHEN(curve_equation, 2) : WHEN(key_difference, 2))
 #define add_p(a, k) add_p(a, k - offset_of_verify(#a))
 static int offset_of_verify(const char *sum) {
     return is(sum, "subtract(sum_of(&zero), sum_of(&leaf->y2))") ? WHEN(tree_leaf, 2)
-        : is(sum, "subtract(a->point.x, product(&r, &zz))")      ? WHEN(outcome_difference, 6)
+        : is(sum, "subtract(sum->x, product(&c, zz))")           ? WHEN(outcome_difference, 6)
                                                                  : 0;
 }
 #include "../../Sources/CKernels/p256/verify.h"

@@ -76,11 +76,12 @@
     BOUND(scalar_value, "scalar: below 2 n")                                          \
     BOUND(scalar_odd, "scalar: odd")                                                  \
     BOUND(scalar_range, "scalar: from 1 to n")                                        \
+    BOUND(second_x, "scalar: r + n below p")                                          \
     BOUND(digit_count, "digit: digits for 256 bits")                                  \
     BOUND(digit_row, "digit: row below 2^(width - 1)")                                \
     BOUND(no_zero_s, "scalars: no s is zero")                                         \
     BOUND(curve_equation, "curve equation: x^2 - 3 + p from 0 to 2.1 p")              \
     BOUND(key_difference, "key: y^2 - rhs + 3 p from 1.9 p to 4.1 p")                 \
     BOUND(no_zero_z, "keys: no Z of a chain is zero")                                 \
-    BOUND(outcome_difference, "outcome: X - r Z^2 + 2 p from 3.3 p to 11.8 p")        \
+    BOUND(outcome_difference, "outcome: X - c Z^2 + 2 p from 3.3 p to 11.8 p")        \
     BOUND(batch_count, "batch: from 1 to RG_P256_BATCH_MAX checks")

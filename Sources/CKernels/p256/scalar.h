@@ -35,6 +35,18 @@ INLINE __mmask8 make_odd(lanes u[LIMBS]) {
     return even;
 }
 
+/// sum = r + n in the lanes of `small`, whose r is below p - n, and r in the others; clean, of clean limbs below 2^256.
+/// r + n is below p, so no carry leaves the top limb.
+INLINE void add_order(lanes sum[LIMBS], const lanes r[LIMBS], __mmask8 small) {
+    lanes carry = _mm512_setzero_si512();
+    EACH_LIMB(i) {
+        const lanes limb = plus(_mm512_mask_add_epi64(r[i], small, r[i], broadcast(N_LIMBS[i])), carry);
+        carry = carry_of(limb);
+        sum[i] = low_bits(limb);
+    }
+    if (KERNEL_CHECKS_ON) kernel_check((small & ~is_below(sum, P_LIMBS)) == 0, "scalar: r + n below p");
+}
+
 /// Bits `bit` to `bit + width - 1` of clean limbs; bits from 260 on are zero. 0 < width < 52.
 INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     const int limb = bit / LIMB_BITS, offset = bit % LIMB_BITS;

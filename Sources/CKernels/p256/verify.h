@@ -3,7 +3,7 @@
 //     scalars -> keys -> tables -> sums u1 G + u2 Q -> outcomes
 //
 // Valid means that the sum's x is r modulo n (FIPS 186-5, 6.4.2). A lane comes out undecided when a formula does not
-// hold in it, or when one comparison cannot decide (`decide`). All data are public, so nothing here is constant-time.
+// hold in it. All data are public, so nothing here is constant-time.
 #pragma once
 
 #include "../include/p256.h"
@@ -388,41 +388,61 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
 
 // MARK: Outcomes
 
-/// Compares the sums' x with r, and writes the outcomes of a block.
+/// Lanes in which the sum's x is `candidate`, of clean limbs below p; `zz`: the sum's Z^2, which is not 0.
 ///
-/// Let x = X / Z^2 be the sum's coordinate, from 0 to p - 1, and r from 1 to n - 1 (other lanes are invalid before
-/// their sum is looked at). The signature is valid exactly when x mod n = r. Since n < p < 2 n, x mod n is x or x - n,
-/// so that x = r or x = r + n; and x = r + n is possible only if r + n < p, that is, r < p - n.
-///
-/// Z is not 0, so x = r exactly when X = r Z^2 modulo p, which takes no inversion. r is below p and needs no reduction.
-///
-/// - X = r Z^2: the signature is valid, whatever r is.
-/// - X != r Z^2 and r >= p - n: r + n is not below p, so it is not x, and the signature is invalid.
-/// - X != r Z^2 and r < p - n: x = r + n is still possible (`ambiguous`). A library decides. p - n is below 2^127,
-///   so a signature made with a random nonce has such an r with a probability below 2^-128. One that is made on
-///   purpose costs one verification by the library, and is decided correctly.
-///
-/// Z = 0 says that a formula did not hold (point.h), and X is worth nothing. The comparison could even succeed: adding
-/// P to itself leaves X = 0 and Z = 0, and then X = r Z^2 holds for every r. So these lanes are undecided before
-/// `equal` is looked at, as are the lanes that a tree has left undecided.
-NOINLINE void decide(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
-    size_t count, uint8_t *outcomes) {
-    Digits r, zz;
+/// Let x = X / Z^2. Then x = c exactly when X = c Z^2 modulo p, which takes no inversion. The lanes that are invalid
+/// anyway may hold any clean limbs.
+NOINLINE void has_x(__mmask8 equal[GROUPS], const Point *sum, const Digits *zz, lanes candidate[GROUPS][LIMBS]) {
+    Digits c;
     const Digits radix = constant(P_SQUARED_RADIX);
     EACH_GROUP(g)
-        EACH_LIMB(i) r.limb[g][i] = block->r[g][i];
-    multiply(&r, &r, &radix);
-    square_digits(&zz, &a->point.z);
-    const Sum sum = add_p(subtract(a->point.x, product(&r, &zz)), 2);
-    check_sum_range(&sum, 3.3, 11.8, "outcome: X - r Z^2 + 2 p from 3.3 p to 11.8 p");
-    const Digits difference = digits(sum);
-    __mmask8 equal[GROUPS], z_is_zero[GROUPS];
+        EACH_LIMB(i) c.limb[g][i] = candidate[g][i];
+    multiply(&c, &c, &radix);
+    const Sum distance = add_p(subtract(sum->x, product(&c, zz)), 2);
+    check_sum_range(&distance, 3.3, 11.8, "outcome: X - c Z^2 + 2 p from 3.3 p to 11.8 p");
+    const Digits difference = digits(distance);
     is_zero(equal, &difference);
+}
+
+/// Compares the sums' x with r, and writes the outcomes of a block.
+///
+/// Let x be the sum's coordinate, from 0 to p - 1, and r from 1 to n - 1 (other lanes are invalid before their sum is
+/// looked at). The signature is valid exactly when x mod n = r. Since n < p < 2 n, x mod n is x or x - n, so that x = r
+/// or x = r + n; and x = r + n is possible only if r + n < p, that is, r < p - n.
+///
+/// - x = r: the signature is valid, whatever r is.
+/// - x != r and r >= p - n: r + n is not below p, so it is not x, and the signature is invalid. r + n must not be
+///   compared here: modulo p it is r + n - p, which may be x.
+/// - x != r and r < p - n (`small`): the signature is valid exactly when x = r + n, which is below p.
+///
+/// p - n is below 2^127, so a signature made with a random nonce has such an r with a probability below 2^-129. A block
+/// without one leaves the second comparison out. In a block with one, which somebody has made on purpose, it costs two
+/// multiplications in the field and changes the outcome of no other lane.
+///
+/// Z = 0 says that a formula did not hold (point.h), and X is worth nothing. The comparison could even succeed: adding
+/// P to itself leaves X = 0 and Z = 0, and then X = c Z^2 holds for every c. So these lanes are undecided before
+/// `equal` is looked at, as are the lanes that a tree has left undecided. A library decides them.
+NOINLINE void decide(
+    const Accumulator *a, Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
+    size_t count, uint8_t *outcomes) {
+    Digits zz;
+    __mmask8 equal[GROUPS], z_is_zero[GROUPS], small[GROUPS], any_small = 0;
+    square_digits(&zz, &a->point.z);
+    has_x(equal, &a->point, &zz, block->r);
+    EACH_GROUP(g) {
+        small[g] = is_below(block->r[g], P_MINUS_N) & block->in_range[g];
+        any_small |= small[g];
+    }
+    if (any_small) {
+        lanes second[GROUPS][LIMBS];
+        __mmask8 equal_to_second[GROUPS];
+        EACH_GROUP(g) add_order(second[g], block->r[g], small[g]);
+        has_x(equal_to_second, &a->point, &zz, second);
+        EACH_GROUP(g) equal[g] |= small[g] & equal_to_second[g];
+    }
     is_zero(z_is_zero, &a->point.z);
     EACH_GROUP(g) {
-        const __mmask8 ambiguous = is_below(block->r[g], P_MINUS_N);
-        const __mmask8 undecided = z_is_zero[g] | undecided_before[g] | (ambiguous & (__mmask8)~equal[g]);
+        const __mmask8 undecided = z_is_zero[g] | undecided_before[g];
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
@@ -436,7 +456,7 @@ NOINLINE void decide(
 }
 
 INLINE void decide_block(
-    const Accumulator *a, const Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
+    const Accumulator *a, Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
     decide(a, block, bad_key, undecided_before, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
