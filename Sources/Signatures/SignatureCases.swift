@@ -432,6 +432,32 @@ struct SignatureCases {
         return cases
     }
 
+    /// Makes sums whose u2 has the digits of n, as the kernels write it for a known key: 43 digits of 6 bits in 4
+    /// columns. Only signs in column 0 are others: that of the last digit, or all. If the last digit of u2 Q, or all of
+    /// column 0, were added to the rest of u2 Q and nothing else, the points would be equal for every key.
+    func repeatedOrder() throws(ServiceError) -> [SignatureCase] {
+        func bit(_ index: Int) -> Int { Int(orderBytes[31 - index / 8] >> UInt8(index % 8) & 1) }
+        let zero = try Integer()
+        var (column, last) = (zero, zero)
+        for place in stride(from: 0, to: 43, by: 4) {
+            let window = (0..<6).reduce(0) { $0 | bit(6 * place + 1 + $1) << $1 }
+            let digit = 2 * window + 1 - 64
+            last = try library.product(Integer(UInt(abs(digit))), library.power(6 * place))
+            if digit < 0 { last = try library.difference(zero, last) }
+            column = try library.sum(column, last)
+        }
+        var cases: [SignatureCase] = []
+        for (name, changed) in [("the last digit", last), ("column 0", column)] {
+            let twice = try library.sum(changed, changed)
+            for u2 in [twice, try library.difference(zero, twice)] {
+                cases += try chosen(
+                    "u2 is n but for \(name)", keys[cases.count % keys.count].compressed, scalar(), u2,
+                    isExceptional: false)
+            }
+        }
+        return cases
+    }
+
     /// Makes sums for a random u1 in which an addition gets two equal or two opposite points.
     func meetings() throws(ServiceError) -> [SignatureCase] {
         var cases: [SignatureCase] = []

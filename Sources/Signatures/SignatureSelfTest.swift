@@ -26,7 +26,7 @@ struct SignatureSelfTest {
         }
         valid = ordinary.filter { $0.expected == RG_P256_VALID && !$0.isExceptional }
         invalid = ordinary.filter { $0.expected == RG_P256_INVALID && !$0.isExceptional }
-        purposeful = try maker.shuffled(maker.smallR())
+        purposeful = try maker.shuffled(maker.smallR() + maker.repeatedOrder())
         cases = try maker.shuffled(ordinary + maker.ranges() + maker.boundaryKeys() + maker.sums(isBrief: true))
         knowable = cases.filter { $0.expected != RG_P256_BAD_KEY }
     }

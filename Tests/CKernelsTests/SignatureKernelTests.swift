@@ -20,7 +20,7 @@ struct SignatureKernelTests {
 
     private static func craftedCases() throws -> [SignatureCase] {
         let maker = try SignatureCases(seed: runSeed &+ 6, keys: 8, nonces: 8)
-        var cases = try maker.ranges() + maker.smallR() + maker.boundaryKeys() + maker.sums()
+        var cases = try maker.ranges() + maker.smallR() + maker.boundaryKeys() + maker.repeatedOrder() + maker.sums()
         for _ in 0..<20 { cases += try maker.meetings() }
         var generator = SeededGenerator(seed: runSeed &+ 7)
         let keys = try maker.relatedKeys([1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 4095, 4096, 8191, 8192, 8193])
@@ -139,7 +139,8 @@ struct SignatureKernelTests {
             ("x(R) = r + n - p", RG_P256_INVALID), ("x(R) = 0 = r + n - p", RG_P256_INVALID),
             ("r = 1, x(R) is another", RG_P256_INVALID), ("r = p - n - 1, x(R) is another", RG_P256_INVALID),
             ("r = p - n, x(R) is another", RG_P256_INVALID), ("r = p - n + 1, x(R) is another", RG_P256_INVALID),
-            ("r = n - 1, x(R) is another", RG_P256_INVALID), ("r = x(R) above n", RG_P256_INVALID),
+            ("r = n - 1, x(R) is another", RG_P256_INVALID), ("u2 is n but for the last digit", RG_P256_VALID),
+            ("u2 is n but for column 0, forged", RG_P256_INVALID), ("r = x(R) above n", RG_P256_INVALID),
             ("r with n added", RG_P256_INVALID),
             ("s small", RG_P256_VALID), ("s with n added", RG_P256_INVALID),
             ("u1 = 0", RG_P256_VALID), ("digest = n, u1 = 0", RG_P256_VALID),
@@ -155,11 +156,11 @@ struct SignatureKernelTests {
     }
 
     @Test(
-        "A small r is decided by the kernel, wherever it stands among honest signatures",
+        "The kernel decides a small r and a u2 with the digits of n, wherever they stand among honest signatures",
         arguments: NamedKernel.p256)
     func purposeful(kernel: NamedKernel) throws {
         let equipped = try kernel.equipped()
-        let cases = try maker.smallR()
+        let cases = try maker.smallR() + maker.repeatedOrder()
         var honest: [SignatureCase] = []
         for _ in 0..<RG_P256_BATCH_MAX { honest.append(try maker.ordinary(.none)) }
         #expect(cases.allSatisfy { !$0.isExceptional })

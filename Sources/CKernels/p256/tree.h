@@ -128,6 +128,16 @@ INLINE void check_runs(int blocks, const Run *runs, int run_count) {
 }
 
 /// Sums every run of every block into its first point. Lanes that it cannot decide are added to `undecided`.
+///
+/// When two parts of one scalar's digits are added, no lane becomes undecided unless the scalar is 0 modulo n. Let the
+/// lower part stand for a P and the upper part for d P. d is not 0 and is a multiple of a power of 2 above |a|, so a +-
+/// d is not 0. It is less than n, or even while n is odd, unless the parts are all digits of the generator's run. Then:
+///
+/// - a + d = n is a scalar of 0.
+/// - d - a = n would be a scalar whose digits are those of n with the signs of the lower sixteen changed. For n these
+///   sixteen are less than 0 together, and the scalar would be more than n.
+///
+/// When parts of both scalars are added, `decide` says who can make a lane undecided.
 static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
     check_runs(blocks, runs, run_count);

@@ -3,7 +3,7 @@
 //     scalars -> keys -> tables -> sums u1 G + u2 Q -> outcomes
 //
 // Valid means that the sum's x is r modulo n (FIPS 186-5, 6.4.2). A lane comes out undecided when a formula does not
-// hold in it. All data are public, so nothing here is constant-time.
+// hold in it (`decide` says who can bring that about). All data are public, so nothing here is constant-time.
 #pragma once
 
 #include "../include/p256.h"
@@ -350,8 +350,26 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
     }
 }
 
-/// a = u2 Q of the keys whose tables stand at `table`. Prefetches rows of `queue` meanwhile.
-NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, PrefetchQueue *queue) {
+/// a = u2 Q of the keys whose tables stand at `table`; u1 G + u2 Q if there is a `generator`. Prefetches rows of
+/// `queue` meanwhile.
+///
+/// An addition of d Q to a Q meets an exceptional case (point.h) when a + d or a - d is 0 modulo n. In each column, d
+/// is a digit times 2^(width columns s), which is odd for s = 0 and even for the others. a is even until the digit of
+/// s = 0 is added, because it was doubled, and odd from then on. So a +- d is odd, hence not 0. Above column 0 it is
+/// less than n, and no addition meets an exceptional case. In column 0 it is less than 2 n, and could be n. With the
+/// last digit that is added:
+///
+/// - a + d = n: u2 is n, that is, 0 modulo n. But r is not 0.
+/// - a - d = n: the digits of u2 are those of n, but for the sign of the last one. A new key has one digit in column 0,
+///   -15 for n, so that u2 would be n + 30. The last digit of a known key is 63 for n, with a weight of 2^240. So there
+///   is such a u2 below n, for all keys the same. Everybody can make a signature with it.
+///
+/// So the generator's points are added to those of a known key before column 0. From then on, a Q + b G is added to d G
+/// or d Q. That is an exceptional case only when it tells the private key, or when u1 is 0 modulo n (`decide`): no a
+/// before column 0 is 0 modulo n, because a is even, not 0 and less than 2 n.
+NOINLINE void multiply_key(
+    Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, const uint64_t *generator,
+    PrefetchQueue *queue) {
     Affine term;
     __mmask8 negative[GROUPS];
     int column = shape.columns - 1, place = column;
@@ -378,6 +396,7 @@ NOINLINE void multiply_key(Accumulator *a, Block *block, const lanes table[GROUP
             if (column == 0) return;
             place = --column;
             double_repeatedly(a, shape.width);
+            if (column == 0 && generator) accumulate_generator(a, block, generator);
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
@@ -421,7 +440,17 @@ NOINLINE void has_x(__mmask8 equal[GROUPS], const Point *sum, const Digits *zz, 
 ///
 /// Z = 0 says that a formula did not hold (point.h), and X is worth nothing. The comparison could even succeed: adding
 /// P to itself leaves X = 0 and Z = 0, and then X = c Z^2 holds for every c. So these lanes are undecided before
-/// `equal` is looked at, as are the lanes that a tree has left undecided. A library decides them.
+/// `equal` is looked at, as are the lanes that a tree has left undecided. A library decides them. That costs as much as
+/// ten verifications with a new key, or up to a hundred with a known one. So it matters who can make such a signature.
+///
+/// Whoever chooses r and s chooses u1 and u2, for any key and any digest but 0. Every addition joins two points
+/// a Q + b G and c Q + d G, whose factors follow from u1 and u2. Let k be the private key, Q = k G. The addition is
+/// exceptional when (a +- c) k + (b +- d) is 0 modulo n, with one of the signs. There are two ways to this:
+///
+/// - a +- c is not 0 modulo n. Then k is -(b +- d) / (a +- c), and only the owner of the private key can find such
+///   scalars. r is not the sum's x, and the signature is invalid, unless the key was made to fit the digest.
+/// - a +- c and b +- d are 0 modulo n. If there were such scalars, everybody could find them, for all keys at once.
+///   `multiply_key` and `sum_runs` leave only u1 = 0. It needs a digest of 0 modulo n, and nobody knows data with one.
 NOINLINE void decide(
     const Accumulator *a, Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
     size_t count, uint8_t *outcomes) {
@@ -533,7 +562,7 @@ static void verify(
             Accumulator sum;
             lanes table[GROUPS];
             EACH_GROUP(g) table[g] = _mm512_loadu_si512(address + g * LANES);
-            multiply_key(&sum, block, table, NEW_KEY, &queue);
+            multiply_key(&sum, block, table, NEW_KEY, 0, &queue);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
             } else {
@@ -573,7 +602,8 @@ static void verify_known(
             if (b == 0) continue;
             Block *block = &w->block[first + b - 1];
             if (by_tree) {
-                // The key's column 0 comes last, and the generator's points continue it.
+                // The key's column 0 comes last, and the generator's points continue it. So the sum of the other
+                // columns is not added to column 0 alone (`multiply_key`).
                 load_leaves(&w->tree.leaves[b - 1], 0, block->u2, NONE, table[b - 1], KNOWN_KEY);
                 load_leaves(
                     &w->tree.leaves[b - 1], KNOWN_KEY.digits, block->u1, block->opposite_signs, generators, GENERATOR);
@@ -581,8 +611,7 @@ static void verify_known(
             }
             Accumulator sum;
             PrefetchQueue empty = {0};
-            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, &empty);
-            accumulate_generator(&sum, block, generator);
+            multiply_key(&sum, block, table[b - 1], KNOWN_KEY, generator, &empty);
             decide_block(&sum, block, NONE, NONE, first + b - 1, count, outcomes);
         }
         if (!by_tree) continue;
