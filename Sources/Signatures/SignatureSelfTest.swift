@@ -71,10 +71,9 @@ struct SignatureSelfTest {
         return nil
     }
 
-    /// Tests the purposeful cases alone, side by side, and between valid signatures, in batches that are summed in each
-    /// way.
+    /// Tests the purposeful cases alone and among valid signatures, in batches that are summed with trees and without.
     private func failureOfPurpose(_ kernel: EquippedKernel) -> String? {
-        for (size, stride) in [(1, 1), (8, 3), (16, 5), (17, 4), (64, 2), (256, 5)] {
+        for (size, stride) in [(1, 1), (8, 3), (17, 4), (64, 2)] {
             var next = 0
             while next < purposeful.count {
                 let batch = (0..<size).map { place -> SignatureCase in
