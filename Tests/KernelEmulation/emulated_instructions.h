@@ -6,9 +6,7 @@
 // lane of the vectors a, b and c.
 #pragma once
 
-#ifndef KERNEL_EMULATION
 #define KERNEL_EMULATION
-#endif
 
 #include <stdint.h>
 #include <string.h>
