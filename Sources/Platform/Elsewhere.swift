@@ -40,6 +40,9 @@ package enum System {
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() {}
 
+    /// Lets other threads run before the calling one where not all of them can run.
+    package static func yieldToOtherThreads() { pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0) }
+
     /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         var information = mach_task_basic_info()

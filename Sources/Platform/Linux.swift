@@ -75,6 +75,9 @@ package enum System {
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() { sharpen_timers() }
 
+    /// Lets other threads run before the calling one where not all of them can run.
+    package static func yieldToOtherThreads() { lower_priority(5) }
+
     /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
