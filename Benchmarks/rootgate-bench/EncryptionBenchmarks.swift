@@ -11,6 +11,18 @@ let encryptionBenchmarks = [
     encryptedLoopback(
         "proof.known.loopback.tls", "proof.known.loopback with TLS 1.3", against: "proof.known.loopback",
         knownPercent: 100),
+    Benchmark("inclusion.loopback.tls", "inclusion.loopback with TLS 1.3: what it costs where a proof costs least") {
+        scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let rounds = try scale.alternate {
+            try bench.inclusion(.encryptedBatches)
+        } _: {
+            try bench.inclusion()
+        }
+        return Measurement(
+            "inclusion.loopback.tls", unit: "proofs/s", rounds: rounds, against: "inclusion.loopback",
+            conditions: bench.conditions(.encryptedBatches, seconds: scale.seconds))
+    },
     Benchmark("handshake.full", "a connection with a full handshake, one after the other") { scale in
         let bench = try HandshakeBench(resumesSessions: false)
         let command = try OpenSSLCommand(bench.certificates)
@@ -157,8 +169,8 @@ private final class OpenSSLCommand {
     }
 
     deinit {
-        // It ends at the end of its input.
-        try? input.fileHandleForWriting.close()
+        // Between two connections it looks at nothing else, and it inherits which signals are blocked.
+        kill(server.processIdentifier, SIGKILL)
         server.waitUntilExit()
     }
 
