@@ -8,6 +8,11 @@ enum ErrorQueue {
         let text: String
         /// Whether libssl made the error: only then `reason` is one of its reasons.
         let isOfLibSSL: Bool
+
+        /// libssl's reason for an alert that was received is this number plus the alert's (RFC 8446, section 6.2).
+        static let alertBase: CInt = 1000
+        /// Whether the peer has sent an alert.
+        var isAlert: Bool { isOfLibSSL && (0..<256).contains(reason - Entry.alertBase) }
     }
 
     /// Empties the queue and returns its oldest error, which is the cause of the others.

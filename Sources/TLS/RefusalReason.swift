@@ -6,12 +6,9 @@ enum RefusalReason {
     static func text(_ ssl: OpaquePointer, _ error: ErrorQueue.Entry?) -> String {
         guard let error, error.isOfLibSSL else { return "its handshake failed: \(error?.text ?? "no reason is known")" }
         if error.reason == SSL_R_CERTIFICATE_VERIFY_FAILED { return text(ofVerification: SSL_get_verify_result(ssl)) }
-        if let alert = text(ofAlert: error.reason - alertBase) { return alert }
+        if error.isAlert { return text(ofAlert: error.reason - ErrorQueue.Entry.alertBase) }
         return text(ofReason: error.reason) ?? "its handshake failed: \(error.text)"
     }
-
-    /// libssl's reason for an alert that was received is this number plus the alert's (RFC 8446, section 6.2).
-    private static let alertBase: CInt = 1000
 
     private static func text(ofVerification result: Int) -> String {
         switch CInt(truncatingIfNeeded: result) {
@@ -31,7 +28,7 @@ enum RefusalReason {
         }
     }
 
-    private static func text(ofAlert alert: CInt) -> String? {
+    private static func text(ofAlert alert: CInt) -> String {
         switch alert {
         case 40: "it refused the handshake: nothing in common to encrypt with"
         case 42, 46: "it refused this side's certificate"
@@ -45,10 +42,7 @@ enum RefusalReason {
         case 112: "it does not know this server name"
         case 116: "it demands a certificate of this side"
         case 120: "it refused the application protocol (ALPN)"
-        case 0..<256:
-            "it refused the handshake: "
-                + String(cString: SSL_alert_desc_string_long(alert))
-        default: nil
+        default: "it refused the handshake: " + String(cString: SSL_alert_desc_string_long(alert))
         }
     }
 

@@ -45,14 +45,14 @@ package final class ServerTLS: Sendable {
     /// that were in use stay in use, and the log says so.
     package func reload() {
         let stamps = FileStamps(of: settings.paths)
-        state.withLock { $0.stamps = stamps }
         do throws(TLSFailure) {
             // New keys of tickets come with the new context: sessions of the old one are not resumed.
             let context = try ServerTLS.makeContext(settings)
-            state.withLock { $0.context = context }
+            state.withLock { $0 = State(context: context, stamps: stamps) }
             log("the certificates were read again: \(context.certificateSummary)")
             warn(of: context)
         } catch {
+            state.withLock { $0.stamps = stamps }
             log("\(error); the certificates that were in use stay in use")
         }
     }

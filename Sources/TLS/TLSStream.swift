@@ -1,5 +1,6 @@
 import CLibSSL
 import Foundation
+import Platform
 import Synchronization
 package import Transport
 
@@ -18,6 +19,9 @@ package final class TLSStream: ByteStream {
         /// Whether another call of `receive` may find something for which the socket is not readable.
         var holdsBytes: Bool
     }
+
+    /// Bytes of the longest record (RFC 8446, section 5.1).
+    private static let recordBytesMax = 16_384
 
     package let descriptor: CInt
     /// Kept while the `SSL` object lives, which refers to what the context owns.
@@ -76,6 +80,10 @@ package final class TLSStream: ByteStream {
     package func send(_ bytes: UnsafeRawBufferPointer) -> Transfer {
         state.withLock { state in
             guard let ssl = state.ssl, !state.isBroken else { return .ended }
+            // A record is one call of send(2). The peer would wake up for each of them, and find a part of a frame.
+            let isLong = bytes.count > TLSStream.recordBytesMax
+            if isLong { System.holdBack(descriptor, true) }
+            defer { if isLong { System.holdBack(descriptor, false) } }
             var sent = 0
             while sent < bytes.count {
                 ERR_clear_error()
@@ -100,11 +108,9 @@ package final class TLSStream: ByteStream {
         case SSL_ERROR_ZERO_RETURN: return .ended
         case SSL_ERROR_SSL:
             state.isBroken = true
-            let error = ErrorQueue.drain()
-            // A peer that closes without saying so does no harm: every frame says how long it is.
-            if error?.reason != SSL_R_UNEXPECTED_EOF_WHILE_READING {
-                state.failure = RefusalReason.text(ssl, error)
-            }
+            // Other errors say nothing about why the peer wants no connection. A peer that closes without saying so
+            // does no harm either: every frame says how long it is.
+            if let error = ErrorQueue.drain(), error.isAlert { state.failure = RefusalReason.text(ssl, error) }
             return .ended
         default:
             state.isBroken = true
