@@ -38,6 +38,9 @@ let package = Package(
             name: "COpenSSL", pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         .systemLibrary(
+            name: "CLibSSL", pkgConfig: "libssl",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+        .systemLibrary(
             name: "CLMDB", pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(name: "CLinux"),
@@ -58,39 +61,40 @@ let package = Package(
         layer("Hashing", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
-        layer("Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
+        layer("Identity", ["COpenSSL", "Core", "Hashing", "Merkle", "Signatures"]),
         layer("RootSets", ["CLMDB", "Core", "Platform"]),
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
+        layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
         layer("Collaboration", ["Core"]),
         layer(
             "Server",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport",
-                "Collaboration",
+                "TLS", "Collaboration",
             ]),
 
         // What talks to it.
-        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "Collaboration"]),
+        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "TLS", "Collaboration"]),
         layer(
             "LoadHarness",
             [
                 "COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport",
-                "RootgateClient",
+                "TLS", "RootgateClient",
             ]),
         program(
             "rootgate",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport",
-                "Server",
+                "TLS", "Server",
                 "RootgateClient", "LoadHarness",
             ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
                 "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
-                "Verification", "Wire", "Transport", "Server", "RootgateClient", "LoadHarness",
+                "Verification", "Wire", "Transport", "TLS", "Server", "RootgateClient", "LoadHarness",
             ]),
 
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for
@@ -133,11 +137,12 @@ let package = Package(
         tests(of: "Wire", ["Core"]),
         tests(of: "Collaboration", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
+        tests(of: "TLS", ["Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",
             [
                 "Collaboration", "Core", "Hashing", "Identity", "Platform", "RootgateClient", "ServiceTestSupport",
-                "Signatures", "Transport", "Verification", "Wire",
+                "Signatures", "TLS", "Transport", "Verification", "Wire",
             ]),
         tests(
             of: "RootgateClient",

@@ -15,8 +15,10 @@ struct Traffic: Hashable {
     /// Requests in flight on each connection.
     var depth = 2
     var batch = 256
+    var isEncrypted = false
 
     static let batches = Traffic()
+    static let encryptedBatches = Traffic(isEncrypted: true)
     static func singles(connections: Int) -> Traffic { Traffic(connections: connections, depth: 1, batch: 1) }
 
     /// Proofs in flight at once.
@@ -29,6 +31,7 @@ final class ProofBench {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     private let scale: Scale
     private let directory: TemporaryDirectory
+    private let certificates: BenchCertificates
     private let population: Population
     private let deviceCount: Int
     private let material: BareVerification.Material
@@ -49,12 +52,13 @@ final class ProofBench {
     init(_ scale: Scale, roots: Int) throws {
         self.scale = scale
         directory = try TemporaryDirectory()
+        certificates = try BenchCertificates()
         material = try BareVerification.Material()
         population = try ProofBench.sharedPopulation(scale)
         deviceCount = population.devices.count
         workers = cores
         mix = DeviceMix(known: ProofBench.knownDevices(scale), knownPercent: 0)
-        service = try ProofBench.service(in: directory, workers: workers, hasKernels: true)
+        service = try ProofBench.service(in: directory, certificates, workers: workers, hasKernels: true)
         let sets = service.resources.rootSets
         try sets.apply(Mutation(.createCollaboration(population.collaboration, .challenge)))
         let hashes = population.rootHashes
@@ -109,17 +113,22 @@ final class ProofBench {
 
     // MARK: The service
 
-    private static func service(in directory: TemporaryDirectory, workers: Int, hasKernels: Bool) throws -> Service {
+    /// A service with one plain and one encrypted address.
+    private static func service(
+        in directory: TemporaryDirectory, _ certificates: BenchCertificates, workers: Int, hasKernels: Bool
+    ) throws -> Service {
         var configuration = Configuration(dataDirectory: directory.path, workers: workers)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
+        configuration.plainEndpoints = configuration.endpoints
+        configuration.tls = certificates.settings
         configuration.storageBytesMax = 64 << 30
         configuration.linkBase = "https://example.com/c"
         if !hasKernels { configuration.turnKernelsOff() }
         return try Service(configuration)
     }
 
-    /// Where the service listens.
-    var endpoint: Endpoint { service.endpoints[0] }
+    /// Where the service listens without encryption.
+    var endpoint: Endpoint { service.plainEndpoints[0] }
 
     var rootSets: RootSets { service.resources.rootSets }
 
@@ -152,7 +161,8 @@ final class ProofBench {
         mix = DeviceMix(known: mix.known, knownPercent: 100)
         _ = service.shutDown()
         service = nil
-        service = try ProofBench.service(in: directory, workers: self.workers, hasKernels: self.hasKernels)
+        service = try ProofBench.service(
+            in: directory, certificates, workers: self.workers, hasKernels: self.hasKernels)
         if share > 0 { try makeKeysKnown() }
         mix = DeviceMix(known: mix.known, knownPercent: share)
         // The threads, the signature kernels, the pages of the storage and its directory of buckets.
@@ -205,8 +215,10 @@ final class ProofBench {
 
     /// Connects, and waits until the service has accepted every connection: a proof without a signature goes over each.
     private func connect(_ traffic: Traffic) throws -> LoadRun {
-        guard let endpoint = service.endpoints.first else { throw ServiceError(.internalFault, "nothing listens") }
-        let run = try LoadRun(endpoint, connections: traffic.connections, depth: traffic.depth)
+        let run = try LoadRun(
+            traffic.isEncrypted ? service.endpoints[0] : endpoint,
+            tls: traffic.isEncrypted ? certificates.options : nil, connections: traffic.connections,
+            depth: traffic.depth)
         let greetings = try population.inclusionRequests(count: traffic.connections * traffic.depth, batch: 1)
         try check(run.drive(greetings), proofs: greetings.count)
         return run

@@ -34,7 +34,7 @@ let usage = """
 
 let allBenchmarks =
     hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
-    + collaborationBenchmarks
+    + collaborationBenchmarks + encryptionBenchmarks
 
 /// The command line of the benchmarks.
 @main

@@ -78,6 +78,25 @@ public enum Limits {
     /// Connections that the system keeps for a listener until the service accepts them.
     public static let listenBacklog = 1024
 
+    // MARK: TLS
+
+    /// Handshakes that are not finished, on all connections. When there are more, the oldest one is given up.
+    public static let handshakesUnfinishedMax = 1024
+    /// Milliseconds from the acceptance of a connection to the end of its handshake.
+    public static let handshakeMillisecondsMax: UInt64 = 10_000
+    /// Connections whose handshake begins before the handshakes that are under way get their turn.
+    public static let handshakesBegunPerTurn = 16
+    /// Bytes of a peer's certificates in one handshake, and authorities between its certificate and a trusted one.
+    public static let certificateListBytesMax = 32 << 10
+    public static let certificateChainMax = 4
+    /// Seconds in which a session can be resumed, and sessions that a client keeps for that.
+    public static let sessionSecondsMax = 7200
+    public static let sessionsKeptMax = 16
+    /// Milliseconds between two looks at whether the files of certificates have changed.
+    public static let certificateCheckMilliseconds: UInt64 = 500
+    /// Lines about refused handshakes that the log gets in one second.
+    public static let handshakeLinesPerSecondMax = 10
+
     /// Lines about slow requests and passes that the log gets in one second.
     public static let slowLinesPerSecondMax = 20
 

@@ -48,6 +48,7 @@ public struct ServiceError: Error, Sendable {
         case deadlineExceeded = 258
         case cancelled = 259
         case malformedAnswer = 260
+        case tlsRefused = 261
 
         /// The stable name: lower-case words joined by hyphens.
         public var name: String {
@@ -86,6 +87,7 @@ public struct ServiceError: Error, Sendable {
             case .deadlineExceeded: "deadline-exceeded"
             case .cancelled: "cancelled"
             case .malformedAnswer: "malformed-answer"
+            case .tlsRefused: "tls-refused"
             }
         }
 

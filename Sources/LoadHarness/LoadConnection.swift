@@ -5,7 +5,8 @@ import Wire
 
 /// One connection of a run.
 final class LoadConnection {
-    let descriptor: CInt
+    private let stream: any ByteStream
+    var descriptor: CInt { stream.descriptor }
     var inFlight = 0
     private(set) var isLost = false
     /// Parts of the workload that the socket did not take yet, in order.
@@ -13,12 +14,12 @@ final class LoadConnection {
     /// The beginning of an answer whose end has not arrived.
     private var incomplete: [UInt8] = []
 
-    init(_ descriptor: CInt) {
-        self.descriptor = descriptor
+    init(_ stream: any ByteStream) {
+        self.stream = stream
     }
 
     deinit {
-        close(descriptor)
+        stream.close()
     }
 
     var hasUnsent: Bool { !unsent.isEmpty }
@@ -32,7 +33,7 @@ final class LoadConnection {
     /// Sends what was kept, as far as the socket takes it.
     func flush(_ workload: Workload) {
         while let range = unsent.first {
-            switch workload.withFrames(range, { Socket.send(descriptor, $0) }) {
+            switch workload.withFrames(range, { stream.send($0) }) {
             case .bytes(let count) where count == range.count: unsent.removeFirst()
             case .bytes(let count): unsent[0] = range.lowerBound + count..<range.upperBound
             case .wouldBlock: return
@@ -42,8 +43,14 @@ final class LoadConnection {
         }
     }
 
-    /// Reads once, through `buffer`, and calls `handle` with every whole answer and its body.
+    /// Reads what the poller has told of, through `buffer`, and calls `handle` with every whole answer and its body.
     func receive(
+        through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
+    ) {
+        repeat { receiveOnce(through: buffer, handle) } while stream.holdsBytes && !isLost
+    }
+
+    private func receiveOnce(
         through buffer: UnsafeMutableRawBufferPointer, _ handle: (FrameHeader, UnsafeRawBufferPointer) -> Void
     ) {
         buffer.copyBytes(from: incomplete)
@@ -52,7 +59,7 @@ final class LoadConnection {
         // No answer is nearly as long as the buffer.
         guard !room.isEmpty else { return lose() }
         let received: Int
-        switch Socket.receive(descriptor, into: room) {
+        switch stream.receive(into: room) {
         case .bytes(let count): received = count
         case .wouldBlock: return
         case .ended: return lose()

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import Platform
 package import Synchronization
+package import TLS
 package import Transport
 import Wire
 
@@ -31,12 +32,15 @@ package final class LoadRun: @unchecked Sendable {
     /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they
     /// are answered.
     ///
-    /// Throws `connectionRefused` or `internalFault`.
-    package init(_ endpoint: Endpoint, connections count: Int, depth: Int) throws(ServiceError) {
+    /// Throws `connectionRefused`, `tlsRefused` or `internalFault`.
+    package init(
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, connections count: Int, depth: Int
+    ) throws(ServiceError) {
+        let dialer = try Dialer(endpoint, tls: tls)
         self.depth = depth
         var connections: [LoadConnection] = []
         for _ in 0..<count {
-            connections.append(LoadConnection(try Socket.connect(to: endpoint, milliseconds: 5000)))
+            connections.append(LoadConnection(try dialer.connect(milliseconds: 5000)))
         }
         self.connections = connections
         places = [Int](repeating: 0, count: 1 + Int(connections.map(\.descriptor).max() ?? 0))

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Platform
+import TLS
 import Transport
 
 /// The live followers of a run and the one that posts, on connections of their own.
@@ -16,20 +17,20 @@ final class NoticeClients: Sendable {
         let post: [UInt8]
     }
 
-    private let endpoint: Endpoint
+    private let dialer: Dialer
     private let feeds: [FeedStart]
     private let tally: NoticeTally
     private let loop: EventLoop
 
     /// Throws `internalFault` when the system has no descriptors left.
-    init(_ endpoint: Endpoint, _ feeds: [FeedStart], _ tally: NoticeTally) throws(ServiceError) {
-        (self.endpoint, self.feeds, self.tally) = (endpoint, feeds, tally)
+    init(_ dialer: Dialer, _ feeds: [FeedStart], _ tally: NoticeTally) throws(ServiceError) {
+        (self.dialer, self.feeds, self.tally) = (dialer, feeds, tally)
         loop = try .startedForClient(name: "notice clients")
     }
 
     /// Connects, and sends the first queries of `count` followers, which take the feeds in turn. Blocks.
     ///
-    /// Throws `connectionRefused` or `internalFault`.
+    /// Throws `connectionRefused`, `tlsRefused` or `internalFault`.
     func follow(_ count: Int, connections: Int) throws(ServiceError) {
         let queries = try feeds.map { feed throws(ServiceError) in try NoticeQuery(feed.collaboration) }
         var shares = [[Follower]](repeating: [], count: connections)
@@ -40,8 +41,8 @@ final class NoticeClients: Sendable {
         }
         let (loop, tally) = (loop, tally)
         for followers in shares {
-            let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
-            Connection.start(descriptor, on: loop) { connection in
+            let stream = try dialer.connect(milliseconds: 5000)
+            Connection.start(stream, on: loop) { connection in
                 let handler = FollowerConnection(connection, loop, followers, tally)
                 loop.execute { handler.queryAll() }
                 return handler
@@ -52,11 +53,11 @@ final class NoticeClients: Sendable {
     /// Connects, and posts `posts` times on each feed in turn, with up to `inFlight` posts unanswered, at no more than
     /// `perSecond`. Blocks until it has begun.
     ///
-    /// Throws `connectionRefused`.
+    /// Throws `connectionRefused` or `tlsRefused`.
     func post(_ posts: Int, inFlight: Int, perSecond: Double) throws(ServiceError) {
-        let descriptor = try Socket.connect(to: endpoint, milliseconds: 5000)
+        let stream = try dialer.connect(milliseconds: 5000)
         let (loop, tally, bodies) = (loop, tally, feeds.map(\.post))
-        Connection.start(descriptor, on: loop) { connection in
+        Connection.start(stream, on: loop) { connection in
             let poster = NoticePoster(connection, bodies, posts: posts, inFlightMax: inFlight, tally)
             if perSecond.isFinite {
                 let thread = Thread { NoticeClients.pace(poster, posts, perSecond, loop, tally) }

@@ -2,6 +2,7 @@ package import Core
 import Dispatch
 import Identity
 package import RootgateClient
+import TLS
 
 /// The result of a notice run.
 package struct NoticeReport: Sendable {
@@ -41,7 +42,7 @@ package final class NoticeLoad: Sendable {
         let post: [UInt8]
     }
 
-    private let endpoint: Endpoint
+    private let dialer: Dialer
     private let plan: Plan
     /// Sets up and clears away; what is measured goes over connections of its own.
     private let client: RootgateClient
@@ -51,14 +52,14 @@ package final class NoticeLoad: Sendable {
     ///
     /// Throws what the service throws.
     package init(
-        _ endpoint: Endpoint, _ plan: Plan, _ progress: ProgressMeter = .silent
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, _ plan: Plan, _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) {
-        self.endpoint = endpoint
+        dialer = try Dialer(endpoint, tls: tls)
         self.plan = plan
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
             throw ServiceError(.internalFault, "an account's name is not valid")
         }
-        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60)))
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60), tls: tls))
         let person = Person(deviceCount: 1)
         var collaborations: [FollowedCollaboration] = []
         for number in 0..<max(1, plan.collaborations) {
@@ -110,7 +111,7 @@ package final class NoticeLoad: Sendable {
         let shower = show(tally, of: count, progress)
         defer { shower.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
-        let clients = try NoticeClients(endpoint, try await feedStarts(), tally)
+        let clients = try NoticeClients(dialer, try await feedStarts(), tally)
         let plan = plan
         let begin = ContinuousClock.now
         let refusal = await onOwnThread { () -> ServiceError? in

@@ -40,6 +40,15 @@ package enum System {
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() {}
 
+    /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
+    package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {
+        var value: CInt = holdsBack ? 1 : 0
+        setsockopt(socket, CInt(IPPROTO_TCP), TCP_NOPUSH, &value, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// Lets other threads run before the calling one where not all of them can run.
+    package static func yieldToOtherThreads() { pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0) }
+
     /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         var information = mach_task_basic_info()

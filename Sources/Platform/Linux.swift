@@ -75,6 +75,15 @@ package enum System {
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() { sharpen_timers() }
 
+    /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
+    package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {
+        var value: CInt = holdsBack ? 1 : 0
+        setsockopt(socket, CInt(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// Lets other threads run before the calling one where not all of them can run.
+    package static func yieldToOtherThreads() { lower_priority(5) }
+
     /// Bytes of this process in physical memory; 0 when unknown.
     package static var residentBytes: Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import Platform
 import Synchronization
+import TLS
 import Transport
 
 /// Keeps at most one link to the service, or one attempt to connect, at any time.
@@ -14,13 +15,13 @@ final class Connector: Sendable {
         case closed
     }
 
-    private let endpoint: Endpoint
+    private let dialer: Dialer
     private let connectMilliseconds: CInt
     private let loop: EventLoop
     private let phase = Mutex(Phase.idle)
 
-    init(_ endpoint: Endpoint, connectTimeout: Duration) throws(ServiceError) {
-        self.endpoint = endpoint
+    init(_ dialer: Dialer, connectTimeout: Duration) throws(ServiceError) {
+        self.dialer = dialer
         connectMilliseconds = CInt(clamping: Int64(min(connectTimeout, .seconds(86_400)) / .milliseconds(1)))
         loop = try .startedForClient(name: "rootgate client")
     }
@@ -57,8 +58,8 @@ final class Connector: Sendable {
             // Connecting and resolving names block, so they must not run on a thread of Swift's concurrency pool.
             DispatchQueue.global().async { [self] in
                 do throws(ServiceError) {
-                    let descriptor = try Socket.connect(to: endpoint, milliseconds: connectMilliseconds)
-                    Connection.start(descriptor, on: loop) { connection in
+                    let stream = try dialer.connect(milliseconds: connectMilliseconds)
+                    Connection.start(stream, on: loop) { connection in
                         let link = Link(connection)
                         done.resume(returning: .success(link))
                         return link

@@ -143,7 +143,10 @@ final class Link: ConnectionHandler {
     func drained() {}
 
     func closed() {
-        failAll(Link.lost)
+        // With TLS 1.3 the service's refusal of a client's certificate arrives after the handshake.
+        failAll(
+            connection.failure.map { ServiceError(.tlsRefused, "the connection to the service failed: \($0)") }
+                ?? Link.lost)
     }
 
     private func failAll(_ error: ServiceError) {

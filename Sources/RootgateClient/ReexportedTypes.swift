@@ -1,4 +1,5 @@
 public import Core
+public import TLS
 public import Transport
 
 // The types of other modules that a program with `import RootgateClient` needs.
@@ -41,3 +42,6 @@ public typealias SignedIdentityProof = Core.SignedIdentityProof
 
 /// A host and a port.
 public typealias Endpoint = Transport.Endpoint
+
+/// How a client encrypts its connections, whom it trusts, and who it is.
+public typealias TLSOptions = TLS.TLSOptions

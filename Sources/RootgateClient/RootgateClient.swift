@@ -1,4 +1,5 @@
 public import Core
+public import TLS
 public import Transport
 import Wire
 
@@ -20,16 +21,21 @@ public final class RootgateClient: Sendable {
         public var reconnectPause: Duration
         /// The longest pause between two attempts to connect.
         public var reconnectPauseMax: Duration
+        /// How connections are encrypted; `nil`: they are not.
+        public var tls: TLSOptions?
 
-        /// Ten seconds for a request, three for an attempt to connect, pauses from 25 milliseconds to two seconds.
+        /// Ten seconds for a request, three for an attempt to connect, pauses from 25 milliseconds to two seconds, no
+        /// encryption.
         public init(
             requestTimeout: Duration = .seconds(10), connectTimeout: Duration = .seconds(3),
-            reconnectPause: Duration = .milliseconds(25), reconnectPauseMax: Duration = .seconds(2)
+            reconnectPause: Duration = .milliseconds(25), reconnectPauseMax: Duration = .seconds(2),
+            tls: TLSOptions? = nil
         ) {
             self.requestTimeout = requestTimeout
             self.connectTimeout = connectTimeout
             self.reconnectPause = reconnectPause
             self.reconnectPauseMax = reconnectPauseMax
+            self.tls = tls
         }
     }
 
@@ -38,10 +44,12 @@ public final class RootgateClient: Sendable {
 
     /// Makes a client, which connects at its first request.
     ///
-    /// Throws `internalFault` when the system has no descriptors left.
+    /// Throws `internalFault` when the system has no descriptors left, and `tlsRefused` when a file of the TLS options
+    /// can't be used.
     public init(_ endpoint: Endpoint, configuration: Configuration = Configuration()) throws(ServiceError) {
         self.configuration = configuration
-        connector = try Connector(endpoint, connectTimeout: configuration.connectTimeout)
+        connector = try Connector(
+            Dialer(endpoint, tls: configuration.tls), connectTimeout: configuration.connectTimeout)
     }
 
     deinit {
@@ -286,6 +294,8 @@ public final class RootgateClient: Sendable {
                 }
             case .failure(let error): failure = error
             }
+            // Who refuses the other's certificate refuses it the next time, too.
+            guard failure.code != .tlsRefused else { throw failure }
             guard !connector.isClosed, ContinuousClock.now + pause < deadline else { throw failure }
             // Each client pauses for a different time: otherwise all clients would connect at the same moment.
             let jittered = pause * Double.random(in: 0.5...1)

@@ -1,4 +1,5 @@
 import Core
+package import TLS
 package import Transport
 
 /// Everything that an operator decides about a service. Units are in the names.
@@ -9,6 +10,10 @@ package struct Configuration: Sendable {
     package var endpoints: [Endpoint] = [Endpoint(host: "localhost", port: 7570)]
     /// Whether addresses other than loopback are allowed although nothing is encrypted.
     package var allowsPlainText = false
+    /// Addresses that speak plain text although `endpoints` speak TLS; for embedding and benchmarks.
+    package var plainEndpoints: [Endpoint] = []
+    /// The certificates with which `endpoints` speak TLS; `nil`: they speak plain text.
+    package var tls: ServerTLSSettings?
     /// Threads. Each serves its own connections and verifies proofs of all connections.
     package var workers: Int
     package var connectionsMax = 10_000

@@ -74,7 +74,7 @@ package final class Service: Sendable {
         }
         let sockets: Sockets
         do throws(StartupFailure) {
-            sockets = try Sockets(configuration, clock)
+            sockets = try Sockets(configuration, clock, log: log)
         } catch {
             pool.close()
             rootSets.close()
@@ -137,18 +137,21 @@ package final class Service: Sendable {
 
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
-        for endpoint in configuration.allEndpoints where !endpoint.isLoopback {
+        for (endpoint, isEncrypted) in configuration.allEndpoints where !endpoint.isLoopback {
             do throws(SystemFailure) {
                 try Socket.resolve(endpoint)
             } catch {
                 throw StartupFailure.unresolved(endpoint, error)
             }
-            guard configuration.allowsPlainText else { throw StartupFailure.plainText(endpoint) }
+            guard isEncrypted || configuration.allowsPlainText else { throw StartupFailure.plainText(endpoint) }
         }
     }
 
     /// The addresses at which the service listens, with the actual ports.
     package var endpoints: [Endpoint] { sockets.endpoints }
+
+    /// The addresses of `Configuration.plainEndpoints`, with the actual ports.
+    package var plainEndpoints: [Endpoint] { sockets.plainEndpoints }
 
     /// The addresses that serve the apple-app-site-association page.
     package var associationEndpoints: [Endpoint] { sockets.associationEndpoints }
@@ -165,6 +168,12 @@ package final class Service: Sendable {
         var answer: [UInt8] = []
         try collaboration.append(checksOf: batch, to: &answer)
         return answer
+    }
+
+    /// Reads what an operator may replace while the service runs: the certificates. What can't be read stays as it was,
+    /// and the log says so.
+    package func reload() {
+        sockets.reloadCertificates()
     }
 
     /// Stops accepting connections and requests and waits until every accepted request is answered. The wait ends early
@@ -191,7 +200,11 @@ package final class Service: Sendable {
 }
 
 extension Configuration {
-    fileprivate var allEndpoints: [Endpoint] { endpoints + [associationEndpoint].compactMap { $0 } }
+    /// Every address, and whether it is encrypted.
+    fileprivate var allEndpoints: [(Endpoint, Bool)] {
+        endpoints.map { ($0, tls != nil) }
+            + (plainEndpoints + [associationEndpoint].compactMap { $0 }).map { ($0, false) }
+    }
 
     fileprivate var collaboration: CollaborationSettings {
         var settings = CollaborationSettings()

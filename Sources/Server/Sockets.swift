@@ -2,27 +2,39 @@ import Core
 import Foundation
 import Platform
 import Synchronization
+import TLS
 import Transport
 import Verification
 
 /// The service's listeners and event loops.
 final class Sockets: Sendable {
     let endpoints: [Endpoint]
+    /// The addresses that speak plain text although the others speak TLS.
+    let plainEndpoints: [Endpoint]
     /// The addresses that serve the association's page; empty when it is not served.
     let associationEndpoints: [Endpoint]
     private let listeners: [CInt]
+    private let plainListeners: [CInt]
     private let associationListeners: [CInt]
     private let loops: [EventLoop]
+    /// `nil` when clients speak plain text.
+    private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
     /// Connections to the association's page. They don't count as connections of clients.
     private let visitors = Atomic<Int>(0)
 
-    /// Listens at every address of the configuration. Accepts no connection yet.
+    /// Listens at every address of the configuration. Accepts no connection yet. `log` gets lines about certificates
+    /// and handshakes.
     ///
-    /// Throws when the system does not let it listen at an address, or when there are no descriptors for the event
-    /// loops.
-    init(_ configuration: Configuration, _ clock: MonotonicClock) throws(StartupFailure) {
+    /// Throws when the system does not let it listen at an address, when a certificate can't be used, or when there are
+    /// no descriptors for the event loops.
+    init(
+        _ configuration: Configuration, _ clock: MonotonicClock, log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) {
+        tls = try configuration.tls.map { settings throws(StartupFailure) in
+            try Sockets.makeTLS(settings, clock, log)
+        }
         let buffers = ReceiveBufferPool(bytesMax: configuration.requestBytesMax)
         let timeouts = EventLoop.Timeouts(
             idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
@@ -36,20 +48,41 @@ final class Sockets: Sendable {
             throw StartupFailure.outOfResources("\(error)")
         }
         var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
+        var plainListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
         var associationListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
         do throws(StartupFailure) {
             for endpoint in configuration.endpoints { listeners += try Sockets.listen(on: endpoint) }
+            for endpoint in configuration.plainEndpoints { plainListeners += try Sockets.listen(on: endpoint) }
             if let endpoint = configuration.associationEndpoint {
                 associationListeners = try Sockets.listen(on: endpoint)
             }
         } catch {
-            for listener in listeners + associationListeners { close(listener.descriptor) }
+            for listener in listeners + plainListeners + associationListeners { close(listener.descriptor) }
             throw error
         }
         self.listeners = listeners.map(\.descriptor)
+        self.plainListeners = plainListeners.map(\.descriptor)
         self.associationListeners = associationListeners.map(\.descriptor)
         endpoints = listeners.map(\.endpoint)
+        plainEndpoints = plainListeners.map(\.endpoint)
         associationEndpoints = associationListeners.map(\.endpoint)
+    }
+
+    private static func makeTLS(
+        _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) -> (server: ServerTLS, handshakes: HandshakeLoop) {
+        let server: ServerTLS
+        do throws(TLSFailure) {
+            server = try ServerTLS(settings, log: log)
+        } catch {
+            throw StartupFailure.certificates(error.description)
+        }
+        let refusals = LimitedLog(linesPerSecond: Limits.handshakeLinesPerSecondMax, clock: clock, log: log)
+        do throws(SystemFailure) {
+            return (server, try HandshakeLoop(server, clock: clock, log: { refusals.write($0) }))
+        } catch {
+            throw StartupFailure.outOfResources("\(error)")
+        }
     }
 
     private static func listen(
@@ -78,7 +111,7 @@ final class Sockets: Sendable {
         do throws(ServiceError) {
             for loop in loops { workers.append(try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }) }
         } catch {
-            for listener in listeners + associationListeners { close(listener) }
+            for listener in listeners + plainListeners + associationListeners { close(listener) }
             throw error
         }
         for (number, (loop, worker)) in zip(loops, workers).enumerated() {
@@ -86,11 +119,19 @@ final class Sockets: Sendable {
                 name: "rootgate loop \(number)",
                 work: EventLoop.Work(perform: { worker.work() }, awoke: { worker.awoke() }))
         }
-        for listener in listeners {
-            loops[0].listen(on: listener) { [self] descriptor in
-                adopt(descriptor, pipeline, connectionsMax: connectionsMax)
-            } refuse: { failure in
-                log("can't accept connections for now: \(failure)")
+        tls?.handshakes.start()
+        for (listeners, tls) in [(listeners, tls), (plainListeners, nil)] {
+            for listener in listeners {
+                loops[0].listen(on: listener) { [self] descriptor in
+                    guard let handshakes = tls?.handshakes else {
+                        return adopt(PlainStream(descriptor), pipeline, connectionsMax: connectionsMax)
+                    }
+                    handshakes.begin(descriptor) { [self] stream in
+                        adopt(stream, pipeline, connectionsMax: connectionsMax)
+                    }
+                } refuse: { failure in
+                    log("can't accept connections for now: \(failure)")
+                }
             }
         }
         guard let site else { return }
@@ -115,12 +156,12 @@ final class Sockets: Sendable {
         }
     }
 
-    private func adopt(_ descriptor: CInt, _ pipeline: Pipeline, connectionsMax: Int) {
+    private func adopt(_ stream: any ByteStream, _ pipeline: Pipeline, connectionsMax: Int) {
         let loop = loops[nextLoop.add(1, ordering: .relaxed).oldValue % loops.count]
         let count = connections.add(1, ordering: .relaxed).newValue
         pipeline.statistics.accepted.add(1, ordering: .relaxed)
         pipeline.statistics.connections.store(count, ordering: .relaxed)
-        Connection.start(descriptor, on: loop) { connection in
+        Connection.start(stream, on: loop) { connection in
             let session = Session(connection, pipeline) { [self] in
                 let left = connections.subtract(1, ordering: .relaxed).newValue
                 pipeline.statistics.connections.store(left, ordering: .relaxed)
@@ -135,8 +176,15 @@ final class Sockets: Sendable {
         }
     }
 
+    /// Reads the files of certificates again.
+    func reloadCertificates() {
+        tls?.server.reload()
+    }
+
+    /// Closes the listeners, and the connections whose handshakes are not finished.
     func stopListening() {
         loops[0].stopListening()
+        tls?.handshakes.stop()
     }
 
     /// Closes every connection from this side, and waits up to `time` for the peers to do the same.

@@ -16,6 +16,8 @@ package enum StartupFailure: Error, Sendable {
     case storage(directory: String, ServiceError)
     /// The configured base of universal links is not allowed, for the given reason.
     case linkBase(String, reason: String)
+    /// A certificate, a key or a file of authorities can't be used, for the given reason.
+    case certificates(String)
     /// The file for the trace of requests can't be made.
     case trace(path: String, String)
     /// The system has no memory or no descriptors for the service's threads.
@@ -39,12 +41,13 @@ extension StartupFailure: CustomStringConvertible {
             "port \(endpoint.port) on \(endpoint.host) is taken: another process listens there"
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
-                + "say --allow-plain-text if that is meant"
+                + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
         case .unresolved(let endpoint, let failure):
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
+        case .certificates(let reason): reason
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }

@@ -29,7 +29,7 @@ package struct Progress: Sendable {
     }
 }
 
-/// One TCP connection on an event loop.
+/// One connection on an event loop.
 ///
 /// Sendable without the compiler's proof: only the loop's thread uses the state outside of `outbound`. Each method that
 /// only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
@@ -48,9 +48,12 @@ package final class Connection: @unchecked Sendable {
         var sent = 0
         var isClosed = false
         var closesWhenSent = false
+        /// Whether the stream has to receive before it can send.
+        var waitsForReading = false
     }
 
-    let descriptor: CInt
+    var descriptor: CInt { stream.descriptor }
+    private let stream: any ByteStream
     private let loop: EventLoop
     private let handler: any ConnectionHandler
     private let outbound = Mutex(Outbound())
@@ -68,23 +71,33 @@ package final class Connection: @unchecked Sendable {
     /// The time at which a connection that this side closed is given up, if the peer has not closed it by then.
     private var lingerEnd: UInt64?
     private var lacksMemory = false
+    /// Whether the stream has to send before it can receive.
+    private var waitsForWriting = false
     private var isClosed = false
     private var lastActivity: UInt64
     private var frameBegan: UInt64?
     private var stalledSince: UInt64?
 
-    /// Takes over `descriptor`, which must be non-blocking, and begins to read from it. May be called on any thread.
-    /// Closes it when the loop has ended; then `handler` is not called.
+    /// Takes over `stream` and begins to read from it. May be called on any thread. Closes it when the loop has ended;
+    /// then `handler` is not called.
     package static func start(
-        _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
+        _ stream: any ByteStream, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
         let isTaken = loop.execute {
             let link = HandlerLink()
-            let connection = Connection(descriptor, loop, link)
+            let connection = Connection(stream, loop, link)
             link.handler = handler(connection)
-            if !loop.register(connection) { connection.closeNow() }
+            guard loop.register(connection) else { return connection.closeNow() }
+            if stream.holdsBytes { connection.becameReadable() }
         }
-        if !isTaken { Foundation.close(descriptor) }
+        if !isTaken { stream.close() }
+    }
+
+    /// Takes over `descriptor`, a non-blocking socket without encryption.
+    package static func start(
+        _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
+    ) {
+        start(PlainStream(descriptor), on: loop, handler: handler)
     }
 
     /// Stands in for the handler until the handler is made, because the handler is made with its connection.
@@ -104,8 +117,8 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    private init(_ descriptor: CInt, _ loop: EventLoop, _ handler: any ConnectionHandler) {
-        self.descriptor = descriptor
+    private init(_ stream: any ByteStream, _ loop: EventLoop, _ handler: any ConnectionHandler) {
+        self.stream = stream
         self.loop = loop
         self.handler = handler
         lastActivity = loop.clock.milliseconds
@@ -123,9 +136,9 @@ package final class Connection: @unchecked Sendable {
                 return false
             }
             var sent = 0
-            switch bytes.withUnsafeBytes({ Socket.send(descriptor, $0) }) {
+            switch bytes.withUnsafeBytes({ stream.send($0) }) {
             case .bytes(let count): sent = count
-            case .wouldBlock: break
+            case .wouldBlock(let interest): outbound.waitsForReading = interest == .reading
             // Reading will find that the connection has ended, and will close it.
             case .ended: return false
             }
@@ -137,6 +150,12 @@ package final class Connection: @unchecked Sendable {
         }
         if needsLoop { loop.execute { self.updateInterest() } }
     }
+
+    /// The certificate that the peer has proved to own; `nil` when there is none.
+    package var peerCertificate: PeerCertificate? { stream.peerCertificate }
+
+    /// Why the connection has ended, in one line for people; `nil` when nothing more is known than that it has.
+    package var failure: String? { stream.failure }
 
     /// Number of bytes that wait to be sent.
     package var unsentBytes: Int { waitingBytes.load(ordering: .relaxed) }
@@ -174,7 +193,7 @@ package final class Connection: @unchecked Sendable {
         loop.assertOnThread()
         precondition(lingerEnd == nil && !isClosed)
         lingerEnd = loop.clock.milliseconds + Connection.lingerMilliseconds
-        shutdown(descriptor, CInt(SHUT_WR))
+        stream.endSending()
         isPaused = false
         partialFrame = []
         buffer = nil
@@ -184,11 +203,13 @@ package final class Connection: @unchecked Sendable {
 
     private func discardOnce() -> Bool {
         let result = withUnsafeTemporaryAllocation(byteCount: Connection.partialFrameBytesMax, alignment: 16) {
-            Socket.receive(descriptor, into: $0)
+            stream.receive(into: $0)
         }
         switch result {
         case .bytes: return true
-        case .wouldBlock: return false
+        case .wouldBlock(let interest):
+            wait(for: interest)
+            return false
         case .ended:
             closeNow()
             return false
@@ -209,10 +230,27 @@ package final class Connection: @unchecked Sendable {
 
     func becameReadable() {
         loop.assertOnThread()
+        let isAwaited = outbound.withLock { outbound in
+            defer { outbound.waitsForReading = false }
+            return outbound.waitsForReading
+        }
+        if isAwaited {
+            becameWritable()
+            updateInterest()
+        }
         for _ in 0..<Connection.readsPerTurn {
             guard !isPaused, !isClosed else { return }
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
         }
+        // The poller does not know of bytes that the stream holds.
+        if stream.holdsBytes { loop.execute { self.becameReadable() } }
+    }
+
+    /// Notes that the stream has to send before it can receive, if that is so.
+    private func wait(for interest: Interest) {
+        guard interest == .writing, !isClosed else { return }
+        waitsForWriting = true
+        updateInterest()
     }
 
     /// Closes the connection if it is not being read: the peer has closed both directions. A connection that is read
@@ -233,9 +271,10 @@ package final class Connection: @unchecked Sendable {
         guard let buffer = bufferWithRoom() else { return giveUpForNow() }
         self.buffer = buffer
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer.storage[buffer.filled...])
-        switch Socket.receive(descriptor, into: room) {
-        case .wouldBlock:
+        switch stream.receive(into: room) {
+        case .wouldBlock(let interest):
             setAside(buffer)
+            wait(for: interest)
             return false
         case .ended:
             setAside(buffer)
@@ -246,7 +285,7 @@ package final class Connection: @unchecked Sendable {
             buffer.filled += count
             if handle(buffer) { return false }
             setAside(buffer)
-            return count == room.count
+            return count == room.count || stream.holdsBytes
         }
     }
 
@@ -318,14 +357,20 @@ package final class Connection: @unchecked Sendable {
 
     func becameWritable() {
         loop.assertOnThread()
-        let (isEmpty, isBroken, closes) = outbound.withLock { outbound -> (Bool, Bool, Bool) in
+        if waitsForWriting {
+            waitsForWriting = false
+            updateInterest()
+            becameReadable()
+        }
+        guard !isClosed else { return }
+        let (isEmpty, isBroken, closes, waitsForReading) = outbound.withLock { outbound -> (Bool, Bool, Bool, Bool) in
             while let chunk = outbound.chunks.first {
                 let result = chunk.withUnsafeBytes {
-                    Socket.send(descriptor, UnsafeRawBufferPointer(rebasing: $0[outbound.sent...]))
+                    stream.send(UnsafeRawBufferPointer(rebasing: $0[outbound.sent...]))
                 }
                 guard case .bytes(let count) = result else {
-                    if case .ended = result { return (false, true, false) }
-                    return (false, false, false)
+                    outbound.waitsForReading = result == .wouldBlock(.reading)
+                    return (false, result == .ended, false, outbound.waitsForReading)
                 }
                 lastActivity = loop.clock.milliseconds
                 stalledSince = nil
@@ -337,7 +382,7 @@ package final class Connection: @unchecked Sendable {
                     outbound.sent = 0
                 }
             }
-            return (true, false, outbound.closesWhenSent)
+            return (true, false, outbound.closesWhenSent, false)
         }
         if isBroken {
             closeNow()
@@ -346,6 +391,8 @@ package final class Connection: @unchecked Sendable {
         } else if isEmpty {
             updateInterest()
             handler.drained()
+        } else if waitsForReading {
+            updateInterest()
         }
     }
 
@@ -354,10 +401,12 @@ package final class Connection: @unchecked Sendable {
         guard !isClosed else { return }
         var interest: Interest = []
         if !isPaused, !lacksMemory { interest.insert(.reading) }
-        if outbound.withLock({ !$0.chunks.isEmpty }) {
-            interest.insert(.writing)
+        let (isWaiting, waitsForReading) = outbound.withLock { (!$0.chunks.isEmpty, $0.waitsForReading) }
+        if isWaiting {
+            interest.insert(waitsForReading ? .reading : .writing)
             if stalledSince == nil { stalledSince = loop.clock.milliseconds }
         }
+        if waitsForWriting { interest.insert(.writing) }
         loop.watch(self, for: interest)
     }
 
@@ -387,7 +436,7 @@ package final class Connection: @unchecked Sendable {
             outbound.isClosed = true
             countWaiting(-unsentBytes)
             outbound.chunks = Queue()
-            Foundation.close(descriptor)
+            stream.close()
         }
         partialFrame = []
         buffer = nil

@@ -58,8 +58,7 @@ package final class EventLoop: @unchecked Sendable {
     private let poller: any Poller
     private let commands = Mutex(Commands())
     private let ended = DispatchSemaphore(value: 0)
-    private let wakeReader: CInt
-    private let wakeWriter: CInt
+    private let wakePipe: WakePipe
     private var work: Work?
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
@@ -78,15 +77,8 @@ package final class EventLoop: @unchecked Sendable {
         self.timeouts = timeouts
         self.clock = clock
         self.poller = if let poller { poller } else { try makePoller() }
-        var ends: [CInt] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw SystemFailure("pipe") }
-        (wakeReader, wakeWriter) = (ends[0], ends[1])
-        for end in ends {
-            guard fcntl(end, F_SETFD, FD_CLOEXEC) != -1, fcntl(end, F_SETFL, O_NONBLOCK) != -1 else {
-                throw SystemFailure("fcntl")
-            }
-        }
-        try self.poller.watch(wakeReader, for: .reading, isNew: true)
+        wakePipe = try WakePipe()
+        try self.poller.watch(wakePipe.descriptor, for: .reading, isNew: true)
     }
 
     /// Starts a loop for connections that this side opens. They have no idle time-out: the service decides when a
@@ -103,11 +95,6 @@ package final class EventLoop: @unchecked Sendable {
         } catch {
             throw ServiceError(.internalFault, detail: UInt32(bitPattern: error.number), "\(error)")
         }
-    }
-
-    deinit {
-        close(wakeReader)
-        close(wakeWriter)
     }
 
     /// Starts the thread. It does `work` in addition to serving sockets.
@@ -145,11 +132,7 @@ package final class EventLoop: @unchecked Sendable {
             defer { commands.isWakeOnItsWay = true }
             return !commands.isWakeOnItsWay
         }
-        if isFirst {
-            var byte: UInt8 = 1
-            // It can only fail because the pipe is full; then the thread will wake up.
-            _ = write(wakeWriter, &byte, 1)
-        }
+        if isFirst { wakePipe.wake() }
     }
 
     /// Calls `accept` on the loop's thread for each new connection on `listener`. When the system can't make a
@@ -254,7 +237,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func serve(_ event: Readiness) {
-        if event.descriptor == wakeReader {
+        if event.descriptor == wakePipe.descriptor {
             drainCommands()
         } else if let connection = connections[event.descriptor] {
             if event.interest.contains(.writing) { connection.becameWritable() }
@@ -266,8 +249,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func drainCommands() {
-        var bytes = [UInt8](repeating: 0, count: 64)
-        while read(wakeReader, &bytes, bytes.count) > 0 {}
+        wakePipe.drain()
         let tasks = commands.withLock { commands in
             defer { commands.tasks = [] }
             commands.isWakeOnItsWay = false

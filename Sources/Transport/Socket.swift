@@ -4,13 +4,6 @@ package import Platform
 
 /// System calls on TCP sockets. Only this file knows their C types.
 package enum Socket {
-    /// The result of a non-blocking read or write.
-    package enum Transfer {
-        case bytes(Int)
-        case wouldBlock
-        case ended
-    }
-
     // MARK: Listening
 
     /// Listens on every address of the endpoint's host. Port 0 selects a free port, the same for all addresses. Returns
@@ -127,7 +120,7 @@ package enum Socket {
             let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count > 0 { return .bytes(count) }
             if count == 0 { return .ended }
-            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock(.reading) }
             if errno != EINTR { return .ended }
         }
     }
@@ -136,7 +129,7 @@ package enum Socket {
         while true {
             let count = Foundation.send(descriptor, bytes.baseAddress, bytes.count, System.sendFlags)
             if count >= 0 { return .bytes(count) }
-            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock }
+            if errno == EAGAIN || errno == EWOULDBLOCK { return .wouldBlock(.writing) }
             if errno != EINTR { return .ended }
         }
     }

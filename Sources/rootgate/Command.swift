@@ -30,7 +30,8 @@ struct Command: Sendable {
         self.operands = operands
         self.operandsMax = operandsMax
         self.summary = summary
-        self.options = options
+        // Whatever talks to a service can do so with TLS.
+        self.options = options.contains { $0.name == "server" } ? options + Option.encryption : options
         self.run = run
     }
 
@@ -49,7 +50,15 @@ struct Command: Sendable {
 /// Options that several commands share.
 extension Option {
     static let json = Option(switch: "json", "print JSON for machines")
-    static let server = Option("server", "HOST:PORT", standard: "localhost:7570", "the service to talk to")
+    static let server = Option(
+        "server", "HOST:PORT", standard: "localhost:7570", "the service to talk to; tls://HOST:PORT: with TLS")
+    /// Each of them selects TLS.
+    static let encryption = [
+        Option("tls-ca", "FILE", "trust these authorities instead of the system's, in PEM"),
+        Option("tls-certificate", "FILE", "this client's certificate with its chain, in PEM"),
+        Option("tls-key", "FILE", "the key of --tls-certificate, in PEM, without a password"),
+        Option("tls-server-name", "NAME", "the name that the service's certificate is for, if not HOST"),
+    ]
     static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
     static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
     static let quiet = Option(switch: "quiet", "don't show progress on stderr")

@@ -17,14 +17,14 @@ let demoCommand = Command(
 ) { arguments in
     let client = try connect(arguments)
     defer { client.close() }
-    let endpoint = try serverOption(arguments)
+    let service = try serverOption(arguments)
     let progress = progressMeter(arguments)
     defer { progress.end() }
     let demo = try await Demo(
         client, people: arguments.number("people", in: 2...100_000), progress,
         says: { text in if !arguments.isOn("json") { progress.printAside(text) } })
     let rows = try await demo.run(
-        endpoint, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
+        service, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
     try await demo.cleanUp()
     progress.end()
     return try show(rows, demo, isJSON: arguments.isOn("json"))
@@ -113,9 +113,9 @@ final class Demo {
         try await client.dropCollaboration(nonceCollaboration)
     }
 
-    func run(_ endpoint: Endpoint, proofs: Int, waitsForExpiry: Bool) async throws -> [DemoRow] {
+    func run(_ service: ServiceAddress, proofs: Int, waitsForExpiry: Bool) async throws -> [DemoRow] {
         let early = try await client.challenges(32)
-        var rows = [try await sendGenuine(proofs, endpoint)]
+        var rows = [try await sendGenuine(proofs, service)]
         progress.begin("sending forged proofs")
         for forgery in Forgery.allCases {
             rows.append(
@@ -133,10 +133,10 @@ final class Demo {
 
     /// The genuine proofs, in batches of 256 on four connections, signed in rounds that fit into a
     /// challenge's life.
-    private func sendGenuine(_ count: Int, _ endpoint: Endpoint) async throws -> DemoRow {
+    private func sendGenuine(_ count: Int, _ service: ServiceAddress) async throws -> DemoRow {
         says("sending \(count) signed proofs in batches of 256")
         progress.begin("sending genuine proofs", share: 0...1)
-        let run = try LoadRun(endpoint, connections: 4, depth: 2)
+        let run = try LoadRun(service.endpoint, tls: service.tls, connections: 4, depth: 2)
         let material = try BareVerification.Material()
         let cores = ProcessInfo.processInfo.activeProcessorCount
         var bare: [Double] = []

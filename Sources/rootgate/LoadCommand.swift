@@ -31,7 +31,7 @@ let loadCommand = Command(
     System.raiseDescriptorLimit()
     let client = try connect(arguments)
     defer { client.close() }
-    let endpoint = try serverOption(arguments)
+    let service = try serverOption(arguments)
     guard let collaboration = CollaborationIdentifier("load-\(MutationIdentifier.random())") else { return .failure }
     let progress = progressMeter(arguments)
     defer { progress.end() }
@@ -42,7 +42,8 @@ let loadCommand = Command(
     progress.begin("adding root hashes")
     try await client.addAll(population.rootHashes, to: collaboration, progress)
     progress.begin("sending proofs", share: 0...1)
-    let run = try LoadRun(endpoint, connections: plan.connections, depth: plan.depth)
+    let run = try LoadRun(
+        service.endpoint, tls: service.tls, connections: plan.connections, depth: plan.depth)
     var report = LoadReport()
     var sent = 0
     if plan.isInclusionOnly {

@@ -5,7 +5,7 @@ import RootgateClient
 
 /// `rootgate load --notices`: posts notices to live followers and counts every notice where it arrives.
 func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
-    let endpoint = try serverOption(arguments)
+    let service = try serverOption(arguments)
     var plan = NoticeLoad.Plan()
     plan.connections = try arguments.number("connections", in: 1...4096)
     plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
@@ -22,7 +22,7 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     let progress = progressMeter(arguments)
     defer { progress.end() }
     progress.begin("starting collaborations")
-    let load = try await NoticeLoad(endpoint, plan, progress)
+    let load = try await NoticeLoad(service.endpoint, tls: service.tls, plan, progress)
     progress.begin("posting notices", share: 0...1)
     let report = try await load.run(count: count, perSecond: Double(rate), progress)
     progress.begin("ending the collaborations")

@@ -21,5 +21,7 @@ struct Option: Sendable {
     }
 
     var isSwitch: Bool { value.isEmpty }
-    var variable: String { "ROOTGATE_" + name.uppercased().replacingOccurrences(of: "-", with: "_") }
+    var variable: String {
+        "ROOTGATE_" + String(name.uppercased().map { $0 == "-" || $0 == "." ? "_" : $0 })
+    }
 }

@@ -5,7 +5,15 @@ import Platform
 import RootgateClient
 import Server
 import Synchronization
+import TLS
 import Transport
+
+private let encryptionOptions = [
+    Option("tls-certificate", "FILE", "the service's certificate with its chain, in PEM; all addresses speak TLS"),
+    Option("tls-key", "FILE", "the key of --tls-certificate, in PEM, without a password"),
+    Option("tls-client-ca", "FILE", "the authorities that clients' certificates must come from, in PEM"),
+    Option(switch: "tls-allow-1.2", "allow TLS 1.2 beside 1.3"),
+]
 
 let serveCommand = Command(
     "serve", "run the service",
@@ -50,7 +58,7 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ]
+    ] + encryptionOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let descriptors = System.raiseDescriptorLimit()
@@ -61,12 +69,12 @@ let serveCommand = Command(
         )
     }
     let signals = TerminationSignals()
+    // Where the kernel encrypts, sending to a closed connection would raise this signal.
+    signal(SIGPIPE, SIG_IGN)
     let service = try Service(configuration, log: complain)
-    printNow(
-        "rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
-    for endpoint in service.associationEndpoints {
-        printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
-    }
+    announce(service, isEncrypted: configuration.tls != nil)
+    let reloads = HangUpSignal { service.reload() }
+    defer { reloads.stop() }
     await signals.first()
     complain(
         "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
@@ -78,15 +86,29 @@ let serveCommand = Command(
     }
 }
 
+/// Prints where the service listens.
+private func announce(_ service: Service, isEncrypted: Bool) {
+    let addresses = service.endpoints.map { (isEncrypted ? tlsScheme : "") + $0.description }
+    printNow("rootgate \(Service.version) is listening on \(addresses.joined(separator: ", "))")
+    for endpoint in service.associationEndpoints {
+        printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
+    }
+}
+
 /// The configuration that the arguments of `serve` describe.
 ///
 /// Throws a `UsageError` that names the option.
 private func serviceConfiguration(_ arguments: Arguments) throws -> Configuration {
     var configuration = Configuration(
         dataDirectory: try arguments.required("data"), workers: ProcessInfo.processInfo.activeProcessorCount)
+    configuration.tls = try encryption(arguments)
     configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
-        guard let endpoint = Endpoint(String(text)) else {
+        let isEncrypted = text.hasPrefix(tlsScheme)
+        guard let endpoint = Endpoint(String(isEncrypted ? text.dropFirst(tlsScheme.count) : text)) else {
             throw UsageError("--listen takes HOST:PORT or [V6]:PORT, not \(text)")
+        }
+        guard !isEncrypted || configuration.tls != nil else {
+            throw UsageError("--listen \(text) needs --tls-certificate and --tls-key")
         }
         return endpoint
     }
@@ -118,6 +140,23 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.tracePath = arguments.text("trace")
     configuration.traceInterval = UInt64(try arguments.number("trace-interval", in: 1...1_000_000_000))
     return configuration
+}
+
+/// The files of TLS; `nil` when the service speaks plain text.
+private func encryption(_ arguments: Arguments) throws -> ServerTLSSettings? {
+    let (certificate, key) = (arguments.text("tls-certificate"), arguments.text("tls-key"))
+    guard let certificate, let key else {
+        guard certificate == nil, key == nil else {
+            throw UsageError("--tls-certificate and --tls-key belong together")
+        }
+        guard arguments.text("tls-client-ca") == nil, !arguments.isOn("tls-allow-1.2") else {
+            throw UsageError("--tls-client-ca and --tls-allow-1.2 need --tls-certificate and --tls-key")
+        }
+        return nil
+    }
+    return ServerTLSSettings(
+        certificatePath: certificate, keyPath: key, clientAuthoritiesPath: arguments.text("tls-client-ca"),
+        allowsTLS12: arguments.isOn("tls-allow-1.2"))
 }
 
 /// The options of the collaboration layer.

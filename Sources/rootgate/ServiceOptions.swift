@@ -2,20 +2,42 @@ import Core
 import Foundation
 import LoadHarness
 import RootgateClient
+import TLS
 
-/// Where the service is that the arguments name.
-func serverOption(_ arguments: Arguments) throws -> Endpoint {
+/// Where a service is, and how the connection to it is encrypted.
+struct ServiceAddress {
+    let endpoint: Endpoint
+    /// `nil`: the connection is not encrypted.
+    let tls: TLSOptions?
+}
+
+/// What an address begins with that speaks TLS.
+let tlsScheme = "tls://"
+
+/// The service that the arguments name. The connection is encrypted when the address or another option says so.
+func serverOption(_ arguments: Arguments) throws -> ServiceAddress {
     let server = try arguments.required("server")
-    guard let endpoint = Endpoint(server) else { throw UsageError("--server takes HOST:PORT, not \(server)") }
-    return endpoint
+    let isEncrypted = server.hasPrefix(tlsScheme)
+    guard let endpoint = Endpoint(isEncrypted ? String(server.dropFirst(tlsScheme.count)) : server) else {
+        throw UsageError("--server takes HOST:PORT or tls://HOST:PORT, not \(server)")
+    }
+    let tls = TLSOptions(
+        authoritiesPath: arguments.text("tls-ca"), certificatePath: arguments.text("tls-certificate"),
+        keyPath: arguments.text("tls-key"), serverName: arguments.text("tls-server-name"))
+    guard (tls.certificatePath == nil) == (tls.keyPath == nil) else {
+        throw UsageError("--tls-certificate and --tls-key belong together")
+    }
+    return ServiceAddress(endpoint: endpoint, tls: isEncrypted || tls != TLSOptions() ? tls : nil)
 }
 
 /// A client for the service that the arguments name.
 func connect(_ arguments: Arguments) throws -> RootgateClient {
-    let endpoint = try serverOption(arguments)
+    let service = try serverOption(arguments)
     let timeout = try arguments.decimal("timeout", in: 0.01...86_400)
     return try RootgateClient(
-        endpoint, configuration: RootgateClient.Configuration(requestTimeout: .milliseconds(Int(timeout * 1000))))
+        service.endpoint,
+        configuration: RootgateClient.Configuration(
+            requestTimeout: .milliseconds(Int(timeout * 1000)), tls: service.tls))
 }
 
 /// The collaboration that the arguments name.

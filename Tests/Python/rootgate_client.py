@@ -16,6 +16,8 @@ The requests of the collaboration layer are dictionaries, as the specification h
         sharing = {"collaboration": "decks", "includesRemoved": False, "limit": 100}
         people = client.collaborate("listParticipants", sharing).result()["participants"]
 
+With `tls=tls_context(ca="authority.pem")` the connection is encrypted.
+
 A client is not safe to share between threads. Needs Python 3.9 and the package `cryptography`.
 """
 
@@ -27,6 +29,7 @@ import json
 import os
 import selectors
 import socket
+import ssl
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from enum import Enum, IntEnum
@@ -45,6 +48,7 @@ Name = Union[str, bytes]
 
 VERSION = 1
 DEFAULT_PORT = 7570
+APPLICATION_PROTOCOL = "rootgate/1"
 MAXIMUM_BODY = 2_097_152
 MAXIMUM_INCLUSION_HASHES = 32
 DIGEST_SIZE = 32
@@ -646,14 +650,40 @@ class Pending(Generic[T]):
         return value
 
 
+def tls_context(ca: str | None = None, certificate: str | None = None, key: str | None = None) -> ssl.SSLContext:
+    """What TLS needs: a file of authorities (the system's without it), and the client's certificate with its key."""
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols([APPLICATION_PROTOCOL])
+    if certificate is not None:
+        context.load_cert_chain(certificate, key)
+    return context
+
+
 class Client:
     """A connection to a service."""
 
-    def __init__(self, host: str, port: int = DEFAULT_PORT, timeout: float = 30.0) -> None:
-        """Connects. The timeout, in seconds, is for every single wait for the service."""
+    def __init__(
+        self,
+        host: str,
+        port: int = DEFAULT_PORT,
+        timeout: float = 30.0,
+        tls: ssl.SSLContext | None = None,
+        server_name: str | None = None,
+    ) -> None:
+        """Connects. The timeout, in seconds, is for every single wait for the service.
+
+        With `tls` the connection is encrypted; `server_name` is the name in the service's certificate, if not the host.
+        """
         self._timeout = timeout
         self._socket = socket.create_connection((host, port), timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=server_name or host)
+            if self._socket.selected_alpn_protocol() != APPLICATION_PROTOCOL:
+                self._socket.close()
+                raise ProtocolError(f"the service does not speak {APPLICATION_PROTOCOL}")
+        self._socket.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE)
         self._received = bytearray()
@@ -685,14 +715,14 @@ class Client:
         self._in_flight[request_id] = operation
         rest = memoryview(encode_frame(operation, request_id, body))
         while rest:
-            ready = self._selector.select(self._timeout)
-            if not ready:
-                raise socket.timeout("the service does not read")
-            [(_, events)] = ready
+            events = self._wait(selectors.EVENT_READ | selectors.EVENT_WRITE)
             if events & selectors.EVENT_READ:
                 self._read()
             if events & selectors.EVENT_WRITE:
-                rest = rest[self._socket.send(rest) :]
+                try:
+                    rest = rest[self._socket.send(rest) :]
+                except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                    continue
         return request_id
 
     def receive(self, request_id: int) -> bytes:
@@ -700,7 +730,8 @@ class Client:
         while request_id not in self._answers:
             if request_id not in self._in_flight:
                 raise ValueError(f"no request {request_id} is waiting for an answer")
-            self._read()
+            if not self._read():
+                self._wait(selectors.EVENT_READ)
         answer = self._answers.pop(request_id)
         if isinstance(answer, RootgateError):
             raise answer
@@ -710,8 +741,21 @@ class Client:
         """Whether the answer to a request was read and not yet taken."""
         return request_id in self._answers
 
-    def _read(self) -> None:
-        data = self._socket.recv(1 << 18)
+    def _wait(self, events: int) -> int:
+        """Waits until the socket is ready for one of the events, and returns those for which it is."""
+        self._selector.modify(self._socket, events)
+        ready = self._selector.select(self._timeout)
+        if not ready:
+            raise socket.timeout("the service does not read or answer")
+        [(_, found)] = ready
+        return found
+
+    def _read(self) -> bool:
+        """Takes what has arrived; returns whether anything has. TLS keeps records of its own among the bytes."""
+        try:
+            data = self._socket.recv(1 << 18)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return False
         if not data:
             raise ConnectionError("the service closed the connection")
         self._received += data
@@ -721,10 +765,11 @@ class Client:
                 raise ProtocolError(f"a frame has version {version}, kind {kind} and {length} bytes")
             end = HEADER.size + length
             if len(self._received) < end:
-                return
+                break
             body = bytes(self._received[HEADER.size : end])
             del self._received[:end]
             self._accept(kind, operation, request_id, body)
+        return True
 
     def _accept(self, kind: int, operation: int, request_id: int, body: bytes) -> None:
         answer = body if kind == Kind.ANSWER else decode_error(body)

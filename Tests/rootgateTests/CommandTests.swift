@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Identity
 import Server
 import TestSupport
 import Testing
@@ -203,6 +204,54 @@ private let programPath: String = {
             process.waitUntilExit()
             return process.terminationStatus
         }
+    }
+
+    @Test("A service with a certificate and every command speak TLS, and SIGHUP reads the certificate again")
+    func encryption() throws {
+        let folder = ScratchDirectory()
+        let authority = SimulatedAuthority()
+        let paths = try authority.issue().write(to: folder.path, as: "server")
+        let files = ["--tls-certificate", paths.certificate, "--tls-key", paths.key]
+        let running = try Running(folder.path + "/data", files + ["--link-base", "https://example.com/c"])
+        #expect(running.endpoint.hasPrefix("tls://127.0.0.1:"))
+        let trusted = ["--tls-ca", try authority.write(to: folder.path)]
+        let server = ["--server", running.endpoint]
+        #expect(try runProgram(programPath, ["collab", "create", "c"] + server + trusted).code == 0)
+        #expect(try runProgram(programPath, ["stats"] + server + trusted).code == 0)
+        let bare = ["--server", String(running.endpoint.dropFirst("tls://".count))]
+        #expect(try runProgram(programPath, ["stats"] + bare + trusted).code == 0)
+        for words in [["load", "--count", "200", "--people", "20"], ["demo", "--people", "20", "--proofs", "256"]] {
+            let result = try runProgram(programPath, words + ["--quiet"] + server + trusted)
+            #expect(result.code == 0, "\(result.errors)")
+        }
+        let notices = ["load", "--notices", "--followers", "4", "--collaborations", "2", "--count", "20", "--quiet"]
+        let result = try runProgram(programPath, notices + server + trusted)
+        #expect(result.code == 0, "\(result.errors)")
+
+        let second = SimulatedAuthority("a second authority")
+        _ = try second.issue().write(to: folder.path, as: "server")
+        kill(running.process.processIdentifier, SIGHUP)
+        let newer = ["--tls-ca", try second.write(to: folder.path, as: "second")]
+        #expect(becomesTrue { (try? runProgram(programPath, ["stats"] + server + newer).code) == 0 })
+        let refused = try runProgram(programPath, ["stats"] + server + trusted)
+        #expect(refused.code == 2 && refused.errors.contains("unknown authority"), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count == 1)
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test(
+        "Options of TLS that contradict each other are usage errors",
+        arguments: [
+            (["--tls-certificate", "a"], "--tls-certificate and --tls-key belong together"),
+            (["--tls-client-ca", "a"], "--tls-client-ca and --tls-allow-1.2 need"),
+            (["--tls-allow-1.2"], "--tls-client-ca and --tls-allow-1.2 need"),
+            (["--listen", "tls://localhost:0"], "--listen tls://localhost:0 needs --tls-certificate"),
+        ])
+    func encryptionUsage(words: [String], reason: String) throws {
+        let result = try runProgram(programPath, ["serve", "--data", ScratchDirectory().path] + words)
+        #expect(result.code == 2 && result.errors.contains(reason), "\(result.errors)")
+        #expect(result.errors.split(separator: "\n").count == 1)
+        #expect(result.output.isEmpty)
     }
 
     @Test("The whole service works from the command line")

@@ -1,0 +1,31 @@
+package import Core
+package import Transport
+
+/// Makes connections to one service, plain or with TLS.
+package final class Dialer: Sendable {
+    package let endpoint: Endpoint
+    private let tls: ClientTLS?
+
+    /// `tls`: `nil` when connections are plain. Without `resumesSessions` every handshake is a full one.
+    ///
+    /// Throws `tlsRefused` when a file of `tls` can't be used.
+    package init(_ endpoint: Endpoint, tls: TLSOptions?, resumesSessions: Bool = true) throws(ServiceError) {
+        self.endpoint = endpoint
+        do throws(TLSFailure) {
+            self.tls = try tls.map { options throws(TLSFailure) in
+                try ClientTLS(options, resumesSessions: resumesSessions)
+            }
+        } catch {
+            throw ServiceError(.tlsRefused, error.description)
+        }
+    }
+
+    /// Connects. Blocks for up to `milliseconds` for each address of the host, and as long for the handshake.
+    ///
+    /// Throws `connectionRefused`, or `tlsRefused` when one side refused the other in the handshake.
+    package func connect(milliseconds: CInt) throws(ServiceError) -> any ByteStream {
+        let descriptor = try Socket.connect(to: endpoint, milliseconds: milliseconds)
+        guard let tls else { return PlainStream(descriptor) }
+        return try tls.secure(descriptor, to: endpoint, milliseconds: Int(milliseconds))
+    }
+}

@@ -1,0 +1,230 @@
+package import Core
+import Dispatch
+import Foundation
+package import Platform
+import Synchronization
+package import Transport
+
+/// One thread that performs the handshakes of new connections.
+///
+/// The event loops serve established connections on threads of their own, which the system prefers to this one. So a
+/// flood of handshakes delays other handshakes only. Their number and time are bounded.
+///
+/// Sendable without the compiler's proof: only the loop's thread uses the state outside of `newcomers`. Each method
+/// that only this thread may call asserts it.
+package final class HandshakeLoop: @unchecked Sendable {
+    /// The bounds of handshakes.
+    package struct Bounds: Sendable {
+        package var unfinishedMax = Limits.handshakesUnfinishedMax
+        package var milliseconds = Limits.handshakeMillisecondsMax
+
+        package init() {}
+    }
+
+    package typealias Completion = @Sendable (any ByteStream) -> Void
+
+    private struct Newcomer {
+        let descriptor: CInt
+        let begun: UInt64
+        let completion: Completion
+    }
+
+    private struct Newcomers {
+        var waiting = Queue<Newcomer>()
+        var isStopped = false
+        var hasEnded = false
+    }
+
+    private struct Guest {
+        let handshake: Handshake
+        let number: UInt64
+        let completion: Completion
+        var interest: Interest
+    }
+
+    private let tls: ServerTLS
+    private let bounds: Bounds
+    private let clock: MonotonicClock
+    private let log: @Sendable (String) -> Void
+    private let newcomers = Mutex(Newcomers())
+    private let ended = DispatchSemaphore(value: 0)
+    private let thread = ThreadConfinement()
+    private let poller: any Poller
+    private let wakePipe: WakePipe
+    private var guests: [CInt: Guest] = [:]
+    /// Descriptors in the order in which their handshakes began, with their numbers. An entry whose handshake is over
+    /// is skipped: its descriptor has another number or none.
+    private var order = Queue<(descriptor: CInt, number: UInt64, deadline: UInt64)>()
+    private var nextNumber: UInt64 = 0
+
+    /// `log` gets a line about each refused handshake.
+    ///
+    /// Throws when the system has no more descriptors.
+    package init(
+        _ tls: ServerTLS, bounds: Bounds = Bounds(), clock: MonotonicClock = .system,
+        log: @escaping @Sendable (String) -> Void
+    ) throws(SystemFailure) {
+        self.tls = tls
+        self.bounds = bounds
+        self.clock = clock
+        self.log = log
+        poller = try makePoller()
+        wakePipe = try WakePipe()
+        try poller.watch(wakePipe.descriptor, for: .reading, isNew: true)
+    }
+
+    /// Starts the thread. Must be called once.
+    package func start() {
+        let thread = Thread { self.run() }
+        thread.name = "rootgate handshakes"
+        thread.start()
+    }
+
+    /// Closes every connection whose handshake is not finished, and waits until the thread has ended.
+    package func stop() {
+        precondition(!thread.isCurrent, "the thread would wait for its own end")
+        newcomers.withLock { $0.isStopped = true }
+        wakePipe.wake()
+        ended.wait()
+    }
+
+    /// Begins the handshake on a socket that was accepted, and takes the socket over. Calls `completion` on the loop's
+    /// thread when the handshake has succeeded; otherwise the socket is closed. May be called on any thread.
+    package func begin(_ descriptor: CInt, completion: @escaping Completion) {
+        let newcomer = Newcomer(descriptor: descriptor, begun: clock.milliseconds, completion: completion)
+        let (isTaken, surplus) = newcomers.withLock { newcomers -> (Bool, Newcomer?) in
+            if newcomers.hasEnded { return (false, nil) }
+            newcomers.waiting.append(newcomer)
+            return (true, newcomers.waiting.count > bounds.unfinishedMax ? newcomers.waiting.popFirst() : nil)
+        }
+        guard isTaken else {
+            close(descriptor)
+            return
+        }
+        if let surplus {
+            sayThereAreTooMany(surplus.descriptor)
+            close(surplus.descriptor)
+        }
+        wakePipe.wake()
+    }
+
+    private func sayThereAreTooMany(_ descriptor: CInt) {
+        let name = Socket.peerName(of: descriptor)
+        log("closed a TLS connection from \(name): more than \(bounds.unfinishedMax) handshakes are unfinished")
+    }
+
+    // MARK: On the loop's thread
+
+    private func run() {
+        thread.bind()
+        System.yieldToOtherThreads()
+        var ready: [Readiness] = []
+        var nextCheck = clock.milliseconds + Limits.certificateCheckMilliseconds
+        var hasMore = false
+        while !newcomers.withLock({ $0.isStopped }) {
+            let pause = hasMore ? 0 : CInt(Limits.certificateCheckMilliseconds)
+            poller.wait(milliseconds: pause, into: &ready)
+            for event in ready {
+                if event.descriptor == wakePipe.descriptor { wakePipe.drain() } else { advance(event.descriptor) }
+            }
+            hasMore = admit()
+            giveUpLate()
+            if clock.milliseconds >= nextCheck {
+                tls.reloadIfChanged()
+                nextCheck = clock.milliseconds + Limits.certificateCheckMilliseconds
+            }
+        }
+        for guest in guests.values { poller.forget(guest.handshake.descriptor) }
+        guests = [:]
+        newcomers.withLock { newcomers in
+            newcomers.hasEnded = true
+            while let newcomer = newcomers.waiting.popFirst() { close(newcomer.descriptor) }
+        }
+        thread.unbind()
+        ended.signal()
+    }
+
+    /// Begins the handshakes of some newcomers. Returns whether more are waiting.
+    private func admit() -> Bool {
+        thread.assertIsCurrent()
+        for _ in 0..<Limits.handshakesBegunPerTurn {
+            guard let newcomer = newcomers.withLock({ $0.waiting.popFirst() }) else { return false }
+            begin(newcomer)
+        }
+        return newcomers.withLock { !$0.waiting.isEmpty }
+    }
+
+    private func begin(_ newcomer: Newcomer) {
+        if guests.count >= bounds.unfinishedMax { giveUpOldest() }
+        do throws(TLSFailure) {
+            let handshake = try tls.beginHandshake(on: newcomer.descriptor)
+            nextNumber += 1
+            let guest = Guest(
+                handshake: handshake, number: nextNumber, completion: newcomer.completion, interest: .reading)
+            do throws(SystemFailure) {
+                try poller.watch(newcomer.descriptor, for: .reading, isNew: true)
+            } catch {
+                // The handshake closes the socket.
+                return log("closed a new connection: \(error)")
+            }
+            guests[newcomer.descriptor] = guest
+            order.append((newcomer.descriptor, nextNumber, newcomer.begun + bounds.milliseconds))
+            advance(newcomer.descriptor)
+        } catch {
+            log("closed a new connection: \(error)")
+        }
+    }
+
+    private func advance(_ descriptor: CInt) {
+        thread.assertIsCurrent()
+        guard let guest = guests[descriptor] else { return }
+        do throws(HandshakeFailure) {
+            switch try guest.handshake.advance() {
+            case .waits(let interest):
+                guard interest != guest.interest else { return }
+                guests[descriptor]?.interest = interest
+                // Watching fails only for lack of memory. The handshake then ends when it is late.
+                try? poller.watch(descriptor, for: interest, isNew: false)
+            case .done(let stream):
+                forget(descriptor)
+                guest.completion(stream)
+            }
+        } catch {
+            forget(descriptor)
+            // Whoever only looks whether the port is open is not worth a line.
+            if error != .ended { refuse(guest, error) }
+        }
+    }
+
+    private func refuse(_ guest: Guest, _ failure: HandshakeFailure) {
+        log("refused a TLS connection from \(Socket.peerName(of: guest.handshake.descriptor)): \(failure)")
+    }
+
+    private func forget(_ descriptor: CInt) {
+        poller.forget(descriptor)
+        guests[descriptor] = nil
+    }
+
+    /// Gives up the handshakes that take too long.
+    private func giveUpLate() {
+        let now = clock.milliseconds
+        while let first = order.first {
+            let guest = guests[first.descriptor]
+            let isUnderWay = guest?.number == first.number
+            guard !isUnderWay || now > first.deadline else { return }
+            order.removeFirst()
+            guard isUnderWay, let guest else { continue }
+            forget(first.descriptor)
+            refuse(guest, .timedOut)
+        }
+    }
+
+    /// Gives up the handshake that has been under way for the longest time, because there are too many.
+    private func giveUpOldest() {
+        while let first = order.popFirst() {
+            guard guests[first.descriptor]?.number == first.number else { continue }
+            sayThereAreTooMany(first.descriptor)
+            return forget(first.descriptor)
+        }
+    }
+}

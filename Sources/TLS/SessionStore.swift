@@ -1,0 +1,37 @@
+import CLibSSL
+import Core
+import Synchronization
+
+/// The sessions that a client may resume. Each is used once, so that an observer can't connect two connections with
+/// each other.
+final class SessionStore: Sendable {
+    /// An `SSL_SESSION`, freed with this object.
+    ///
+    /// Sendable without the compiler's proof: libssl counts references under a lock.
+    final class Session: @unchecked Sendable {
+        let pointer: OpaquePointer
+
+        /// Takes over a reference.
+        init(_ pointer: OpaquePointer) {
+            self.pointer = pointer
+        }
+
+        deinit {
+            SSL_SESSION_free(pointer)
+        }
+    }
+
+    private let sessions = Mutex<[Session]>([])
+
+    /// Takes over a reference to a session.
+    func add(_ session: OpaquePointer) {
+        let session = Session(session)
+        sessions.withLock { sessions in
+            if sessions.count == Limits.sessionsKeptMax { sessions.removeFirst() }
+            sessions.append(session)
+        }
+    }
+
+    /// The newest session, which is not kept any more.
+    func take() -> Session? { sessions.withLock { $0.popLast() } }
+}

@@ -1,0 +1,29 @@
+/// Why certificates can't be used, in one line that names the file.
+package struct TLSFailure: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// How a handshake failed.
+package enum HandshakeFailure: Error, Equatable {
+    /// The peer closed the connection in the middle of the handshake.
+    case ended
+    /// The handshake took too long.
+    case timedOut
+    /// This side or the peer refused the other one. The text continues a sentence about the peer: "its certificate has
+    /// expired".
+    case refused(String)
+}
+
+extension HandshakeFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .ended: "it closed the connection during the handshake"
+        case .timedOut: "it took too long for the handshake"
+        case .refused(let reason): reason
+        }
+    }
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a running Rootgate service with TLS against the specification, with the client of rootgate_client.py.
+
+The service demands certificates of clients. Needs Python 3.9 and the package `cryptography`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import ssl
+import sys
+
+from rootgate_client import APPLICATION_PROTOCOL, Client, Device, Person, Policy, Verdict, tls_context
+
+TIMEOUT = 30.0
+
+
+def expect(condition: bool, text: str) -> None:
+    """Ends the program unless the condition holds."""
+    if not condition:
+        sys.exit(f"failed: {text}")
+
+
+def is_refused(address: tuple[str, int], context: ssl.SSLContext, name: str) -> bool:
+    """Whether the handshake fails, or the connection ends before the first answer."""
+    try:
+        with socket.create_connection(address, TIMEOUT) as plain, context.wrap_socket(
+            plain, server_hostname=name
+        ) as connection:
+            # With TLS 1.3 the refusal of a client's certificate comes after the handshake.
+            return connection.recv(1) == b""
+    except (ssl.SSLError, ConnectionError):
+        return True
+
+
+def check_proofs(client: Client) -> None:
+    """A genuine proof is granted once, in a batch with many others that are copies."""
+    collaboration = f"encryption-{os.urandom(8).hex()}"
+    person = Person([Device()])
+    client.create_collaboration(collaboration, Policy.CHALLENGE).result()
+    client.add_roots(collaboration, [person.root]).result()
+    challenge = client.issue_challenges(1).result().challenges[0]
+    proof = person.proof(0, challenge)
+    verdicts = client.verify([(collaboration, proof)] * 1000).result().verdicts
+    expect(verdicts.count(Verdict.GRANTED) == 1, "exactly one of the copies is granted")
+    pending = [client.ping(bytes([number % 256]) * 64) for number in range(300)]
+    echoes = [ping.result() for ping in pending]
+    expect(echoes == [bytes([number % 256]) * 64 for number in range(300)], "pings come back in their own answers")
+    client.drop_collaboration(collaboration).result()
+
+
+def main() -> int:
+    """Runs everything and returns the exit status."""
+    parser = argparse.ArgumentParser(description="Checks a running Rootgate service with TLS.")
+    parser.add_argument("host")
+    parser.add_argument("port", type=int)
+    parser.add_argument("--ca", required=True)
+    parser.add_argument("--certificate", required=True)
+    parser.add_argument("--key", required=True)
+    arguments = parser.parse_args()
+    address = (arguments.host, arguments.port)
+
+    def context() -> ssl.SSLContext:
+        return tls_context(arguments.ca, arguments.certificate, arguments.key)
+
+    with Client(*address, tls=context()) as client:
+        check_proofs(client)
+
+    anonymous = tls_context(arguments.ca)
+    expect(is_refused(address, anonymous, arguments.host), "a client without a certificate is refused")
+    older = context()
+    older.minimum_version = older.maximum_version = ssl.TLSVersion.TLSv1_2
+    expect(is_refused(address, older, arguments.host), "TLS 1.2 is refused")
+    other = context()
+    other.set_alpn_protocols(["h2"])
+    expect(is_refused(address, other, arguments.host), f"a protocol other than {APPLICATION_PROTOCOL} is refused")
+    expect(is_refused(address, context(), "other.example.com"), "the client refuses a certificate for another name")
+    expect(is_refused(address, tls_context(), arguments.host), "the client refuses an unknown authority")
+    try:
+        with Client(*address, timeout=TIMEOUT) as plain:
+            plain.ping(b"").result()
+        expect(False, "a plain client is refused")
+    except Exception as error:  # noqa: BLE001: the end of the connection and a record of TLS are both right.
+        expect(not isinstance(error, SystemExit), "a plain client is refused")
+    print("all checks passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+import Core
+import Foundation
+import Identity
+import TestSupport
+import Testing
+import Transport
+
+@testable import TLS
+
+@Suite("Refused certificates and names", .serialized)
+struct RefusalTests {
+    @Test(
+        "A client says what is wrong with the service's certificate",
+        arguments: [
+            (CertificatePlan { $0.validTo = -10 }, "its certificate has expired"),
+            (CertificatePlan { $0.validFrom = 1800 }, "its certificate is not valid yet"),
+            (CertificatePlan { $0.names = [.dns("other.example.com")] }, "its certificate is for another name"),
+            (CertificatePlan { $0.names = [.dns("127.0.0.1")] }, "its certificate is for another name"),
+            (
+                CertificatePlan {
+                    $0.names = []
+                    $0.commonName = "localhost"
+                }, "its certificate is for another name"
+            ),
+            (CertificatePlan { $0.usages = [.client] }, "its certificate is not for this usage"),
+        ])
+    func serverCertificate(plan: CertificatePlan, reason: String) throws {
+        let folder = try CertificateFolder { $0 = plan }
+        let echo = try EncryptedEcho(folder.settings)
+        let found = try #require(refusal(echo.endpoint, folder.options))
+        #expect(found.contains(reason), "\(found)")
+        #expect(echo.opened.value == 0)
+    }
+
+    @Test("A client trusts neither an unknown authority nor a certificate that has signed itself")
+    func unknownAuthorities() throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.settings)
+        let stranger = try SimulatedAuthority("a stranger").write(to: folder.directory.path, as: "stranger")
+        let unknown = try #require(refusal(echo.endpoint, TLSOptions(authoritiesPath: stranger)))
+        #expect(unknown.contains("its certificate is from an unknown authority"), "\(unknown)")
+        let system = try #require(refusal(echo.endpoint, TLSOptions()))
+        #expect(system.contains("its certificate is from an unknown authority"), "\(system)")
+        #expect(echo.says("it refused this side's certificate: unknown authority"))
+
+        try folder.replace(SimulatedAuthority.selfSigned())
+        echo.tls.reload()
+        let own = try #require(refusal(echo.endpoint, folder.options))
+        #expect(own.contains("its certificate is self-signed"), "\(own)")
+    }
+
+    @Test("A host name is matched with names, an address with addresses, and an option overrides both")
+    func names() throws {
+        let folder = try CertificateFolder { $0.names = [.dns("gate.example.com"), .address([127, 0, 0, 1])] }
+        let echo = try EncryptedEcho(folder.settings)
+        var options = folder.options
+        #expect(refusal(echo.endpoint, options) == nil)
+        let byName = Endpoint(host: "localhost", port: echo.endpoint.port)
+        #expect(refusal(byName, options)?.contains("its certificate is for another name") == true)
+        options.serverName = "gate.example.com"
+        #expect(refusal(byName, options) == nil)
+        options.serverName = "127.0.0.2"
+        #expect(refusal(echo.endpoint, options)?.contains("its certificate is for another name") == true)
+    }
+
+    @Test(
+        "The service says what is wrong with a client's certificate, and the client learns that it is refused",
+        arguments: [
+            (CertificatePlan { $0.validTo = -10 }, "its certificate has expired", "expired"),
+            (CertificatePlan { $0.validFrom = 1800 }, "its certificate is not valid yet", "certificate"),
+            (CertificatePlan { $0.usages = [.server] }, "its certificate is not for this usage", "not for this usage"),
+            (
+                CertificatePlan { $0.names = [.dns("good.example.com\0.evil.example.com")] },
+                "its certificate has a name with a byte 0", "closed"
+            ),
+            (CertificatePlan { $0.commonName = "good\0evil" }, "its certificate has a name with a byte 0", "closed"),
+            (
+                CertificatePlan { $0.names = [.uri("spiffe://a/\0b")] }, "its certificate has a name with a byte 0",
+                "closed"
+            ),
+        ])
+    func clientCertificate(plan: CertificatePlan, line: String, answer: String) throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        let found = try #require(refusal(echo.endpoint, try folder.options(with: plan)))
+        #expect(found.contains(answer), "\(found)")
+        #expect(echo.says("refused a TLS connection from 127.0.0.1:"))
+        #expect(echo.says(line), "\(echo.lines.value)")
+        #expect(echo.opened.value == 0)
+    }
+
+    @Test("A client without a certificate, with a stranger's or with one that has signed itself is refused")
+    func wrongClients() throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        let missing = try #require(refusal(echo.endpoint, folder.options))
+        #expect(missing.contains("it demands a certificate of this side"), "\(missing)")
+        #expect(echo.says("it has no certificate"))
+
+        let stranger = try folder.options(with: CertificatePlan(), of: SimulatedAuthority("a stranger"), as: "stranger")
+        let wrong = try #require(refusal(echo.endpoint, stranger))
+        #expect(wrong.contains("it refused this side's certificate: unknown authority"), "\(wrong)")
+        #expect(echo.says("its certificate is from an unknown authority"))
+
+        let own = try folder.options(with: SimulatedAuthority.selfSigned(), as: "own")
+        #expect(refusal(echo.endpoint, own) != nil)
+        #expect(echo.says("its certificate is self-signed"))
+        #expect(echo.opened.value == 0)
+
+        #expect(refusal(echo.endpoint, try folder.options(with: CertificatePlan(), as: "good")) == nil)
+    }
+
+    @Test("A session of a certificate that has expired since is not resumed")
+    func expiryOfSession() throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        let dialer = try Dialer(echo.endpoint, tls: folder.options(with: CertificatePlan { $0.validTo = 3 }))
+        #expect(try EncryptedPeer(dialer).echoes())
+        Thread.sleep(forTimeInterval: 4.1)
+        let peer = try? EncryptedPeer(dialer)
+        #expect(peer?.isTurnedAway() ?? true)
+        #expect(echo.says("its certificate has expired"))
+        #expect(echo.opened.value == 1)
+    }
+
+    @Test(
+        "Files that can't be used are named with what is wrong",
+        arguments: [
+            ("missing", "missing", "the certificate DIR/missing.pem can't be read: No such file or directory"),
+            ("server", "other", "the key DIR/other.key belongs to another certificate than DIR/server.pem"),
+            ("broken", "server", "the certificate DIR/broken.pem can't be used: "),
+            ("server", "broken", "the key DIR/broken.key can't be used: "),
+            ("server", "secret", "the key DIR/secret.key can't be used: "),
+        ])
+    func files(certificate: String, key: String, reason: String) throws {
+        let folder = try CertificateFolder()
+        let path = folder.directory.path
+        _ = try folder.authority.issue().write(to: folder.directory.path, as: "other")
+        _ = try SimulatedCertificate(certificate: "no certificate\n", key: "no key\n").write(
+            to: path, as: "broken")
+        let made = succeeds(
+            "openssl",
+            ["ec", "-aes128", "-passout", "pass:x", "-in", "\(path)/server.key", "-out", "\(path)/secret.key"])
+        guard made || key != "secret" else {
+            print("SKIPPED: openssl has made no key with a password")
+            return
+        }
+        do throws(TLSFailure) {
+            _ = try ServerTLS(
+                ServerTLSSettings(certificatePath: "\(path)/\(certificate).pem", keyPath: "\(path)/\(key).key"))
+            Issue.record("the files were used")
+        } catch {
+            let line = error.description.replacing(path, with: "DIR")
+            #expect(line.hasPrefix(reason), "\(line)")
+            #expect(!line.contains("\n"))
+        }
+    }
+}
