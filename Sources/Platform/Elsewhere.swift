@@ -26,6 +26,14 @@ package enum System {
         return fcntl(descriptor, F_PREALLOCATE, &request) == -1 ? errno : 0
     }
 
+    /// Does nothing here: the system writes no dumps of single pages. Returns false.
+    package static func excludeFromDumps(_ pages: UnsafeMutableRawPointer, bytes: Int) -> Bool { false }
+
+    /// Overwrites memory with zeros. The compiler never removes this, as it may a plain `memset`.
+    package static func cleanse(_ address: UnsafeMutableRawPointer, bytes: Int) {
+        memset_s(address, bytes, 0, bytes)
+    }
+
     /// Raises the number of descriptors that this process may have to the most that the system allows without more
     /// privileges. Returns that number.
     @discardableResult
