@@ -56,6 +56,7 @@ let package = Package(
         layer("Platform", ["CLinux"]),
         layer("Kernels", ["CKernels"]),
         layer("Hashing", ["COpenSSL", "CKernels", "Core", "Platform", "Kernels"]),
+        layer("Secrets", ["Core", "Platform", "Hashing"]),
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
@@ -67,8 +68,8 @@ let package = Package(
         layer(
             "Server",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport",
-                "Collaboration",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Signatures", "RootSets",
+                "Verification", "Wire", "Transport", "Collaboration",
             ]),
 
         // What talks to it.
@@ -82,9 +83,8 @@ let package = Package(
         program(
             "rootgate",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport",
-                "Server",
-                "RootgateClient", "LoadHarness",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Identity", "Signatures",
+                "Verification", "Transport", "Server", "RootgateClient", "LoadHarness",
             ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
@@ -116,6 +116,7 @@ let package = Package(
         tests(of: "Core"),
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core", "Platform"]),
+        tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "Kernels"]),
         tests(of: "Kernels"),
@@ -133,11 +134,16 @@ let package = Package(
             ]),
         tests(
             of: "RootgateClient",
-            ["Collaboration", "Core", "Hashing", "Identity", "Server", "ServiceTestSupport", "Transport", "Wire"]),
+            [
+                "Collaboration", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport",
+                "Transport", "Wire",
+            ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
         tests(of: "rootgate-bench"),
-        tests(of: "rootgate", ["Core", "Identity", "Server", "ServiceTestSupport", "Transport"]),
+        tests(
+            of: "rootgate",
+            ["Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", swiftSettings: swift),

@@ -115,6 +115,14 @@ public enum Limits {
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20
 
+    // MARK: Secrets
+
+    /// Seconds that a challenge or a grant is valid, at most. A generation of the root secret stays valid for that long
+    /// after its rotation.
+    public static let validitySecondsMax = 86_400
+    /// Seconds after which the service's durable clock is stored again.
+    public static let clockStoredSeconds = 60
+
     // MARK: The collaboration layer
 
     /// Bytes of a request's JSON.

@@ -1,5 +1,6 @@
 package import Core
 package import Platform
+package import Secrets
 package import Transport
 
 /// The reason why a service can't start. It is for the operator, on the command line; a client never gets one.
@@ -14,6 +15,10 @@ package enum StartupFailure: Error, Sendable {
     case cannotListen(Endpoint, SystemFailure)
     /// The storage in that directory can't be opened.
     case storage(directory: String, ServiceError)
+    /// The file with the root secret can't be used.
+    case secret(SecretFailure)
+    /// The file with the durable clock of that data directory can't be opened.
+    case clock(directory: String, SystemFailure)
     /// The configured base of universal links is not allowed, for the given reason.
     case linkBase(String, reason: String)
     /// The file for the trace of requests can't be made.
@@ -44,6 +49,8 @@ extension StartupFailure: CustomStringConvertible {
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
+        case .secret(let failure): "\(failure)"
+        case .clock(let directory, let failure): "can't keep the time in \(directory): \(failure)"
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"

@@ -7,6 +7,13 @@ import Server
 import Synchronization
 import Transport
 
+private let secretOptions = [
+    Option("secret-file", "FILE", "file with the secret; without it the one in --data, which is made when missing"),
+    Option(
+        "secret-days", "DAYS", standard: "90",
+        "days after which the secret in --data is rotated; 0: never"),
+]
+
 let serveCommand = Command(
     "serve", "run the service",
     options: [
@@ -50,18 +57,18 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ]
+    ] + secretOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
             "the system allows this process \(descriptors) open files, too few for "
-                + "\(configuration.connectionsMax) connections (ulimit -n)"
-        )
+                + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
     let signals = TerminationSignals()
     let service = try Service(configuration, log: complain)
+    signals.onHangUp { service.reload() }
     printNow(
         "rootgate \(Service.version) is listening on \(service.endpoints.map(\.description).joined(separator: ", "))")
     for endpoint in service.associationEndpoints {
@@ -112,6 +119,7 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
     try readCollaborationOptions(arguments, into: &configuration)
+    try readSecretOptions(arguments, into: &configuration)
     if arguments.text("slow-milliseconds") != nil {
         configuration.slowMilliseconds = UInt64(try arguments.number("slow-milliseconds", in: 0...3_600_000))
     }
@@ -142,9 +150,19 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 }
 
-/// Counts SIGTERM and SIGINT, which no longer end the process.
+/// The options of the secret.
+private func readSecretOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
+    configuration.secretPath = arguments.text("secret-file")
+    configuration.secretDays = UInt64(try arguments.number("secret-days", in: 0...3650))
+    guard configuration.secretPath == nil || !arguments.isGiven("secret-days") else {
+        throw UsageError("--secret-days is for the secret in --data: rotate a --secret-file with rootgate keys")
+    }
+}
+
+/// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
+    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
     /// Kept so that they stay active; never touched after `init`.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let arrivals: AsyncStream<Void>
@@ -153,17 +171,24 @@ final class TerminationSignals: Sendable {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
         let queue = DispatchQueue(label: "rootgate signals")
-        sources = [SIGTERM, SIGINT].map { number in
+        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
             signal(number, SIG_IGN)
             return DispatchSource.makeSignalSource(signal: number, queue: queue)
         }
-        for source in sources {
+        sources[2].setEventHandler { [self] in hangUp.withLock { $0 }?() }
+        sources[2].resume()
+        for source in sources.prefix(2) {
             source.setEventHandler { [self] in
                 received.add(1, ordering: .relaxed)
                 continuation.yield()
             }
             source.resume()
         }
+    }
+
+    /// From now on SIGHUP calls `body`, on a queue. Before this call it does nothing.
+    func onHangUp(_ body: @escaping @Sendable () -> Void) {
+        hangUp.withLock { $0 = body }
     }
 
     var count: Int { received.load(ordering: .relaxed) }

@@ -35,12 +35,14 @@ final class CollaborationLayer: Sendable {
     private let dueQueries = WorkSource()
     private let settings: CollaborationSettings
     private let random: RandomSource
+    /// The clock by which queries wait.
+    private let clock: MonotonicClock
     let wallClock: @Sendable () -> Date
 
     init(
-        _ resources: VerificationResources, _ pool: WorkerPool, _ settings: CollaborationSettings,
-        grantMilliseconds: UInt64,
-        queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
+        _ resources: VerificationResources, _ pool: WorkerPool,
+        _ settings: CollaborationSettings,
+        grants: GrantBook, queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
         random: RandomSource
     ) {
         self.resources = resources
@@ -48,7 +50,8 @@ final class CollaborationLayer: Sendable {
         self.settings = settings
         self.random = random
         self.wallClock = wallClock
-        grants = GrantBook(validMilliseconds: grantMilliseconds, clock: clock, random: random)
+        self.grants = grants
+        self.clock = clock
         self.queries = queries
         queries.start { [weak self] in self?.askForWorker() }
     }
@@ -60,7 +63,7 @@ final class CollaborationLayer: Sendable {
     /// Throws `unknownOperation` or `malformedRequest`.
     func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
-        enqueue([CollaborationTask(request, call, pending, arrival: grants.now)])
+        enqueue([CollaborationTask(request, call, pending, arrival: clock.milliseconds)])
     }
 
     /// Queues tasks, which a worker then decides: one task, or several with equal queries.
