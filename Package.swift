@@ -57,6 +57,7 @@ let package = Package(
         layer("Kernels", ["CKernels"]),
         layer("Hashing", ["COpenSSL", "CKernels", "Core", "Platform", "Kernels"]),
         layer("Secrets", ["Core", "Platform", "Hashing"]),
+        layer("Audit", ["Core", "Platform", "Hashing"]),
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
@@ -68,7 +69,7 @@ let package = Package(
         layer(
             "Server",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Signatures", "RootSets",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Signatures", "RootSets",
                 "Verification", "Wire", "Transport", "Collaboration",
             ]),
 
@@ -83,7 +84,7 @@ let package = Package(
         program(
             "rootgate",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Identity", "Signatures",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Identity", "Signatures",
                 "Verification", "Transport", "Server", "RootgateClient", "LoadHarness",
             ]),
         program(
@@ -117,6 +118,7 @@ let package = Package(
         tests(of: "Platform"),
         tests(of: "Hashing", ["Core", "Platform"]),
         tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
+        tests(of: "Audit", ["Core", "Hashing", "Platform"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "Kernels"]),
         tests(of: "Kernels"),
@@ -135,7 +137,7 @@ let package = Package(
         tests(
             of: "RootgateClient",
             [
-                "Collaboration", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport",
+                "Audit", "Collaboration", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport",
                 "Transport", "Wire",
             ]),
         tests(
@@ -143,7 +145,7 @@ let package = Package(
         tests(of: "rootgate-bench"),
         tests(
             of: "rootgate",
-            ["Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
+            ["Audit", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", swiftSettings: swift),

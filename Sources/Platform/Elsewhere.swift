@@ -16,9 +16,14 @@ package enum System {
     /// Allocates disk blocks for the first `bytes` bytes of the file, so that writing them can't fail for lack of
     /// space. Returns 0 or an errno.
     package static func reserveSpace(_ descriptor: CInt, bytes: Int) -> CInt {
+        reserveSpace(descriptor, behind: 0, bytes: bytes)
+    }
+
+    /// Allocates disk blocks for `bytes` bytes from `offset` on without making the file longer. Returns 0 or an errno.
+    package static func reserveSpace(_ descriptor: CInt, behind offset: Int, bytes: Int) -> CInt {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return errno }
-        let missing = off_t(bytes) - status.st_blocks * 512
+        let missing = off_t(offset + bytes) - status.st_blocks * 512
         guard missing > 0 else { return 0 }
         var request = fstore_t(
             fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0, fst_length: missing,

@@ -1,3 +1,4 @@
+import Audit
 import Collaboration
 package import Core
 import Dispatch
@@ -37,6 +38,7 @@ package final class Service: Sendable {
     private let secrets: ServiceSecrets
     private let durableClock: DurableClock
     private let housekeeping: Housekeeping
+    private let audit: AuditTrail?
     private let hasEnded = Atomic<Bool>(false)
 
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line.
@@ -57,12 +59,15 @@ package final class Service: Sendable {
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
         let rootSets = try Service.openStorage(configuration)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
+        audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
+        let storage = AuditedStorage(rootSets: rootSets, trail: audit)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
         do throws(ServiceError) {
             // The event loops' threads are its workers, so it starts no thread of its own.
             pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         } catch {
             rootSets.close()
+            audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
         let sockets: Sockets
@@ -71,12 +76,13 @@ package final class Service: Sendable {
         } catch {
             pool.close()
             rootSets.close()
+            audit?.close()
             throw error
         }
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         collaboration = CollaborationLayer(
-            resources, pool, configuration.collaboration,
+            resources, storage, pool, configuration.collaboration,
             grants: GrantBook(
                 validMilliseconds: configuration.grantSeconds * 1000, clock: durableClock.clock, keys: secrets.grants),
             queries: SuspendedQueries(
@@ -86,13 +92,14 @@ package final class Service: Sendable {
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
-                    resources: resources, pool: pool, admission: admission, statistics: statistics,
+                    resources: resources, storage: storage, pool: pool, admission: admission, statistics: statistics,
                     collaboration: collaboration,
                     tracer: tracer),
                 site, connectionsMax: configuration.connectionsMax, log: log)
         } catch {
             pool.close()
             rootSets.close()
+            audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
         housekeeping = Housekeeping(everySeconds: Limits.clockStoredSeconds) { [secrets, durableClock] in
@@ -207,10 +214,12 @@ package final class Service: Sendable {
         return answer
     }
 
-    /// Reads again what an operator may have replaced: the root secret. What can't be used stays as it is, and the log
-    /// says why.
+    /// Reads again what an operator may have replaced: the root secret. Begins another file for the audit. What can't
+    /// be used stays as it is, and the log says why.
     package func reload() {
         secrets.reload()
+        audit?.note(.ofService("reload"))
+        audit?.beginNewFile()
     }
 
     /// Does what is due at regular intervals; for tests, which don't wait for them.
@@ -240,6 +249,7 @@ package final class Service: Sendable {
             pool.close()
             resources.rootSets.close()
         }
+        audit?.close()
         return isDrained ? .drained : .forced
     }
 }

@@ -1,3 +1,4 @@
+import Audit
 import Core
 import Foundation
 import Hashing
@@ -16,6 +17,7 @@ final class ServiceSecrets: Sendable {
     /// A generation that is this old is replaced; 0: never.
     private let ageMax: UInt64
     private let secret: Mutex<RootSecret>
+    private let change = Mutex<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
     private let date: @Sendable () -> Date
     private let random: RandomSource
     private let log: @Sendable (String) -> Void
@@ -64,6 +66,17 @@ final class ServiceSecrets: Sendable {
         UInt64(max(0, date().timeIntervalSince1970 * 1000))
     }
 
+    /// The key of the audit's lines, from the present generation.
+    ///
+    /// Throws `internalFault` when libcrypto can't derive it.
+    func auditKey() throws(ServiceError) -> AuditTrail.Key {
+        let current = secret.withLock { $0.current }
+        return AuditTrail.Key(name: current.name, try current.authenticator(for: .audits))
+    }
+
+    /// From now on `body` is called with the audit's key whenever other generations came into use.
+    func onChange(_ body: @escaping @Sendable (AuditTrail.Key) -> Void) { change.withLock { $0 = body } }
+
     /// Reads the file again, and takes its generations when they have changed. When the file can't be used, the keys
     /// stay, and the log says why.
     func reload() {
@@ -105,6 +118,7 @@ final class ServiceSecrets: Sendable {
             grants.replace(grantKeys)
             let before = next.previous.map { ", and \($0.name) is still valid" } ?? ", and no other one is valid"
             log("generation \(next.current.name) of the secret is in use\(before) (\(reason))")
+            if let change = change.withLock({ $0 }) { change(try auditKey()) }
         } catch {
             log("the secret stays as it is: \(error)")
         }

@@ -1,3 +1,4 @@
+package import Audit
 package import Core
 package import Platform
 package import Secrets
@@ -19,6 +20,8 @@ package enum StartupFailure: Error, Sendable {
     case secret(SecretFailure)
     /// The file with the durable clock of that data directory can't be opened.
     case clock(directory: String, SystemFailure)
+    /// The audit can't be kept.
+    case audit(AuditFailure)
     /// The configured base of universal links is not allowed, for the given reason.
     case linkBase(String, reason: String)
     /// The file for the trace of requests can't be made.
@@ -31,6 +34,7 @@ package enum StartupFailure: Error, Sendable {
         switch self {
         case .portTaken: true
         case .storage(_, let error): error.code == .storageInUse
+        case .audit(.inUse): true
         default: false
         }
     }
@@ -51,6 +55,7 @@ extension StartupFailure: CustomStringConvertible {
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
         case .secret(let failure): "\(failure)"
         case .clock(let directory, let failure): "can't keep the time in \(directory): \(failure)"
+        case .audit(let failure): "\(failure)"
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"

@@ -7,11 +7,14 @@ import Server
 import Synchronization
 import Transport
 
-private let secretOptions = [
+private let secretAndAuditOptions = [
     Option("secret-file", "FILE", "file with the secret; without it the one in --data, which is made when missing"),
     Option(
         "secret-days", "DAYS", standard: "90",
         "days after which the secret in --data is rotated; 0: never"),
+    Option("audit", "FILE", "file for a line about each change, refusal by role and act of administration"),
+    Option("audit-max", "MIB", standard: "64", "size after which another --audit file is begun, in MiB"),
+    Option(switch: "audit-optional", "let changes go on when --audit can't be written"),
 ]
 
 let serveCommand = Command(
@@ -57,7 +60,7 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + secretOptions
+    ] + secretAndAuditOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let descriptors = System.raiseDescriptorLimit()
@@ -150,13 +153,16 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 }
 
-/// The options of the secret.
+/// The options of the secret and the audit.
 private func readSecretOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
     configuration.secretPath = arguments.text("secret-file")
     configuration.secretDays = UInt64(try arguments.number("secret-days", in: 0...3650))
     guard configuration.secretPath == nil || !arguments.isGiven("secret-days") else {
         throw UsageError("--secret-days is for the secret in --data: rotate a --secret-file with rootgate keys")
     }
+    configuration.auditPath = arguments.text("audit")
+    configuration.auditBytesMax = try arguments.number("audit-max", in: 1...1_048_576) << 20
+    configuration.isAuditOptional = arguments.isOn("audit-optional")
 }
 
 /// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.

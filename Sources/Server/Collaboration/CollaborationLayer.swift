@@ -28,6 +28,8 @@ extension Snapshot: RecordReader {
 ///                       '----------------------------'  (due queries are decided again)
 final class CollaborationLayer: Sendable {
     let resources: VerificationResources
+    /// The way of all mutations.
+    let storage: AuditedStorage
     let pool: WorkerPool
     let grants: GrantBook
     let queries: SuspendedQueries
@@ -40,12 +42,13 @@ final class CollaborationLayer: Sendable {
     let wallClock: @Sendable () -> Date
 
     init(
-        _ resources: VerificationResources, _ pool: WorkerPool,
+        _ resources: VerificationResources, _ storage: AuditedStorage, _ pool: WorkerPool,
         _ settings: CollaborationSettings,
         grants: GrantBook, queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
         random: RandomSource
     ) {
         self.resources = resources
+        self.storage = storage
         self.pool = pool
         self.settings = settings
         self.random = random
@@ -63,6 +66,7 @@ final class CollaborationLayer: Sendable {
     /// Throws `unknownOperation` or `malformedRequest`.
     func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
+        pending.describe(call.name, about: request.subject)
         enqueue([CollaborationTask(request, call, pending, arrival: clock.milliseconds)])
     }
 
@@ -163,7 +167,7 @@ final class CollaborationLayer: Sendable {
         task.pending.begin(.committing)
         var edit = edit
         edit.request = identity.request
-        resources.rootSets.submit(Mutation(identifier: identity.mutation, .edit(edit))) { [self] result in
+        storage.submit(Mutation(identifier: identity.mutation, .edit(edit)), for: task.pending) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
                 // Two copies of the request were decided at the same time, and the other one was applied. Decide this
