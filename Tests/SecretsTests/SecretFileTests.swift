@@ -175,6 +175,26 @@ struct SecretFileTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
+    @Test(
+        "A rotation waits while another process holds the folder",
+        .enabled(if: LockHolder.isAvailable, "this system has no flock"))
+    func lockedFolder() throws {
+        let first = try file.loadOrMake(at: start).secret
+        let holder = try #require(LockHolder(file: scratch.path))
+        let rotated = Shared<UInt64?>(nil)
+        let file = file
+        Thread {
+            let secret = try? file.rotate(at: start + 1)
+            rotated.with { $0 = secret?.current.identifier ?? 0 }
+        }.start()
+        usleep(200_000)
+        #expect(rotated.value == nil)
+        #expect(try file.load().current.identifier == first.current.identifier)
+        holder.letGo()
+        #expect(becomesTrue { rotated.value != nil })
+        #expect(try file.load().current.identifier == rotated.value)
+    }
+
     @Test("Rotations at the same time lose no generation: of many, one is allowed")
     func concurrentRotations() throws {
         let first = try file.loadOrMake(at: start).secret
