@@ -105,7 +105,8 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.connectionsMax = try arguments.number("connections-max", in: 1...1_000_000)
     configuration.waitingProofsMax = try arguments.number("waiting-proofs-max", in: 1...16_777_216)
     configuration.requestBytesMax = try arguments.number("request-memory", in: 8...65_536) << 20
-    configuration.challengeSeconds = UInt64(try arguments.number("challenge-seconds", in: 1...86_400))
+    configuration.challengeSeconds = UInt64(
+        try arguments.number("challenge-seconds", in: 1...Limits.validitySecondsMax))
     configuration.replayBytesMax = try arguments.number("replay-memory", in: 1...65_536) << 20
     configuration.noncesMax = try arguments.number("nonces-max", in: 1...1_000_000_000)
     switch try arguments.required("signatures") {
@@ -148,7 +149,7 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
         configuration.associationEndpoint = endpoint
         configuration.appIdentifiers = apps.split(separator: ",").map(String.init)
     }
-    configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...86_400))
+    configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...Limits.validitySecondsMax))
     configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 }
