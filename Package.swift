@@ -58,7 +58,9 @@ let package = Package(
         layer("Core"),
         layer("Platform", ["CLinux"]),
         layer("Kernels", ["CKernels"]),
-        layer("Hashing", ["COpenSSL", "CKernels", "Core", "Kernels"]),
+        layer("Hashing", ["COpenSSL", "CKernels", "Core", "Platform", "Kernels"]),
+        layer("Secrets", ["Core", "Platform", "Hashing"]),
+        layer("Audit", ["Core", "Platform", "Hashing"]),
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["COpenSSL", "Core", "Hashing", "Merkle", "Signatures"]),
@@ -71,8 +73,8 @@ let package = Package(
         layer(
             "Server",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Signatures", "RootSets", "Verification", "Wire", "Transport",
-                "TLS", "Collaboration",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Signatures", "RootSets",
+                "Verification", "Wire", "Transport", "TLS", "Collaboration",
             ]),
 
         // What talks to it.
@@ -86,9 +88,8 @@ let package = Package(
         program(
             "rootgate",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Identity", "Signatures", "Verification", "Transport",
-                "TLS", "Server",
-                "RootgateClient", "LoadHarness",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Identity", "Signatures",
+                "Verification", "Transport", "TLS", "Server", "RootgateClient", "LoadHarness",
             ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
@@ -127,7 +128,9 @@ let package = Package(
             ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform"),
-        tests(of: "Hashing", ["Core"]),
+        tests(of: "Hashing", ["Core", "Platform"]),
+        tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
+        tests(of: "Audit", ["Core", "Hashing", "Platform"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
         tests(of: "Kernels"),
@@ -146,11 +149,16 @@ let package = Package(
             ]),
         tests(
             of: "RootgateClient",
-            ["Collaboration", "Core", "Hashing", "Identity", "Server", "ServiceTestSupport", "Transport", "Wire"]),
+            [
+                "Audit", "Collaboration", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport",
+                "Transport", "Wire",
+            ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
         tests(of: "rootgate-bench"),
-        tests(of: "rootgate", ["Core", "Identity", "Server", "ServiceTestSupport", "Transport"]),
+        tests(
+            of: "rootgate",
+            ["Audit", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", swiftSettings: swift),

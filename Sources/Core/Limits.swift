@@ -134,6 +134,31 @@ public enum Limits {
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20
 
+    // MARK: Secrets
+
+    /// Seconds that a challenge or a grant is valid, at most. A generation of the root secret stays valid for that long
+    /// after its rotation.
+    public static let validitySecondsMax = 86_400
+    /// Seconds after which the service's durable clock is stored again.
+    public static let clockStoredSeconds = 60
+
+    // MARK: Audits
+
+    /// Bytes of an audit's line besides its texts, and of one text in it before it is escaped.
+    public static let auditLineFrameBytesMax = 512
+    public static let auditTextBytesMax = 256
+    /// Bytes of a line: a text of control characters becomes six times as long.
+    public static let auditLineBytesMax = auditLineFrameBytesMax + 5 * 6 * auditTextBytesMax
+    /// Lines that may wait for the disk. Above it the service answers `busy`, and counts refusals instead of writing
+    /// them.
+    public static let auditLinesWaitingMax = 65_536
+    /// Bytes of lines that are written at once.
+    public static let auditBatchBytesMax = 1 << 20
+    /// Bytes of disk space that are reserved ahead of the lines that wait, and bytes that only lines about removals
+    /// use when the disk is full.
+    public static let auditAheadBytes = 16 << 20
+    public static let auditReserveBytes = 1 << 20
+
     // MARK: The collaboration layer
 
     /// Bytes of a request's JSON.

@@ -19,9 +19,9 @@ public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case badIndex = 18
     /// The signature is not strict DER, or not 64 bytes when raw, or has an integer longer than 32 bytes.
     case badSignatureEncoding = 19
-    /// The signed data is not a challenge that this service issued since it started.
+    /// The signed data is not a challenge that this service issued, or its secret is no longer valid.
     case challengeForged = 20
-    /// The challenge is genuine but too old.
+    /// The challenge is genuine but too old, or the service was restarted since it was issued.
     case challengeExpired = 21
     /// The challenge was spent by an earlier granted proof.
     case challengeReplayed = 22

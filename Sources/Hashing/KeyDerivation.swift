@@ -1,5 +1,6 @@
 import COpenSSL
 package import Core
+package import Platform
 
 /// HKDF-SHA256 (RFC 5869), extract and expand, through libcrypto.
 package enum KeyDerivation {
@@ -9,20 +10,42 @@ package enum KeyDerivation {
     package static func hkdf(
         secret: [UInt8], salt: [UInt8] = [], info: [UInt8], count: Int
     ) throws(ServiceError) -> [UInt8] {
+        let output = SecretMemory(count: count)
+        try secret.withRawBytes { secret throws(ServiceError) in
+            try derive(from: secret, salt: salt, info: info, into: output.bytes)
+        }
+        return Array(output.bytes)
+    }
+
+    /// Derives 32 bytes from `secret` for the purpose that `info` names, without leaving a copy elsewhere: libcrypto
+    /// overwrites its own.
+    ///
+    /// Throws `internalFault` when libcrypto can't do it.
+    package static func key(from secret: SecretMemory, info: String) throws(ServiceError) -> SecretMemory {
+        let key = SecretMemory(count: 32)
+        try secret.withBytes { secret throws(ServiceError) in
+            try derive(from: secret, salt: [], info: Array(info.utf8), into: key.bytes)
+        }
+        return key
+    }
+
+    private static func derive(
+        from secret: UnsafeRawBufferPointer, salt: [UInt8], info: [UInt8], into output: UnsafeMutableRawBufferPointer
+    ) throws(ServiceError) {
         let owner = try DerivationContext()
         let context = owner.handle
-        var output = [UInt8](repeating: 0, count: count)
-        var length = count
+        let secretBytes = secret.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let outputBytes = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var length = output.count
         guard EVP_PKEY_derive_init(context) == 1,
             EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1,
             salt.isEmpty || EVP_PKEY_CTX_set1_hkdf_salt(context, salt, CInt(salt.count)) == 1,
-            EVP_PKEY_CTX_set1_hkdf_key(context, secret, CInt(secret.count)) == 1,
+            EVP_PKEY_CTX_set1_hkdf_key(context, secretBytes, CInt(secret.count)) == 1,
             info.isEmpty || EVP_PKEY_CTX_add1_hkdf_info(context, info, CInt(info.count)) == 1,
-            EVP_PKEY_derive(context, &output, &length) == 1, length == count
+            EVP_PKEY_derive(context, outputBytes, &length) == 1, length == output.count
         else {
             throw DerivationContext.fault
         }
-        return output
     }
 }
 

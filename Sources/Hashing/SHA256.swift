@@ -47,6 +47,11 @@ package enum SHA256 {
         return context
     }()
 
+    /// Writes the state before the first block to memory that holds none yet.
+    static func begin(_ context: UnsafeMutablePointer<SHA256_CTX>) {
+        context.initialize(to: initial)
+    }
+
     /// Hashes `bytes` after everything that `context` has hashed before.
     static func update(_ context: inout SHA256_CTX, _ bytes: UnsafeRawBufferPointer) {
         let isDone = SHA256_Update(&context, bytes.baseAddress, bytes.count)

@@ -16,14 +16,27 @@ package enum System {
     /// Allocates disk blocks for the first `bytes` bytes of the file, so that writing them can't fail for lack of
     /// space. Returns 0 or an errno.
     package static func reserveSpace(_ descriptor: CInt, bytes: Int) -> CInt {
+        reserveSpace(descriptor, behind: 0, bytes: bytes)
+    }
+
+    /// Allocates disk blocks for `bytes` bytes from `offset` on without making the file longer. Returns 0 or an errno.
+    package static func reserveSpace(_ descriptor: CInt, behind offset: Int, bytes: Int) -> CInt {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return errno }
-        let missing = off_t(bytes) - status.st_blocks * 512
+        let missing = off_t(offset + bytes) - status.st_blocks * 512
         guard missing > 0 else { return 0 }
         var request = fstore_t(
             fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0, fst_length: missing,
             fst_bytesalloc: 0)
         return fcntl(descriptor, F_PREALLOCATE, &request) == -1 ? errno : 0
+    }
+
+    /// Does nothing here: the system writes no dumps of single pages. Returns false.
+    package static func excludeFromDumps(_ pages: UnsafeMutableRawPointer, bytes: Int) -> Bool { false }
+
+    /// Overwrites memory with zeros. The compiler never removes this, as it may a plain `memset`.
+    package static func cleanse(_ address: UnsafeMutableRawPointer, bytes: Int) {
+        memset_s(address, bytes, 0, bytes)
     }
 
     /// Raises the number of descriptors that this process may have to the most that the system allows without more

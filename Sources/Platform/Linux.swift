@@ -72,6 +72,22 @@ package enum System {
         return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
+    /// Allocates disk blocks for `bytes` bytes from `offset` on without making the file longer. Returns 0 or an errno;
+    /// EOPNOTSUPP when the file system can't do so.
+    package static func reserveSpace(_ descriptor: CInt, behind offset: Int, bytes: Int) -> CInt {
+        reserve_behind_end(descriptor, off_t(offset), off_t(bytes)) == 0 ? 0 : errno
+    }
+
+    /// Leaves whole pages out of core dumps. Returns whether the system does so.
+    package static func excludeFromDumps(_ pages: UnsafeMutableRawPointer, bytes: Int) -> Bool {
+        madvise(pages, bytes, MADV_DONTDUMP) == 0
+    }
+
+    /// Overwrites memory with zeros. The compiler never removes this, as it may a plain `memset`.
+    package static func cleanse(_ address: UnsafeMutableRawPointer, bytes: Int) {
+        explicit_bzero(address, bytes)
+    }
+
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() { sharpen_timers() }
 

@@ -6,6 +6,17 @@ package import Transport
 package struct Configuration: Sendable {
     /// Where the storage is; made when missing.
     package var dataDirectory: String
+    /// The file with the root secret, which the service only reads; `nil`: the one in the data directory, which it
+    /// makes and rotates.
+    package var secretPath: String?
+    /// Days after which a generation of the data directory's secret is replaced; 0: never.
+    package var secretDays: UInt64 = 90
+    /// The file for the audit; `nil`: none.
+    package var auditPath: String?
+    /// Bytes after which the audit's file is moved aside.
+    package var auditBytesMax = 64 << 20
+    /// Whether changes go on when the audit can't be written.
+    package var isAuditOptional = false
     /// Where to listen; port 0 takes a free one.
     package var endpoints: [Endpoint] = [Endpoint(host: "localhost", port: 7570)]
     /// Whether addresses other than loopback are allowed although nothing is encrypted.

@@ -11,6 +11,8 @@ import Wire
 ///     Session -> Pipeline.handle -> WorkerPool | RootSets -> PendingRequest -> Responder -> Connection
 struct Pipeline: Sendable {
     let resources: VerificationResources
+    /// The way of all mutations.
+    let storage: AuditedStorage
     let pool: WorkerPool
     let admission: Admission
     let statistics: StatisticsSource
@@ -24,7 +26,7 @@ struct Pipeline: Sendable {
         _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes,
         respondingTo responder: Responder
     ) {
-        let pending = PendingRequest(header, responder, admission, tracer: tracer)
+        let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
             try pending.reserve(bytes: body.count + request.answerBytes)
@@ -66,7 +68,7 @@ struct Pipeline: Sendable {
 
     private func apply(_ mutation: Mutation, _ pending: PendingRequest) {
         pending.begin(.committing)
-        resources.rootSets.submit(mutation) { result in pending.answer(result) }
+        storage.submit(mutation, for: pending) { result in pending.answer(result) }
     }
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {

@@ -1,3 +1,4 @@
+import Audit
 import Collaboration
 package import Core
 import Dispatch
@@ -34,6 +35,10 @@ package final class Service: Sendable {
     private let statistics: StatisticsSource
     private let collaboration: CollaborationLayer
     private let configuration: Configuration
+    private let secrets: ServiceSecrets
+    private let durableClock: DurableClock
+    private let housekeeping: Housekeeping
+    private let audit: AuditTrail?
     private let hasEnded = Atomic<Bool>(false)
 
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line.
@@ -53,23 +58,16 @@ package final class Service: Sendable {
         let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
         let rootSets = try Service.openStorage(configuration)
-        resources = VerificationResources(
-            rootSets: rootSets,
-            challenges: ChallengeBook(
-                validMilliseconds: configuration.challengeSeconds * 1000,
-                replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
-            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
-            signatures: SignatureEngine(configuration.signatures, log: log),
-            slowPasses: configuration.slowMilliseconds.map { milliseconds in
-                SlowPassLog(
-                    milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
-                    report: { slowLog.write($0) })
-            })
+        (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
+        audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
+        let storage = AuditedStorage(rootSets: rootSets, trail: audit)
+        resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
         do throws(ServiceError) {
             // The event loops' threads are its workers, so it starts no thread of its own.
             pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
         } catch {
             rootSets.close()
+            audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
         let sockets: Sockets
@@ -78,12 +76,15 @@ package final class Service: Sendable {
         } catch {
             pool.close()
             rootSets.close()
+            audit?.close()
             throw error
         }
         self.sockets = sockets
         admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
         collaboration = CollaborationLayer(
-            resources, pool, configuration.collaboration, grantMilliseconds: configuration.grantSeconds * 1000,
+            resources, storage, pool, configuration.collaboration,
+            grants: GrantBook(
+                validMilliseconds: configuration.grantSeconds * 1000, clock: durableClock.clock, keys: secrets.grants),
             queries: SuspendedQueries(
                 clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
@@ -91,14 +92,60 @@ package final class Service: Sendable {
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
-                    resources: resources, pool: pool, admission: admission, statistics: statistics,
+                    resources: resources, storage: storage, pool: pool, admission: admission, statistics: statistics,
                     collaboration: collaboration,
                     tracer: tracer),
                 site, connectionsMax: configuration.connectionsMax, log: log)
         } catch {
             pool.close()
             rootSets.close()
+            audit?.close()
             throw StartupFailure.outOfResources(error.reason)
+        }
+        housekeeping = Housekeeping(everySeconds: Limits.clockStoredSeconds) { [secrets, durableClock] in
+            secrets.maintain()
+            durableClock.store()
+        }
+    }
+
+    private static func makeResources(
+        _ configuration: Configuration, _ rootSets: RootSets, _ secrets: ServiceSecrets, _ clock: MonotonicClock,
+        _ random: RandomSource, _ slowLog: LimitedLog, _ log: @escaping @Sendable (String) -> Void
+    ) -> VerificationResources {
+        VerificationResources(
+            rootSets: rootSets,
+            challenges: ChallengeBook(
+                keys: secrets.challenges, validMilliseconds: configuration.challengeSeconds * 1000,
+                replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
+            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
+            signatures: SignatureEngine(configuration.signatures, log: log),
+            slowPasses: configuration.slowMilliseconds.map { milliseconds in
+                SlowPassLog(
+                    milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
+                    report: { slowLog.write($0) })
+            })
+    }
+
+    /// Reads the root secret and the durable clock of the data directory, whose lock the storage holds.
+    private static func openSecrets(
+        _ configuration: Configuration, _ rootSets: RootSets, _ clock: MonotonicClock,
+        _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) -> (ServiceSecrets, DurableClock) {
+        do throws(StartupFailure) {
+            let sequence = try? rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
+            let secrets = try ServiceSecrets(
+                configuration, hasData: sequence ?? 0 > 0, date: date, random: random, log: log)
+            do throws(SystemFailure) {
+                let durable = try DurableClock(
+                    dataDirectory: configuration.dataDirectory, elapsed: clock, date: date)
+                durable.store()
+                return (secrets, durable)
+            } catch {
+                throw StartupFailure.clock(directory: configuration.dataDirectory, error)
+            }
+        } catch {
+            rootSets.close()
+            throw error
         }
     }
 
@@ -170,10 +217,19 @@ package final class Service: Sendable {
         return answer
     }
 
-    /// Reads what an operator may replace while the service runs: the certificates. What can't be read stays as it was,
-    /// and the log says so.
+    /// Reads again what an operator may have replaced: the certificates and the root secret. Begins another file for
+    /// the audit. What can't be used stays as it is, and the log says why.
     package func reload() {
         sockets.reloadCertificates()
+        secrets.reload()
+        audit?.note(.ofService("reload"))
+        audit?.beginNewFile()
+    }
+
+    /// Does what is due at regular intervals; for tests, which don't wait for them.
+    package func maintain() {
+        secrets.maintain()
+        durableClock.store()
     }
 
     /// Stops accepting connections and requests and waits until every accepted request is answered. The wait ends early
@@ -191,10 +247,13 @@ package final class Service: Sendable {
         let isDrained = admission.isIdle && sockets.unsentBytes == 0
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
+        housekeeping.stop()
+        durableClock.store()
         if isDrained {
             pool.close()
             resources.rootSets.close()
         }
+        audit?.close()
         return isDrained ? .drained : .forced
     }
 }

@@ -9,7 +9,7 @@ final class Session: ConnectionHandler {
     private let onClose: @Sendable () -> Void
 
     init(_ connection: Connection, _ pipeline: Pipeline, onClose: @escaping @Sendable () -> Void) {
-        responder = Responder(connection, .anonymous)
+        responder = Responder(connection, .anonymous, peer: pipeline.storage.trail == nil ? nil : connection.peer)
         self.pipeline = pipeline
         self.onClose = onClose
     }

@@ -1,5 +1,7 @@
+package import Audit
 package import Core
 package import Platform
+package import Secrets
 package import Transport
 
 /// The reason why a service can't start. It is for the operator, on the command line; a client never gets one.
@@ -14,6 +16,12 @@ package enum StartupFailure: Error, Sendable {
     case cannotListen(Endpoint, SystemFailure)
     /// The storage in that directory can't be opened.
     case storage(directory: String, ServiceError)
+    /// The file with the root secret can't be used.
+    case secret(SecretFailure)
+    /// The file with the durable clock of that data directory can't be opened.
+    case clock(directory: String, SystemFailure)
+    /// The audit can't be kept.
+    case audit(AuditFailure)
     /// The configured base of universal links is not allowed, for the given reason.
     case linkBase(String, reason: String)
     /// A certificate, a key or a file of authorities can't be used, for the given reason.
@@ -28,6 +36,7 @@ package enum StartupFailure: Error, Sendable {
         switch self {
         case .portTaken: true
         case .storage(_, let error): error.code == .storageInUse
+        case .audit(.inUse): true
         default: false
         }
     }
@@ -46,6 +55,9 @@ extension StartupFailure: CustomStringConvertible {
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"
         case .storage(let directory, let error): "can't open the storage in \(directory): \(error)"
+        case .secret(let failure): "\(failure)"
+        case .clock(let directory, let failure): "can't keep the time in \(directory): \(failure)"
+        case .audit(let failure): "\(failure)"
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .certificates(let reason): reason
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"

@@ -43,7 +43,7 @@ package final class BatchVerifier {
     /// throw.
     private var views: UnsafeMutablePointer<CollaborationView?> { viewMemory.baseAddress }
     private let freshness = ScratchBuffer<Freshness>(repeating: .none, count: BatchVerifier.capacity)
-    private let authenticator: BatchAuthenticator
+    private let challengeChecker: TagChecker
     private let candidates: ScratchBuffer<(position: Int, data: UnsafeRawPointer)>
     private let standings = ScratchBuffer<ChallengeBook.Standing>(repeating: .forged, count: BatchVerifier.capacity)
     private let points = ScratchBuffer<UnsafeRawBufferPointer>(
@@ -63,8 +63,8 @@ package final class BatchVerifier {
     package init(_ resources: VerificationResources) throws(ServiceError) {
         self.resources = resources
         signatures = try SignatureVerifier(resources.signatures)
-        authenticator = resources.challenges.makeAuthenticator()
-        candidates = ScratchBuffer(uninitializedCount: BatchAuthenticator.capacity)
+        challengeChecker = resources.challenges.makeChecker()
+        candidates = ScratchBuffer(uninitializedCount: TagChecker.capacity)
         stopwatch = SlowPassLog.Stopwatch(resources.slowPasses)
     }
 
@@ -229,8 +229,8 @@ package final class BatchVerifier {
         let now = resources.challenges.now
         var start = 0
         while start < survivorCount {
-            judgeChallenges(of: proofs, start..<min(start + BatchAuthenticator.capacity, survivorCount), now)
-            start += BatchAuthenticator.capacity
+            judgeChallenges(of: proofs, start..<min(start + TagChecker.capacity, survivorCount), now)
+            start += TagChecker.capacity
         }
         filter(verdicts) { freshnessVerdict(of: proofs[$1], at: $1) }
         // Takes the lock of the memory once for the whole batch.
@@ -257,7 +257,7 @@ package final class BatchVerifier {
         }
         guard count > 0 else { return }
         precondition(count <= candidates.count, "a batch has more challenges than there is room for")
-        resources.challenges.judge(count, with: authenticator, now: now, candidate: { candidates[$0].data }) {
+        resources.challenges.judge(count, with: challengeChecker, now: now, candidate: { candidates[$0].data }) {
             place, standing in
             standings[candidates[place].position] = standing
         }
@@ -271,7 +271,7 @@ package final class BatchVerifier {
                 freshness[position] = .challenge(token)
                 return nil
             case .forged: return .challengeForged
-            case .expired: return .challengeExpired
+            case .expired, .issuedElsewhere: return .challengeExpired
             case .replayed: return .challengeReplayed
             }
         case .deviceNonce(let windowSeconds):

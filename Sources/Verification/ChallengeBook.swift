@@ -6,10 +6,12 @@ import Synchronization
 ///
 /// Issued challenges are not stored. A challenge has 48 bytes:
 ///
-///     issued at (8, milliseconds of the service's clock) | number (8) | random (8) | tag (24)
+///     issued at (8, milliseconds of the service's clock) | number (8) | epoch (8) | tag (24)
 ///
-/// The tag is the first 24 bytes of an HMAC-SHA256 over the 24 bytes before it. Its key lives as long as this object,
-/// so no challenge survives a restart.
+/// The tag is the first 24 bytes of an HMAC-SHA256 over the 24 bytes before it. Its key may outlive this object. The
+/// epoch is random for each object, so no two challenges are equal. A genuine challenge of another epoch was issued
+/// before a restart, or by a service with the same secret. It is never accepted here, because only its own object
+/// remembers whether it is spent.
 ///
 /// Numbers are assigned in ascending order. So the memory of spent challenges needs one bit for each number: a segment
 /// of 8 KiB holds 65,536 of them. When a new segment begins, those segments are freed whose spent challenges have all
@@ -26,6 +28,8 @@ package final class ChallengeBook: Sendable {
         case forged
         case expired
         case replayed
+        /// It is genuine, and another object issued it: before a restart of the service.
+        case issuedElsewhere
     }
 
     /// Identifies a genuine challenge, so that it can be spent.
@@ -56,22 +60,25 @@ package final class ChallengeBook: Sendable {
         }
     }
 
-    private let authenticator: MessageAuthenticator
+    /// What authenticates challenges.
+    private let keys: RotatingKeys
+    /// Differs between all objects with the same keys.
+    private let epoch: UInt64
     private let clock: MonotonicClock
-    private let random: RandomSource
     private let nextNumber = Atomic<UInt64>(0)
     private let memory = Mutex(Memory())
     /// How long a challenge is valid.
     package let validMilliseconds: UInt64
 
-    /// `replayBytesMax`: memory for spent challenges. It is allocated in steps of 8 KiB, and at least one.
+    /// `random` gives the epoch. `replayBytesMax`: memory for spent challenges. It is allocated in steps of 8 KiB, and
+    /// at least one.
     package init(
-        validMilliseconds: UInt64 = 120_000, replayBytesMax: Int = 64 << 20, clock: MonotonicClock = .system,
-        random: RandomSource = .system
+        keys: RotatingKeys, validMilliseconds: UInt64 = 120_000, replayBytesMax: Int = 64 << 20,
+        clock: MonotonicClock = .system, random: RandomSource = .system
     ) {
-        authenticator = MessageAuthenticator(key: random.bytes(32))
+        self.keys = keys
+        epoch = random.bytes(8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         self.clock = clock
-        self.random = random
         self.validMilliseconds = validMilliseconds
         memory.withLock { $0.segmentsMax = max(1, replayBytesMax / Int(ChallengeBook.segmentBits / 8)) }
     }
@@ -83,13 +90,13 @@ package final class ChallengeBook: Sendable {
         precondition(next >= first, "the numbers of challenges are used up")
         let end = bytes.count + count * ChallengeBook.challengeBytes
         let now = clock.milliseconds
-        let salts = random.bytes(8 * count)
+        let authenticator = keys.current
         bytes.reserveCapacity(bytes.count + count * ChallengeBook.challengeBytes)
         for index in 0..<count {
             let start = bytes.count
             withUnsafeBytes(of: now.littleEndian) { bytes.append(contentsOf: $0) }
             withUnsafeBytes(of: (first + UInt64(index)).littleEndian) { bytes.append(contentsOf: $0) }
-            bytes.append(contentsOf: salts[8 * index..<8 * index + 8])
+            withUnsafeBytes(of: epoch.littleEndian) { bytes.append(contentsOf: $0) }
             let tag = bytes.withUnsafeBytes { authenticator.tag(of: UnsafeRawBufferPointer(rebasing: $0[start...])) }
             tag.withUnsafeBytes {
                 bytes.append(contentsOf: $0.prefix(ChallengeBook.challengeBytes - ChallengeBook.signedBytes))
@@ -98,45 +105,46 @@ package final class ChallengeBook: Sendable {
         precondition(bytes.count == end, "a challenge does not have \(ChallengeBook.challengeBytes) bytes")
     }
 
-    /// Judges data of a challenge's size at the time `now`, without checking whether it was spent. `tag`: the HMAC of
-    /// the part before the tag.
-    private func judge(_ data: UnsafeRawPointer, tag: Digest, now: UInt64) -> Standing {
-        let isGenuine = tag.withUnsafeBytes { tag in
-            guard let expected = tag.baseAddress else { return false }
-            return equalInConstantTime(
-                data + ChallengeBook.signedBytes, expected,
-                count: ChallengeBook.challengeBytes - ChallengeBook.signedBytes)
-        }
+    /// Judges data of a challenge's size at the time `now`, without checking whether it was spent. `isGenuine`: whether
+    /// its tag is.
+    private func judge(_ data: UnsafeRawPointer, isGenuine: Bool, now: UInt64) -> Standing {
         guard isGenuine else { return .forged }
-        let issued = UInt64(littleEndian: data.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
-        let number = UInt64(littleEndian: data.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-        let expiry = issued + validMilliseconds
+        func number(at offset: Int) -> UInt64 {
+            UInt64(littleEndian: data.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        // The numbers and times of another epoch mean nothing here.
+        guard number(at: 16) == epoch else { return .issuedElsewhere }
+        let expiry = number(at: 0) + validMilliseconds
         guard now <= expiry else { return .expired }
-        return .usable(Token(number: number, expiry: expiry))
+        return .usable(Token(number: number(at: 8), expiry: expiry))
     }
 
-    /// Makes an authenticator for judging batches. Each thread needs its own.
-    package func makeAuthenticator() -> BatchAuthenticator {
-        BatchAuthenticator(authenticator, length: ChallengeBook.signedBytes)
+    /// Makes what judges batches. Each thread needs its own.
+    package func makeChecker() -> TagChecker {
+        TagChecker(
+            keys, length: ChallengeBook.signedBytes,
+            tagBytes: ChallengeBook.challengeBytes - ChallengeBook.signedBytes)
     }
 
-    /// Judges `count` candidates, at most the authenticator's capacity, at the time `now`, and calls `report` with each
+    /// Judges `count` candidates, at most the checker's capacity, at the time `now`, and calls `report` with each
     /// result. Does not check whether they were spent. `candidate` returns the address of a candidate's bytes, which
     /// has the size of a challenge.
     package func judge(
-        _ count: Int, with authenticator: BatchAuthenticator, now: UInt64, candidate: (Int) -> UnsafeRawPointer,
+        _ count: Int, with checker: TagChecker, now: UInt64, candidate: (Int) -> UnsafeRawPointer,
         report: (Int, Standing) -> Void
     ) {
-        let tags = authenticator.tags(of: count, message: candidate)
-        for place in 0..<count { report(place, judge(candidate(place), tag: tags[place], now: now)) }
+        let results = checker.check(count, message: candidate)
+        for place in 0..<count { report(place, judge(candidate(place), isGenuine: results[place], now: now)) }
     }
 
     /// Judges `data` as a challenge of this book. When several threads judge copies of a challenge, all results may be
     /// usable; then `spend` accepts only one of them.
     package func standing(of data: UnsafeRawBufferPointer) -> Standing {
         guard data.count == ChallengeBook.challengeBytes, let start = data.baseAddress else { return .forged }
-        let tag = authenticator.tag(of: UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]))
-        let standing = judge(start, tag: tag, now: clock.milliseconds)
+        let isGenuine = keys.isGenuine(
+            UnsafeRawBufferPointer(rebasing: data[..<ChallengeBook.signedBytes]),
+            tag: UnsafeRawBufferPointer(rebasing: data[ChallengeBook.signedBytes...]))
+        let standing = judge(start, isGenuine: isGenuine, now: clock.milliseconds)
         guard case .usable(let token) = standing else { return standing }
         return isSpent(token) ? .replayed : standing
     }

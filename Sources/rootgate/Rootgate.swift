@@ -7,7 +7,7 @@ import Server
 enum Rootgate {
     static let commands = [
         serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
-        simulateCommand, selfTestCommand, statsCommand, versionCommand,
+        simulateCommand, keysCommand, auditCommand, selfTestCommand, statsCommand, versionCommand,
     ]
 
     static let usage = """

@@ -15,6 +15,30 @@ private let encryptionOptions = [
     Option(switch: "tls-allow-1.2", "allow TLS 1.2 beside 1.3"),
 ]
 
+private let secretAndAuditOptions = [
+    Option("secret-file", "FILE", "file with the secret; without it the one in --data, which is made when missing"),
+    Option(
+        "secret-days", "DAYS", standard: "90",
+        "days after which the secret in --data is rotated; 0: never"),
+    Option("audit", "FILE", "file for a line about each change, refusal by role and act of administration"),
+    Option("audit-max", "MIB", standard: "64", "size after which another --audit file is begun, in MiB"),
+    Option(switch: "audit-optional", "let changes go on when --audit can't be written"),
+]
+
+/// What clients can take of the service.
+private let shareOptions = [
+    Option(
+        "connections-max", "N", standard: "10000",
+        "connections at once"),
+    Option(
+        "waiting-proofs-max", "N", standard: "65536",
+        "proofs that may wait for a worker; for more the answer is busy"),
+    Option(
+        "request-memory", "MIB", standard: "256",
+        "memory of all requests, in MiB; for more the answer is busy"
+    ),
+]
+
 let serveCommand = Command(
     "serve", "run the service",
     options: [
@@ -23,14 +47,11 @@ let serveCommand = Command(
             "listen", "HOST:PORT,...", standard: "localhost:7570", "addresses to listen on; port 0 takes a free port"),
         Option(switch: "allow-plain-text", "allow addresses other than loopback although nothing is encrypted"),
         Option("workers", "N", "threads that read and verify (default: one a core)"),
-        Option("connections-max", "N", standard: "10000", "connections at once"),
-        Option(
-            "waiting-proofs-max", "N", standard: "65536",
-            "proofs that may wait for a worker; for more the answer is busy"),
-        Option("request-memory", "MIB", standard: "256", "memory of all requests, in MiB; for more the answer is busy"),
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
         Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
-        Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
+        Option(
+            "nonces-max", "N", standard: "1048576",
+            "device nonces remembered at once"),
         Option(
             "signatures", "auto|openssl", standard: "auto",
             "what verifies signatures: auto takes kernels where they run, else OpenSSL"),
@@ -58,23 +79,21 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + encryptionOptions
+    ] + shareOptions + encryptionOptions + secretAndAuditOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
             "the system allows this process \(descriptors) open files, too few for "
-                + "\(configuration.connectionsMax) connections (ulimit -n)"
-        )
+                + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
     let service = try Service(configuration, log: complain)
     announce(service, isEncrypted: configuration.tls != nil)
-    let reloads = HangUpSignal { service.reload() }
-    defer { reloads.stop() }
+    signals.onHangUp { service.reload() }
     await signals.first()
     complain(
         "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
@@ -117,7 +136,8 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.connectionsMax = try arguments.number("connections-max", in: 1...1_000_000)
     configuration.waitingProofsMax = try arguments.number("waiting-proofs-max", in: 1...16_777_216)
     configuration.requestBytesMax = try arguments.number("request-memory", in: 8...65_536) << 20
-    configuration.challengeSeconds = UInt64(try arguments.number("challenge-seconds", in: 1...86_400))
+    configuration.challengeSeconds = UInt64(
+        try arguments.number("challenge-seconds", in: 1...Limits.validitySecondsMax))
     configuration.replayBytesMax = try arguments.number("replay-memory", in: 1...65_536) << 20
     configuration.noncesMax = try arguments.number("nonces-max", in: 1...1_000_000_000)
     switch try arguments.required("signatures") {
@@ -134,6 +154,7 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.storageReserveBytes = try arguments.number("storage-reserve", in: 1...65_536) << 20
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
     try readCollaborationOptions(arguments, into: &configuration)
+    try readSecretOptions(arguments, into: &configuration)
     if arguments.text("slow-milliseconds") != nil {
         configuration.slowMilliseconds = UInt64(try arguments.number("slow-milliseconds", in: 0...3_600_000))
     }
@@ -176,14 +197,27 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
         configuration.associationEndpoint = endpoint
         configuration.appIdentifiers = apps.split(separator: ",").map(String.init)
     }
-    configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...86_400))
+    configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...Limits.validitySecondsMax))
     configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
 }
 
-/// Counts SIGTERM and SIGINT, which no longer end the process.
+/// The options of the secret and the audit.
+private func readSecretOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
+    configuration.secretPath = arguments.text("secret-file")
+    configuration.secretDays = UInt64(try arguments.number("secret-days", in: 0...3650))
+    guard configuration.secretPath == nil || !arguments.isGiven("secret-days") else {
+        throw UsageError("--secret-days is for the secret in --data: rotate a --secret-file with rootgate keys")
+    }
+    configuration.auditPath = arguments.text("audit")
+    configuration.auditBytesMax = try arguments.number("audit-max", in: 1...1_048_576) << 20
+    configuration.isAuditOptional = arguments.isOn("audit-optional")
+}
+
+/// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
+    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
     /// Kept so that they stay active; never touched after `init`.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let arrivals: AsyncStream<Void>
@@ -192,17 +226,24 @@ final class TerminationSignals: Sendable {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
         let queue = DispatchQueue(label: "rootgate signals")
-        sources = [SIGTERM, SIGINT].map { number in
+        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
             signal(number, SIG_IGN)
             return DispatchSource.makeSignalSource(signal: number, queue: queue)
         }
-        for source in sources {
+        sources[2].setEventHandler { [self] in hangUp.withLock { $0 }?() }
+        sources[2].resume()
+        for source in sources.prefix(2) {
             source.setEventHandler { [self] in
                 received.add(1, ordering: .relaxed)
                 continuation.yield()
             }
             source.resume()
         }
+    }
+
+    /// From now on SIGHUP calls `body`, on a queue. Before this call it does nothing.
+    func onHangUp(_ body: @escaping @Sendable () -> Void) {
+        hangUp.withLock { $0 = body }
     }
 
     var count: Int { received.load(ordering: .relaxed) }

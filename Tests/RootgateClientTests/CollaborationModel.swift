@@ -145,7 +145,6 @@ struct CollaborationModel: Sendable {
         let permission: Permission
         let role: ParticipantRole
         let sequence: UInt64
-        let life: Int
         let age: Int
     }
 
@@ -299,7 +298,7 @@ struct CollaborationModel: Sendable {
         of held: HeldGrant, in collaboration: CollaborationIdentifier, deviceKey: [UInt8]? = nil,
         isForged: Bool = false
     ) -> GrantStatus {
-        if isForged || held.life != life { return .forged }
+        if isForged { return .forged }
         if age - held.age > 1 { return .expired }
         if held.collaboration != collaboration { return .otherCollaboration }
         if let deviceKey, deviceKey != held.deviceKey { return .otherDevice }

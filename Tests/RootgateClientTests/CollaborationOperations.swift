@@ -1164,10 +1164,8 @@ struct RequestAccess: ModelOperation {
         if wantsGrant { try model.checkSequence(atLeast) }
         func refused(_ verdict: Verdict) -> OpenDecision { OpenDecision(verdict: verdict, grant: nil) }
         guard let shared = model.collaborations[collaboration] else { return refused(.unknownCollaboration) }
-        guard let known = model.challenges[challenge], known.life == model.life else {
-            return refused(.challengeForged)
-        }
-        if known.age != model.age { return refused(.challengeExpired) }
+        guard let known = model.challenges[challenge] else { return refused(.challengeForged) }
+        if known.life != model.life || known.age != model.age { return refused(.challengeExpired) }
         if known.isSpent { return refused(.challengeReplayed) }
         guard shared.roots.contains(identity.rootHash) else { return refused(.notParticipant) }
         if isSpoiled { return refused(.badSignature) }
@@ -1184,7 +1182,7 @@ struct RequestAccess: ModelOperation {
             CollaborationModel.HeldGrant(
                 grant: grant, collaboration: collaboration, person: identity, deviceKey: deviceKey,
                 permission: member.permission ?? shared.permission, role: member.role,
-                sequence: model.sequence, life: model.life, age: model.age))
+                sequence: model.sequence, age: model.age))
         if member.joinedAt == nil {
             _ = model.commit()
             model.collaborations[collaboration]?.members[identity]?.joinedAt = model.now

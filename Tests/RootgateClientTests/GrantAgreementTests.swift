@@ -1,5 +1,6 @@
 @testable import Collaboration
 import Core
+import Foundation
 import Hashing
 import RootgateClient
 @testable import Server
@@ -156,7 +157,7 @@ private final class GrantScene {
     }
 
     static let now: UInt64 = 1_000_000
-    private static let key = [UInt8](1...32)
+    private static let secret = [UInt8](1...32)
     /// Values of a participant's record and of a default permission: sensible ones, damaged ones, and none.
     private static let ownValues: [[UInt8]?] = [
         [0, 3], [0, 3], [0, 1], [1, 3], [2, 3], [2, 2], [3, 3], [0, 0], [1, 4], [0], [1, 3, 0], nil,
@@ -165,6 +166,7 @@ private final class GrantScene {
 
     let client: RootgateClient
     let book: GrantBook
+    private let key: MessageAuthenticator
     private(set) var states: [CollaborationIdentifier: State] = [:]
     private let directory = ScratchDirectory()
     private let service: Service
@@ -180,16 +182,25 @@ private final class GrantScene {
         collaborations = try ["a", "b", "c"].map { try #require(CollaborationIdentifier($0)) }
         roots = (0..<4).map { _ in generator.bytes(32) }
         deviceKeys = (0..<3).map { _ in generator.bytes(16) }
-        // Every key of 32 bytes that the service derives is this one.
+        // The service's root secret, the only 32 random bytes that it takes, is this one.
         let random = RandomSource { buffer in
-            if buffer.count == 32 { buffer.copyBytes(from: GrantScene.key) } else { RandomSource.system.fill(buffer) }
+            if buffer.count == 32 {
+                buffer.copyBytes(from: GrantScene.secret)
+            } else {
+                RandomSource.system.fill(buffer)
+            }
         }
         let clock = MonotonicClock { GrantScene.now }
-        book = GrantBook(validMilliseconds: 1, clock: clock, random: random)
+        let secret = try KeyDerivation.hkdf(
+            secret: GrantScene.secret, info: Array("rootgate grant v1".utf8), count: 32)
+        key = MessageAuthenticator(key: secret)
+        book = GrantBook(validMilliseconds: 1, clock: clock, keys: RotatingKeys(KeyPair(current: key)))
         var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
         configuration.drainSeconds = 5
-        service = try Service(configuration, clock: clock, random: random)
+        service = try Service(
+            configuration, clock: clock, random: random,
+            wallClock: { Date(timeIntervalSince1970: Double(GrantScene.now) / 1000) })
         client = try RootgateClient(service.endpoints[0], configuration: .init(requestTimeout: patience))
         for collaboration in collaborations { try start(collaboration) }
     }
@@ -285,7 +296,7 @@ private final class GrantScene {
         bytes += SHA256.hash((isOne(in: 10) ? pick(collaborations) : collaboration).utf8).bytes.prefix(16)
         bytes += deviceKey
         bytes += root
-        let tag = bytes.withRawBytes { MessageAuthenticator(key: GrantScene.key).tag(of: $0) }
+        let tag = bytes.withRawBytes { key.tag(of: $0) }
         bytes += tag.bytes.prefix(24)
         let isGenuine = !isOne(in: 12)
         if !isGenuine {

@@ -163,10 +163,24 @@ struct GrantTests {
         #expect(try await person.open(bare, client) == OpenDecision(verdict: .granted, grant: nil))
     }
 
-    @Test("No grant survives a restart")
-    func noGrantSurvivesARestart() async throws {
+    @Test("A grant survives a restart, and a removal after it revokes the grant")
+    func aGrantSurvivesARestart() async throws {
         let (person, collaboration, grant) = try await startWithGrant()
         try service.restart()
+        #expect(try await status(grant, in: collaboration) == .valid)
+        _ = try await client.send(
+            RemoveParticipants([try person.identity(in: collaboration)], from: collaboration))
+        #expect(try await status(grant, in: collaboration) == .revoked)
+        try service.restart()
+        #expect(try await status(grant, in: collaboration) == .revoked)
+    }
+
+    @Test("Without the secret of before, a grant is forged after a restart")
+    func aLostSecretEndsGrants() async throws {
+        let (person, collaboration, grant) = try await startWithGrant()
+        service.stop()
+        try FileManager.default.removeItem(atPath: service.directory.path + "/data/secret")
+        try service.start()
         #expect(try await status(grant, in: collaboration) == .forged)
         #expect(try await person.open(collaboration, client).grant != nil)
     }

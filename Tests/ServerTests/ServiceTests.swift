@@ -48,7 +48,7 @@ import Transport
         }
     }
 
-    @Test("A challenge does not survive a restart")
+    @Test("A challenge from before a restart is expired, and one that nobody has issued is forged")
     func aChallengeDoesNotSurviveARestart() async throws {
         let directory = ScratchDirectory()
         var service: TestService? = try TestService(directory: directory)
@@ -56,7 +56,9 @@ import Transport
         let proof = try await small.proof()
         service = nil
         let next = try TestService(directory: directory)
-        #expect(try await next.client().verify(proof, in: small.collaboration) == .challengeForged)
+        #expect(try await next.client().verify(proof, in: small.collaboration) == .challengeExpired)
+        let unissued = try small.person.proof(ofDevice: 0, signing: [UInt8](repeating: 7, count: 48))
+        #expect(try await next.client().verify(unissued, in: small.collaboration) == .challengeForged)
         let fresh = try await next.client().challenges(1).challenges[0]
         let again = try small.person.proof(ofDevice: 0, signing: fresh)
         #expect(try await next.client().verify(again, in: small.collaboration) == .granted)

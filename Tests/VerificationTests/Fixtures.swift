@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Hashing
 import Identity
 import RootSets
 import Signatures
@@ -94,7 +95,8 @@ final class Fixture: Sendable {
         resources = VerificationResources(
             rootSets: sets,
             challenges: ChallengeBook(
-                validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax, clock: time.clock,
+                keys: freshKeys(), validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax,
+                clock: time.clock,
                 random: random),
             nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock),
             signatures: SignatureEngine(SignatureEngine.Configuration()))
@@ -147,7 +149,27 @@ final class Fixture: Sendable {
     }
 }
 
+/// Keys that no other book has.
+func freshKeys() -> RotatingKeys {
+    RotatingKeys(KeyPair(current: MessageAuthenticator(key: RandomSource.system.bytes(32))))
+}
+
 extension ChallengeBook {
+    /// Judges challenges in a batch, in their order.
+    func standings(of challenges: [[UInt8]], with checker: TagChecker) -> [Standing] {
+        let packed = challenges.flatMap { $0 }
+        var standings = [Standing](repeating: .forged, count: challenges.count)
+        packed.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            judge(challenges.count, with: checker, now: now) {
+                start + $0 * ChallengeBook.challengeBytes
+            } report: {
+                standings[$0] = $1
+            }
+        }
+        return standings
+    }
+
     /// One challenge.
     func challenge() -> [UInt8] {
         var bytes: [UInt8] = []

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Hashing
 import TestSupport
 import Testing
 import Verification
@@ -8,7 +9,7 @@ import Verification
 struct ChallengeBookTests {
     @Test("Issued challenges are genuine, different, and of the stated length")
     func genuine() throws {
-        let book = ChallengeBook(clock: ManualClock().clock)
+        let book = ChallengeBook(keys: freshKeys(), clock: ManualClock().clock)
         var bytes: [UInt8] = [1, 2, 3]
         book.issue(100, into: &bytes)
         try #require(bytes.count == 3 + 100 * ChallengeBook.challengeBytes)
@@ -22,7 +23,7 @@ struct ChallengeBookTests {
 
     @Test("A challenge with any one bit changed is forged")
     func everyBit() {
-        let book = ChallengeBook(clock: ManualClock().clock)
+        let book = ChallengeBook(keys: freshKeys(), clock: ManualClock().clock)
         let challenge = book.challenge()
         for bit in 0..<8 * challenge.count {
             var forged = challenge
@@ -33,7 +34,7 @@ struct ChallengeBookTests {
 
     @Test("A challenge that is a byte short or long, or nothing at all, is forged")
     func lengths() {
-        let book = ChallengeBook(clock: ManualClock().clock)
+        let book = ChallengeBook(keys: freshKeys(), clock: ManualClock().clock)
         let challenge = book.challenge()
         for bytes in [
             Array(challenge.dropLast()), challenge + [0], Array(challenge.dropFirst()), [], challenge + challenge,
@@ -45,13 +46,55 @@ struct ChallengeBookTests {
     @Test("A challenge that another service has issued is forged")
     func otherBook() {
         let clock = ManualClock().clock
-        #expect(ChallengeBook(clock: clock).standing(ofBytes: ChallengeBook(clock: clock).challenge()) == .forged)
+        let (book, other) = (
+            ChallengeBook(keys: freshKeys(), clock: clock), ChallengeBook(keys: freshKeys(), clock: clock)
+        )
+        #expect(book.standing(ofBytes: other.challenge()) == .forged)
+    }
+
+    @Test("A challenge from before a restart is told from a forged one, spent or not, and never usable")
+    func issuedBeforeARestart() throws {
+        let (clock, keys) = (ManualClock().clock, freshKeys())
+        let before = ChallengeBook(keys: keys, clock: clock)
+        let (spent, unspent) = (before.challenge(), before.challenge())
+        #expect(before.spend(try before.token(of: spent)) == .spent)
+        let after = ChallengeBook(keys: keys, clock: clock)
+        // The numbers begin anew, and the new ones are not the old ones.
+        let fresh = after.challenge()
+        #expect(fresh[8..<16] == spent[8..<16] && fresh != spent)
+        for old in [spent, unspent] {
+            #expect(after.standing(ofBytes: old) == .issuedElsewhere)
+            for bit in 0..<8 * old.count {
+                var forged = old
+                forged[bit / 8] ^= 1 << UInt8(bit % 8)
+                #expect(after.standing(ofBytes: forged) == .forged, "bit \(bit)")
+            }
+        }
+        _ = try after.token(of: fresh)
+        #expect(before.standing(ofBytes: spent) == .replayed)
+    }
+
+    @Test("After a rotation challenges of the key before are usable, and after a second one they are forged")
+    func rotation() throws {
+        let authenticators = (0..<3).map { MessageAuthenticator(key: [UInt8](repeating: UInt8($0 + 1), count: 32)) }
+        let keys = RotatingKeys(KeyPair(current: authenticators[0]))
+        let book = ChallengeBook(keys: keys, clock: ManualClock().clock)
+        let checker = book.makeChecker()
+        let first = book.challenge()
+        keys.replace(KeyPair(current: authenticators[1], previous: authenticators[0]))
+        let second = book.challenge()
+        for challenge in [first, second] { _ = try book.token(of: challenge) }
+        #expect(book.standings(of: [second, first, second], with: checker).count { $0 != .forged } == 3)
+        keys.replace(KeyPair(current: authenticators[2], previous: authenticators[1]))
+        #expect(book.standing(ofBytes: first) == .forged)
+        _ = try book.token(of: second)
+        #expect(book.standings(of: [first, second], with: checker).map { $0 == .forged } == [true, false])
     }
 
     @Test("A challenge expires right after its time, not before")
     func expiry() throws {
         let time = ManualClock()
-        let book = ChallengeBook(validMilliseconds: 500, clock: time.clock)
+        let book = ChallengeBook(keys: freshKeys(), validMilliseconds: 500, clock: time.clock)
         let challenge = book.challenge()
         time.advance(500)
         _ = try book.token(of: challenge)
@@ -62,7 +105,7 @@ struct ChallengeBookTests {
     @Test("An expired challenge with a bit changed is forged, not expired")
     func expiredForgery() {
         let time = ManualClock()
-        let book = ChallengeBook(validMilliseconds: 500, clock: time.clock)
+        let book = ChallengeBook(keys: freshKeys(), validMilliseconds: 500, clock: time.clock)
         var challenge = book.challenge()
         time.advance(501)
         challenge[0] ^= 1
@@ -71,7 +114,7 @@ struct ChallengeBookTests {
 
     @Test("A spent challenge is replayed, and its neighbours are usable")
     func replayed() throws {
-        let book = ChallengeBook(clock: ManualClock().clock)
+        let book = ChallengeBook(keys: freshKeys(), clock: ManualClock().clock)
         let challenges = (0..<130).map { _ in book.challenge() }
         let spent = challenges[64]
         let token = try book.token(of: spent)
@@ -90,7 +133,7 @@ struct ChallengeBookTests {
 
     @Test("Of many threads with one challenge exactly one spends it")
     func spendOnce() throws {
-        let book = ChallengeBook(clock: ManualClock().clock)
+        let book = ChallengeBook(keys: freshKeys(), clock: ManualClock().clock)
         let tokens = try (0..<500).map { _ in try book.token(of: book.challenge()) }
         let spent = Shared([Int](repeating: 0, count: tokens.count))
         onThreads(8) { thread in
@@ -105,7 +148,8 @@ struct ChallengeBookTests {
     @Test("A full memory refuses challenges, forgets none, and has room again when they have expired")
     func memoryFull() throws {
         let time = ManualClock()
-        let book = ChallengeBook(validMilliseconds: 1000, replayBytesMax: 2 * 8192, clock: time.clock)
+        let book = ChallengeBook(
+            keys: freshKeys(), validMilliseconds: 1000, replayBytesMax: 2 * 8192, clock: time.clock)
         var scrap: [UInt8] = []
         func nextSegment() throws -> ChallengeBook.Token {
             scrap.removeAll(keepingCapacity: true)
@@ -130,7 +174,7 @@ struct ChallengeBookTests {
     @Test("A challenge that was spent before it expired is never spent again, even after it is forgotten")
     func spentThenForgotten() throws {
         let time = ManualClock()
-        let book = ChallengeBook(validMilliseconds: 1000, replayBytesMax: 8192, clock: time.clock)
+        let book = ChallengeBook(keys: freshKeys(), validMilliseconds: 1000, replayBytesMax: 8192, clock: time.clock)
         let token = try book.token(of: book.challenge())
         #expect(book.spend(token) == .spent)
         time.advance(1001)

@@ -16,7 +16,7 @@ private func rootgate(_ arguments: String..., input: String? = nil, environment:
 }
 
 /// The program beside the test bundle.
-private let programPath: String = {
+let programPath: String = {
     let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     return folder.appendingPathComponent("rootgate").path
 }()
@@ -176,7 +176,7 @@ private let programPath: String = {
 
 @Suite struct ServeTests {
     /// `rootgate serve` as a process.
-    private final class Running {
+    final class Running {
         let process = Process()
         let endpoint: String
         private let output = Pipe()

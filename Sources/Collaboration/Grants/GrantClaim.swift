@@ -4,7 +4,7 @@ package import Core
 package struct GrantClaim: Hashable, Sendable {
     package let permission: Permission
     package let role: ParticipantRole
-    /// The last millisecond of the service's clock at which the grant is valid.
+    /// The last millisecond of the service's durable clock at which the grant is valid.
     package let expiry: UInt64
     /// The sequence of the change log at which the grant was issued.
     package let sequence: UInt64

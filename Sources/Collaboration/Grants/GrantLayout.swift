@@ -3,11 +3,11 @@ import Core
 /// Where the fields of a grant stand, in bytes from its start. Numbers are little-endian.
 ///
 ///     0  version (1: 1)   1  permission (1)   2  role (1)   3  zero (5)
-///     8  expiry, milliseconds of the service's clock (8)   16  sequence of the change log (8)
+///     8  expiry, milliseconds of the durable clock (8)   16  sequence of the change log (8)
 ///    24  collaboration (16)   40  device key (16)   56  root hash (32)   88  tag (24)
 ///
 /// Collaboration and device key are fingerprints. The tag is HMAC-SHA256 of the 88 bytes before it, cut to 24, under a
-/// key that lives as long as the service's process: no grant survives a restart.
+/// key that is derived from the service's root secret: grants survive restarts.
 package enum GrantLayout {
     static let version = 0
     static let permission = version + 1

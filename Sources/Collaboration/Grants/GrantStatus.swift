@@ -4,7 +4,7 @@ public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
     /// The grant is valid now.
     case valid = 1
 
-    /// The service did not issue the grant, or issued it before it was restarted.
+    /// The service did not issue the grant, or its secret is no longer valid.
     case forged = 16
     case expired = 17
     /// The grant was issued for another collaboration.

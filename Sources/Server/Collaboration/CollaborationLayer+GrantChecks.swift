@@ -37,10 +37,10 @@ extension CollaborationLayer {
             var lookups: [AccessLookup] = []
             lookups.reserveCapacity(batch.collaborations.count)
             for collaboration in batch.collaborations { lookups.append(try AccessLookup(collaboration, snapshot)) }
-            try grants.withBatchAuthenticator { authenticator throws(ServiceError) in
-                for start in stride(from: 0, to: batch.count, by: BatchAuthenticator.capacity) {
-                    let range = start..<min(start + BatchAuthenticator.capacity, batch.count)
-                    try append(range, of: batch, &lookups, authenticator, in: snapshot, to: &bytes)
+            try grants.withTagChecker { checker throws(ServiceError) in
+                for start in stride(from: 0, to: batch.count, by: TagChecker.capacity) {
+                    let range = start..<min(start + TagChecker.capacity, batch.count)
+                    try append(range, of: batch, &lookups, checker, in: snapshot, to: &bytes)
                 }
             }
             precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
@@ -67,24 +67,24 @@ extension CollaborationLayer {
         }
     }
 
-    /// Appends the answers to a range of grants, at most as many as `authenticator` takes at once. `lookups`: one for
+    /// Appends the answers to a range of grants, at most as many as `checker` takes at once. `lookups`: one for
     /// each of the batch's collaborations, in their order.
     private func append(
-        _ range: Range<Int>, of batch: GrantBatch, _ lookups: inout [AccessLookup], _ authenticator: BatchAuthenticator,
+        _ range: Range<Int>, of batch: GrantBatch, _ lookups: inout [AccessLookup], _ checker: TagChecker,
         in snapshot: borrowing Snapshot, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         let now = grants.now
         try batch.withBytes { lent throws(ServiceError) in
             guard let base = lent.baseAddress else { return }
-            // Valid until the authenticator's next call.
-            let tags = authenticator.tags(of: range.count) { base + GrantBatch.grantOffset(range.lowerBound + $0) }
+            // Valid until the checker's next call.
+            let areGenuine = checker.check(range.count) { base + GrantBatch.grantOffset(range.lowerBound + $0) }
             for index in range {
                 let entry = GrantBatch.entry(index, in: lent)
                 let place = entry.collaboration
                 let presentation = GrantPresentation(
                     collaboration: lookups[place].fingerprint, defaultPermission: lookups[place].defaultPermission,
                     deviceKey: entry.deviceKey.map { Fingerprint(at: $0) }, now: now)
-                let isGenuine = grants.isGenuine(entry.grant, tag: tags[index - range.lowerBound])
+                let isGenuine = areGenuine[index - range.lowerBound]
                 let finding = try presentation.check(entry.grant, isGenuine: isGenuine) {
                     person throws(ServiceError) in
                     try lookups[place].own(person, in: snapshot)

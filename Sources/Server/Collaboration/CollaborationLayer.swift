@@ -28,6 +28,8 @@ extension Snapshot: RecordReader {
 ///                       '----------------------------'  (due queries are decided again)
 final class CollaborationLayer: Sendable {
     let resources: VerificationResources
+    /// The way of all mutations.
+    let storage: AuditedStorage
     let pool: WorkerPool
     let grants: GrantBook
     let queries: SuspendedQueries
@@ -35,20 +37,24 @@ final class CollaborationLayer: Sendable {
     private let dueQueries = WorkSource()
     private let settings: CollaborationSettings
     private let random: RandomSource
+    /// The clock by which queries wait.
+    private let clock: MonotonicClock
     let wallClock: @Sendable () -> Date
 
     init(
-        _ resources: VerificationResources, _ pool: WorkerPool, _ settings: CollaborationSettings,
-        grantMilliseconds: UInt64,
-        queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
+        _ resources: VerificationResources, _ storage: AuditedStorage, _ pool: WorkerPool,
+        _ settings: CollaborationSettings,
+        grants: GrantBook, queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
         random: RandomSource
     ) {
         self.resources = resources
+        self.storage = storage
         self.pool = pool
         self.settings = settings
         self.random = random
         self.wallClock = wallClock
-        grants = GrantBook(validMilliseconds: grantMilliseconds, clock: clock, random: random)
+        self.grants = grants
+        self.clock = clock
         self.queries = queries
         queries.start { [weak self] in self?.askForWorker() }
     }
@@ -60,7 +66,8 @@ final class CollaborationLayer: Sendable {
     /// Throws `unknownOperation` or `malformedRequest`.
     func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
         let request = try Requests.parse(call.name, call.json)
-        enqueue([CollaborationTask(request, call, pending, arrival: grants.now)])
+        pending.describe(call.name, about: request.subject)
+        enqueue([CollaborationTask(request, call, pending, arrival: clock.milliseconds)])
     }
 
     /// Queues tasks, which a worker then decides: one task, or several with equal queries.
@@ -160,7 +167,7 @@ final class CollaborationLayer: Sendable {
         task.pending.begin(.committing)
         var edit = edit
         edit.request = identity.request
-        resources.rootSets.submit(Mutation(identifier: identity.mutation, .edit(edit))) { [self] result in
+        storage.submit(Mutation(identifier: identity.mutation, .edit(edit)), for: task.pending) { [self] result in
             switch result {
             case .success(let receipt) where receipt.isRepeat:
                 // Two copies of the request were decided at the same time, and the other one was applied. Decide this

@@ -84,7 +84,7 @@ extension CollaborationLayer {
         }
         guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
         issuing.pending.begin(.committing)
-        note(Array(grants.joinings.values)) { [self] failure in
+        note(Array(grants.joinings.values), issuing.pending) { [self] failure in
             switch failure?.code {
             case nil, .storageFull:
                 // When the storage is full, the joining is not recorded, but the device gets its grant. A worker
@@ -190,10 +190,12 @@ extension CollaborationLayer {
     }
 
     /// Commits the edits. Calls `completion` when all are committed or refused, with a failure if there was one.
-    private func note(_ edits: [Edit], completion: @escaping @Sendable (ServiceError?) -> Void) {
+    private func note(
+        _ edits: [Edit], _ pending: PendingRequest, completion: @escaping @Sendable (ServiceError?) -> Void
+    ) {
         let tally = Tally(left: edits.count)
         for edit in edits {
-            resources.rootSets.submit(Mutation(.edit(edit))) { result in
+            storage.submit(Mutation(.edit(edit)), for: pending) { result in
                 if tally.settle(result) { completion(tally.failure) }
             }
         }

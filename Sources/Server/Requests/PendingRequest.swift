@@ -1,3 +1,5 @@
+import Audit
+import Collaboration
 import Core
 import Synchronization
 import Verification
@@ -13,6 +15,9 @@ final class PendingRequest: Sendable {
     private struct State {
         var life = RequestLife()
         var reservedBytes = 0
+        /// The name of the collaboration layer's request, and the collaboration that it is about.
+        var name: String?
+        var collaboration: CollaborationIdentifier?
         /// Called when the request is dropped while it is suspended.
         var onDrop: (@Sendable () -> Void)?
     }
@@ -23,16 +28,20 @@ final class PendingRequest: Sendable {
     private let tracer: RequestTracer?
     /// `nil` unless requests are traced.
     private let trace: RequestTrace?
+    /// `nil` unless there is an audit.
+    private let audit: AuditTrail?
     private let state = Mutex(State())
 
     init(
-        _ header: FrameHeader, _ responder: Responder, _ admission: Admission, tracer: RequestTracer? = nil
+        _ header: FrameHeader, _ responder: Responder, _ admission: Admission, tracer: RequestTracer? = nil,
+        audit: AuditTrail? = nil
     ) {
         self.header = header
         self.responder = responder
         self.admission = admission
         self.tracer = tracer
         trace = tracer?.begin(header)
+        self.audit = audit
         admission.began()
         responder.began()
     }
@@ -59,6 +68,23 @@ final class PendingRequest: Sendable {
 
     /// Who sent the request.
     var principal: Principal { responder.principal }
+
+    /// Says which request of the collaboration layer it is, for the audit.
+    func describe(_ name: String, about subject: RequestSubject?) {
+        state.withLock { state in
+            state.name = name
+            if case .collaboration(let identifier) = subject { state.collaboration = identifier }
+        }
+    }
+
+    /// A record of what the request is, as far as it is known.
+    func auditRecord(_ kind: AuditRecord.Kind) -> AuditRecord {
+        let (name, collaboration) = state.withLock { ($0.name, $0.collaboration) }
+        return AuditRecord(
+            kind, principal: responder.principal.auditName, peer: responder.peer.map { "\($0)" },
+            operation: name ?? Operation(rawValue: header.operation).map { "\($0)" } ?? "unknown",
+            collaboration: collaboration.map { "\($0)" })
+    }
 
     /// Records in the trace that the request enters a stage.
     func begin(_ stage: RequestStage) { trace?.begin(stage) }
@@ -99,6 +125,11 @@ final class PendingRequest: Sendable {
     /// Answers with an error.
     func fail(_ error: ServiceError) {
         begin(.answering)
+        if let audit, error.isRefusalByRole {
+            var record = auditRecord(.refusal)
+            record.outcome = error.code.name
+            audit.note(record)
+        }
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         var bytes: [UInt8] = []
         FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)

@@ -20,10 +20,13 @@ final class Responder: Sendable {
     let source = WorkSource()
     /// Who sends the connection's requests.
     let principal: Principal
+    /// The peer's address; `nil` unless there is an audit.
+    let peer: Endpoint?
     private let connection: Connection
     private let state = Mutex(State())
 
-    init(_ connection: Connection, _ principal: Principal) {
+    init(_ connection: Connection, _ principal: Principal, peer: Endpoint? = nil) {
+        self.peer = peer
         self.connection = connection
         self.principal = principal
     }

@@ -1,0 +1,297 @@
+package import Core
+import Foundation
+package import Hashing
+import Synchronization
+
+/// The audit of a running service. One thread writes the lines, many at once, and makes them durable with one call.
+///
+/// A mutation first takes a ticket, which reserves room on the disk for its line. Its answer is sent after its line is
+/// durable. So no change is answered without a line, and a full disk stops mutations before they are made. When the
+/// disk is full, lines about removals use a reserve.
+///
+/// Other lines are written in order with the rest, and nobody waits for them. Those that find no room are counted, and
+/// a later line tells their number.
+package final class AuditTrail: Sendable {
+    package struct Settings: Sendable {
+        package var path: String
+        /// Whether mutations go on without lines when the audit can't be written.
+        package var isOptional = false
+        /// Bytes after which the file is moved aside and another one begun.
+        package var fileBytesMax = 64 << 20
+        package var aheadBytes = Limits.auditAheadBytes
+        package var reserveBytes = Limits.auditReserveBytes
+
+        package init(path: String) {
+            self.path = path
+        }
+    }
+
+    /// The right to append one line.
+    package struct Ticket: Sendable {
+        fileprivate let bytes: Int
+    }
+
+    struct Entry: Sendable {
+        let record: AuditRecord
+        let at: UInt64
+        let ticket: Ticket
+        let completion: (@Sendable (ServiceError?) -> Void)?
+    }
+
+    private struct State {
+        var waiting: [Entry] = []
+        /// Bytes for which tickets were given and whose lines are not written.
+        var promised = 0
+        /// Bytes that the disk has for lines that are not written, as of the last look.
+        var room = 0
+        var lost: UInt64 = 0
+        var isWriterAsleep = false
+        var wantsNewFile = false
+        /// Whether the writer shall look whether the disk has room again.
+        var wantsRoom = false
+        var isClosed = false
+        /// Why the last lines could not be written; `nil` when they could.
+        var failure: ServiceError?
+    }
+
+    /// The key of the lines, with the name of its generation.
+    package struct Key: Sendable {
+        package let name: String
+        let authenticator: MessageAuthenticator
+
+        package init(name: String, _ authenticator: MessageAuthenticator) {
+            self.name = name
+            self.authenticator = authenticator
+        }
+    }
+
+    let settings: Settings
+    private let key: Mutex<Key>
+    private let date: @Sendable () -> UInt64
+    private let log: @Sendable (String) -> Void
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// Opens the file, continues its chain, and starts the writer. The first line says that the service has started.
+    ///
+    /// `sequence`: that of the last change. `date`: milliseconds since 1970. `log` gets lines about failures.
+    ///
+    /// Throws when the file can't be opened or continued.
+    package init(
+        _ settings: Settings, key: Key, sequence: UInt64, calls: AuditCalls = .system,
+        date: @escaping @Sendable () -> UInt64, log: @escaping @Sendable (String) -> Void
+    ) throws(AuditFailure) {
+        self.settings = settings
+        self.key = Mutex(key)
+        self.date = date
+        self.log = log
+        let file = try AuditFile(path: settings.path, calls)
+        var head = file.head
+        if head == nil { head = try AuditFile.headOfMovedFile(of: settings.path) }
+        if let head, !head.line.isEmpty { try AuditTrail.check(head, key, settings.path) }
+        if file.tornBytes > 0 {
+            log("the last line of the audit \(settings.path) was unfinished: cut off \(file.tornBytes) bytes")
+        }
+        let writer = AuditWriter(file, head ?? AuditFile.Head(), settings, calls, log)
+        let torn = file.tornBytes > 0 ? "cut off \(file.tornBytes) bytes of an unfinished line" : nil
+        show(writer)
+        note(.ofService("start", sequence: sequence, detail: torn), isForced: true)
+        let thread = Thread { self.run(writer) }
+        thread.name = "rootgate audit"
+        thread.start()
+    }
+
+    /// Throws when a file's last line was written under the present key and its tag is not genuine.
+    private static func check(_ head: AuditFile.Head, _ key: Key, _ path: String) throws(AuditFailure) {
+        let isGenuine = head.line.withUnsafeBytes { bytes in
+            AuditLine(bytes).map { $0.key != key.name || $0.isGenuine(bytes, key.authenticator) } ?? false
+        }
+        guard isGenuine else { throw .damaged(path: path, reason: "its last line was changed") }
+    }
+
+    // MARK: From any thread
+
+    /// Reserves room for the record's line, which the mutation's completion appends.
+    ///
+    /// Returns `nil` when the audit is optional and there is no room. Throws `storageFull` when the disk is full or
+    /// fails, and `busy` when too many lines wait.
+    package func admit(_ record: AuditRecord, isRemoval: Bool) throws(ServiceError) -> Ticket? {
+        let bytes = record.lineBytesMax
+        let refusal = state.withLock { state -> ServiceError? in
+            if state.isClosed { return ServiceError(.shuttingDown, "the audit is closed") }
+            if let failure = state.failure { return failure }
+            guard state.waiting.count < Limits.auditLinesWaitingMax else { return AuditTrail.busy }
+            let kept = isRemoval ? 0 : settings.reserveBytes
+            guard state.room - state.promised - kept >= bytes else {
+                state.wantsRoom = true
+                wakeWriter(&state)
+                return state.promised > 0 ? AuditTrail.busy : AuditTrail.full
+            }
+            state.promised += bytes
+            return nil
+        }
+        guard let refusal else { return Ticket(bytes: bytes) }
+        guard settings.isOptional else { throw refusal }
+        countLost(refusal.reason)
+        return nil
+    }
+
+    private static let busy = ServiceError(.busy, "too many lines wait for the audit: try again later")
+    private static let full = ServiceError(
+        .storageFull, "the disk has no room for the audit: changes are refused, removals still work")
+
+    /// Appends a line. The writer's thread calls `completion` when the line is durable, or with the failure that keeps
+    /// it from being so: then the change was made, and its line is written as soon as that is possible.
+    package func append(
+        _ record: AuditRecord, _ ticket: Ticket, completion: @escaping @Sendable (ServiceError?) -> Void
+    ) {
+        let entry = Entry(record: record, at: date(), ticket: ticket, completion: completion)
+        guard !enqueue(entry) else { return }
+        completion(settings.isOptional ? nil : ServiceError(.shuttingDown, "the audit is closed"))
+    }
+
+    /// Gives a ticket back: there is nothing to write.
+    package func withdraw(_ ticket: Ticket) {
+        state.withLock { $0.promised -= ticket.bytes }
+    }
+
+    /// Appends a line for which nobody waits. Without room for it, it is only counted.
+    package func note(_ record: AuditRecord) { note(record, isForced: false) }
+
+    private func note(_ record: AuditRecord, isForced: Bool) {
+        let bytes = record.lineBytesMax
+        let isAdmitted = state.withLock { state in
+            let hasRoom = state.waiting.count < Limits.auditLinesWaitingMax && hasRoom(for: bytes, state)
+            guard !state.isClosed, hasRoom || isForced else { return false }
+            state.promised += bytes
+            return true
+        }
+        guard isAdmitted else { return countLost("there is no room for it") }
+        _ = enqueue(Entry(record: record, at: date(), ticket: Ticket(bytes: bytes), completion: nil))
+    }
+
+    private func hasRoom(for bytes: Int, _ state: State) -> Bool {
+        state.failure == nil && state.room - state.promised - settings.reserveBytes >= bytes
+    }
+
+    private func enqueue(_ entry: Entry) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.waiting.append(entry)
+            wakeWriter(&state)
+            return true
+        }
+    }
+
+    private func wakeWriter(_ state: inout State) {
+        guard state.isWriterAsleep else { return }
+        state.isWriterAsleep = false
+        wake.signal()
+    }
+
+    private func countLost(_ reason: String) {
+        let isFirst = state.withLock { state in
+            state.lost += 1
+            return state.lost == 1
+        }
+        // The number is told by the next line that can be written.
+        if isFirst { log("the audit loses lines: \(reason)") }
+    }
+
+    /// Signs later lines with another key.
+    package func use(_ key: Key) {
+        self.key.withLock { $0 = key }
+    }
+
+    /// Moves the file aside and begins another one, or opens another one when somebody has moved the file.
+    package func beginNewFile() {
+        state.withLock { state in
+            state.wantsNewFile = true
+            wakeWriter(&state)
+        }
+    }
+
+    /// Writes the lines that wait and a last one, and waits until the writer has ended.
+    package func close() {
+        note(.ofService("stop"), isForced: true)
+        let wasClosed = state.withLock { state in
+            defer { state.isClosed = true }
+            wakeWriter(&state)
+            return state.isClosed
+        }
+        if !wasClosed { ended.wait() }
+    }
+
+    // MARK: The writer
+
+    private struct Turn {
+        var entries: [Entry] = []
+        var lost: UInt64 = 0
+        var wantsNewFile = false
+    }
+
+    private func run(_ writer: AuditWriter) {
+        while let turn = nextTurn(isRetrying: writer.isFailing) {
+            if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
+            var entries = turn.entries
+            if turn.lost > 0 {
+                let record = AuditRecord.ofService("lost-lines", detail: "\(turn.lost)")
+                entries.append(Entry(record: record, at: date(), ticket: Ticket(bytes: 0), completion: nil))
+            }
+            let written = writer.write(entries, key.withLock { $0 }, now: date)
+            settle(written, writer)
+        }
+        writer.close()
+        ended.signal()
+    }
+
+    /// Takes the lines that wait. Returns `nil` once the trail is closed and nothing waits. While writing fails, it
+    /// returns once a second although nothing new waits.
+    private func nextTurn(isRetrying: Bool) -> Turn? {
+        var hasWaited = false
+        while true {
+            let (turn, isClosed) = state.withLock { state -> (Turn?, Bool) in
+                let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
+                let hasWork = !state.waiting.isEmpty || state.wantsNewFile || state.wantsRoom || tellsLost
+                guard hasWork || isRetrying && hasWaited else {
+                    state.isWriterAsleep = !state.isClosed
+                    return (nil, state.isClosed)
+                }
+                let turn = Turn(
+                    entries: state.waiting, lost: tellsLost ? state.lost : 0, wantsNewFile: state.wantsNewFile)
+                state.waiting = []
+                (state.wantsNewFile, state.wantsRoom) = (false, false)
+                if tellsLost { state.lost = 0 }
+                return (turn, false)
+            }
+            if let turn { return turn }
+            if isClosed { return nil }
+            hasWaited = wake.wait(timeout: .now() + (isRetrying ? 1 : 3600)) == .timedOut && isRetrying
+            state.withLock { $0.isWriterAsleep = false }
+        }
+    }
+
+    /// Tells those who wait for lines what has come of them.
+    private func settle(_ result: AuditWriter.Result, _ writer: AuditWriter) {
+        let failure = result.failure.map { failure in
+            ServiceError(
+                [ENOSPC, EDQUOT, EFBIG].contains(failure.number) ? .storageFull : .storageFailed,
+                detail: UInt32(bitPattern: failure.number), "the audit can't be written: \(failure)")
+        }
+        state.withLock { state in
+            state.failure = failure
+            state.promised -= result.settled.reduce(0) { $0 + $1.ticket.bytes }
+        }
+        show(writer)
+        let answer = settings.isOptional ? nil : failure
+        for entry in result.settled + result.unanswered { entry.completion?(answer) }
+    }
+
+    /// Reserves room on the disk and shows it to `admit`.
+    private func show(_ writer: AuditWriter) {
+        let promised = state.withLock { $0.promised }
+        writer.reserve(promised + settings.aheadBytes + settings.reserveBytes)
+        state.withLock { $0.room = writer.room }
+    }
+}

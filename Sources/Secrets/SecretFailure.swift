@@ -1,0 +1,48 @@
+package import Platform
+
+/// Why a file with a secret can't be used. It is for the operator; a client never gets one.
+package enum SecretFailure: Error, Sendable {
+    case missing(path: String)
+    case unreadable(path: String, SystemFailure)
+    case unwritable(path: String, SystemFailure)
+    /// It is a folder, a link or a device.
+    case noFile(path: String)
+    /// Others than its owner may read or write it.
+    case open(path: String, mode: UInt32)
+    /// It belongs to neither this process's user nor root.
+    case foreign(path: String, owner: UInt32)
+    /// It does not have the length of a file with a secret.
+    case wrongLength(path: String, bytes: Int)
+    /// It was changed, or written only in part.
+    case damaged(path: String)
+    /// Challenges and grants of the generation before may still be valid, and a rotation would refuse them.
+    case tooSoon(path: String, secondsLeft: UInt64)
+}
+
+extension SecretFailure: CustomStringConvertible {
+    /// One line: what is wrong and what to do.
+    package var description: String {
+        switch self {
+        case .missing(let path): "there is no secret at \(path)"
+        case .unreadable(let path, let failure): "can't read the secret \(path): \(failure)"
+        case .unwritable(let path, let failure): "can't write the secret \(path): \(failure)"
+        case .noFile(let path): "the secret \(path) is not a plain file"
+        case .open(let path, let mode):
+            "refused the secret \(path): its mode is \(SecretFailure.octal(mode)), so that others than its owner can "
+                + "use it; say chmod 600 \(path)"
+        case .foreign(let path, let owner):
+            "refused the secret \(path): it belongs to user \(owner), neither to this process's user nor to root"
+        case .wrongLength(let path, let bytes):
+            "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount)"
+        case .damaged(let path): "the secret \(path) is damaged: restore it, or remove it to get a new one"
+        case .tooSoon(let path, let secondsLeft):
+            "the secret \(path) was rotated a short time ago: what the generation before it has authenticated may be "
+                + "valid for \(secondsLeft) s more; wait, or say --drop-previous to refuse all of it from now on"
+        }
+    }
+
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode & 0o7777, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}

@@ -1,0 +1,75 @@
+import Audit
+import Core
+import RootSets
+
+/// The way of all mutations to the storage. With an audit, a mutation is admitted by the audit first, and what came of
+/// it is told after its line is durable.
+struct AuditedStorage: Sendable {
+    let rootSets: RootSets
+    /// `nil` unless there is an audit.
+    let trail: AuditTrail?
+
+    /// Queues the mutation that a request makes. `completion` is called once, when the mutation and its line are
+    /// durable, or when it is refused.
+    ///
+    /// A repetition gets no line, because it changes nothing. Neither does an edit that is stale, because it is decided
+    /// again.
+    func submit(
+        _ mutation: Mutation, for pending: PendingRequest,
+        completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
+    ) {
+        guard let trail else { return rootSets.submit(mutation, completion: completion) }
+        var record = pending.auditRecord(.mutation)
+        if let collaboration = mutation.change.collaboration { record.collaboration = "\(collaboration)" }
+        let ticket: AuditTrail.Ticket?
+        do throws(ServiceError) {
+            ticket = try trail.admit(record, isRemoval: !mutation.change.needsSpace)
+        } catch {
+            return completion(.failure(error))
+        }
+        // An optional audit has no room: the mutation goes on without a line.
+        guard let ticket else { return rootSets.submit(mutation, completion: completion) }
+        rootSets.submit(mutation) { [record] result in
+            var record = record
+            switch result {
+            case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence
+            case .failure(let error) where error.isWorthALine: record.outcome = error.code.name
+            case .success, .failure:
+                trail.withdraw(ticket)
+                return completion(result)
+            }
+            trail.append(record, ticket) { failure in
+                guard let failure, case .success = result else { return completion(result) }
+                // The change was made. Its repetition is answered with its receipt when the audit can be written.
+                let reason = "the change is made, but \(failure.reason)"
+                completion(.failure(ServiceError(failure.code, detail: failure.detail, reason)))
+            }
+        }
+    }
+}
+
+extension Change {
+    /// Whether the change makes the storage larger. Every other one is a removal, which a full disk does not stop.
+    fileprivate var needsSpace: Bool {
+        switch self {
+        case .createCollaboration, .addRoots: true
+        case .dropCollaboration, .removeRoots: false
+        case .edit(let edit): edit.needsSpace
+        }
+    }
+}
+
+extension ServiceError {
+    /// Whether a refused mutation is told in the audit. What is decided again or sent again is not.
+    fileprivate var isWorthALine: Bool { !code.isTransient }
+
+    /// Whether the error refuses what the sender's role or grant does not allow.
+    var isRefusalByRole: Bool { code == .notPermitted || code == .grantRefused }
+}
+
+extension Principal {
+    /// The principal as audits name it.
+    var auditName: String {
+        self == .anonymous ? "anonymous" : withUnsafeBytes(of: value.bigEndian) { Array($0) }.hexadecimal
+    }
+}

@@ -1,0 +1,67 @@
+import Core
+import Foundation
+import Platform
+import Synchronization
+
+/// A clock in milliseconds since 1970 that does not go back over restarts. Grants expire by it.
+///
+/// It runs with a monotonic clock and follows the system's date forward: when the date is ahead of it, it leaps to the
+/// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute and at the
+/// end. So after a restart with a date that was set back, it goes on at the time of the end, or up to a minute before a
+/// crash: a grant is never valid for longer than its validity, the time in which no service ran, and that minute.
+final class DurableClock: Sendable {
+    /// The name of the file in a data directory: the time (8, little-endian), and its complement (8).
+    static let fileName = "clock"
+    private static let fileBytes = 16
+
+    private let elapsed: MonotonicClock
+    private let date: @Sendable () -> Date
+    /// What is added to the monotonic clock; it never becomes smaller.
+    private let offset: Atomic<UInt64>
+    private let descriptor: CInt
+
+    /// Opens the file in the data directory, and makes it when it is missing. A damaged file counts as missing.
+    ///
+    /// Throws when the file can't be opened.
+    init(
+        dataDirectory: String, elapsed: MonotonicClock, date: @escaping @Sendable () -> Date
+    ) throws(SystemFailure) {
+        self.elapsed = elapsed
+        self.date = date
+        descriptor = open(
+            dataDirectory + "/" + DurableClock.fileName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemFailure("opening \(DurableClock.fileName)") }
+        let now = elapsed.milliseconds
+        let stored = DurableClock.stored(in: descriptor)
+        offset = Atomic(stored > now ? stored - now : 0)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static func stored(in descriptor: CInt) -> UInt64 {
+        var words: (UInt64, UInt64) = (0, 0)
+        let count = withUnsafeMutableBytes(of: &words) { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        guard count == fileBytes, words.0 == ~words.1 else { return 0 }
+        return UInt64(littleEndian: words.0)
+    }
+
+    var milliseconds: UInt64 {
+        let now = elapsed.milliseconds
+        let date = UInt64(max(0, date().timeIntervalSince1970 * 1000))
+        return now + offset.max(date > now ? date - now : 0, ordering: .relaxed).newValue
+    }
+
+    /// The same as a value that hides the file.
+    var clock: MonotonicClock { MonotonicClock { self.milliseconds } }
+
+    /// Stores the time. Returns whether it was stored; a full disk does not prevent it once the file has its bytes.
+    @discardableResult
+    func store() -> Bool {
+        let time = milliseconds.littleEndian
+        let words = (time, ~time)
+        return withUnsafeBytes(of: words) { pwrite(descriptor, $0.baseAddress, $0.count, 0) } == DurableClock.fileBytes
+            && fsync(descriptor) == 0
+    }
+}

@@ -1,0 +1,126 @@
+import Audit
+import Core
+import Foundation
+import Hashing
+import Secrets
+import Synchronization
+
+/// The running service's root secret: the keys that are derived from it, and their replacement while the service runs.
+final class ServiceSecrets: Sendable {
+    /// The keys of each purpose.
+    let challenges: RotatingKeys
+    let grants: RotatingKeys
+
+    private let file: SecretFile
+    /// Whether the service makes and rotates the file. It never writes a file that the operator has named.
+    private let isOwn: Bool
+    /// A generation that is this old is replaced; 0: never.
+    private let ageMax: UInt64
+    private let secret: Mutex<RootSecret>
+    private let change = Mutex<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
+    private let date: @Sendable () -> Date
+    private let random: RandomSource
+    private let log: @Sendable (String) -> Void
+
+    /// Reads the secret of the data directory, and makes it when it is missing; or reads the file that the
+    /// configuration names. `hasData`: whether the storage was used before, so that a missing secret was lost.
+    ///
+    /// Throws when the file can't be used, or a key can't be derived.
+    init(
+        _ configuration: Configuration, hasData: Bool, date: @escaping @Sendable () -> Date, random: RandomSource,
+        log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) {
+        isOwn = configuration.secretPath == nil
+        file =
+            configuration.secretPath.map { SecretFile(path: $0) }
+            ?? SecretFile(dataDirectory: configuration.dataDirectory)
+        ageMax = configuration.secretDays * 24 * 3600 * 1000
+        self.date = date
+        self.random = random
+        self.log = log
+        let now = ServiceSecrets.milliseconds(date)
+        let secret: RootSecret
+        do throws(SecretFailure) {
+            if isOwn {
+                let found = try file.loadOrMake(at: now, random: random)
+                secret = found.secret.settled(at: now)
+                if found.isNew, hasData {
+                    log("made the secret \(file.path), which was missing: no earlier grant is valid")
+                }
+            } else {
+                secret = try file.load().settled(at: now)
+            }
+        } catch {
+            throw StartupFailure.secret(error)
+        }
+        do throws(ServiceError) {
+            challenges = RotatingKeys(try secret.keys(for: .challenges))
+            grants = RotatingKeys(try secret.keys(for: .grants))
+        } catch {
+            throw StartupFailure.outOfResources(error.reason)
+        }
+        self.secret = Mutex(secret)
+    }
+
+    private static func milliseconds(_ date: () -> Date) -> UInt64 {
+        UInt64(max(0, date().timeIntervalSince1970 * 1000))
+    }
+
+    /// The key of the audit's lines, from the present generation.
+    ///
+    /// Throws `internalFault` when libcrypto can't derive it.
+    func auditKey() throws(ServiceError) -> AuditTrail.Key {
+        let current = secret.withLock { $0.current }
+        return AuditTrail.Key(name: current.name, try current.authenticator(for: .audits))
+    }
+
+    /// From now on `body` is called with the audit's key whenever other generations came into use.
+    func onChange(_ body: @escaping @Sendable (AuditTrail.Key) -> Void) { change.withLock { $0 = body } }
+
+    /// Reads the file again, and takes its generations when they have changed. When the file can't be used, the keys
+    /// stay, and the log says why.
+    func reload() {
+        do throws(SecretFailure) {
+            adopt(try file.load(), reason: "it was read again")
+        } catch {
+            log("the secret stays as it is: \(error)")
+        }
+    }
+
+    /// Replaces a generation that has reached its age, and forgets the one before the present one when everything that
+    /// it authenticated has expired.
+    func maintain() {
+        let now = ServiceSecrets.milliseconds(date)
+        let known = secret.withLock { $0 }
+        let age = now > known.current.madeAt ? now - known.current.madeAt : 0
+        if isOwn, ageMax > 0, age >= ageMax {
+            do throws(SecretFailure) {
+                adopt(try file.rotate(at: now, random: random), reason: "its age")
+            } catch {
+                log("the secret is not rotated: \(error)")
+            }
+        } else if known.previous != nil, known.isPreviousSettled(at: now) {
+            adopt(known, reason: "the generation before has expired")
+        }
+    }
+
+    /// Takes the generations of a secret, as far as they are needed, unless they are in use already.
+    private func adopt(_ found: RootSecret, reason: String) {
+        let next = found.settled(at: ServiceSecrets.milliseconds(date))
+        let isChanged = secret.withLock {
+            $0.current.identifier != next.current.identifier || $0.previous?.identifier != next.previous?.identifier
+        }
+        guard isChanged else { return }
+        do throws(ServiceError) {
+            let (challengeKeys, grantKeys) = (try next.keys(for: .challenges), try next.keys(for: .grants))
+            secret.withLock { $0 = next }
+            challenges.replace(challengeKeys)
+            grants.replace(grantKeys)
+            let before = next.previous.map { ", and \($0.name) is still valid" } ?? ", and no other one is valid"
+            log("generation \(next.current.name) of the secret is in use\(before) (\(reason))")
+            if let change = change.withLock({ $0 }) { change(try auditKey()) }
+        } catch {
+            log("the secret stays as it is: \(error)")
+        }
+    }
+}
