@@ -36,14 +36,10 @@ static inline void tls_set_session_cache_mode(SSL_CTX *context, long mode) {
     SSL_CTX_set_session_cache_mode(context, mode);
 }
 
-static inline void tls_set_certificates_max(SSL_CTX *context, long bytes) {
-    SSL_CTX_set_max_cert_list(context, bytes);
-}
+static inline void tls_set_certificates_max(SSL_CTX *context, long bytes) { SSL_CTX_set_max_cert_list(context, bytes); }
 
 /// Sends `name` in the handshake. Returns 1 on success.
-static inline int tls_set_sent_name(SSL *ssl, const char *name) {
-    return (int)SSL_set_tlsext_host_name(ssl, name);
-}
+static inline int tls_set_sent_name(SSL *ssl, const char *name) { return (int)SSL_set_tlsext_host_name(ssl, name); }
 
 static inline int tls_fatal_alert_of_no_protocol(void) { return SSL_AD_NO_APPLICATION_PROTOCOL; }
 

@@ -12,9 +12,7 @@
 static inline void sharpen_timers(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 /// Lowers the priority of the calling thread by `steps`; on Linux each thread has a priority of its own.
-static inline void lower_priority(int steps) {
-    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + steps);
-}
+static inline void lower_priority(int steps) { setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + steps); }
 
 /// fallocate(2) that keeps the file's length. Declared here because the header hides it without _GNU_SOURCE.
 extern int fallocate(int descriptor, int mode, __off_t offset, __off_t bytes);
