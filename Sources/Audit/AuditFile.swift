@@ -97,7 +97,11 @@ final class AuditFile {
             throw .unreadable(path: path, SystemFailure("read"))
         }
         guard let feed = bytes.lastIndex(of: 10) else {
-            guard start == 0 else { throw .damaged(path: path, reason: "its end has no lines") }
+            // What is cut off is the beginning of a first line, or zeros that a crash has left. Anything else is
+            // somebody's file.
+            guard start == 0, AuditLine.isBeginning(bytes) || bytes.allSatisfy({ $0 == 0 }) else {
+                throw .damaged(path: path, reason: "it has no line of an audit")
+            }
             return (0, nil)
         }
         let line = Array(bytes[..<feed][((bytes[..<feed].lastIndex(of: 10) ?? -1) + 1)...])
@@ -135,8 +139,7 @@ final class AuditFile {
     }
 
     /// Reserves disk blocks for `bytes` more bytes, or for as many as the disk has. Does nothing while most of them are
-    /// reserved. A file system that can't reserve is
-    /// asked for its free space instead.
+    /// reserved. A file system that can't reserve is asked for its free space instead.
     func reserve(_ bytes: Int) {
         guard room < bytes / 4 * 3 else { return }
         var wanted = bytes

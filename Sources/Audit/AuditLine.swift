@@ -6,7 +6,7 @@ package import Hashing
 /// ends with a tag:
 ///
 ///     {"n":7,"at":"2026-11-22T09:00:00.000Z","kind":"mutation","who":"anonymous","peer":"127.0.0.1:40000",
-///      "what":"add-roots","collaboration":"deck-42","sequence":12,"outcome":"done",
+///      "what":"addRoots","collaboration":"deck-42","sequence":12,"outcome":"done",
 ///      "key":"5d0e...","before":"9f86...","tag":"c1a5..."}
 ///
 /// (in one line, without spaces between). The tag is HMAC-SHA256 of the bytes before `,"tag"`, cut to 16 bytes, under
@@ -98,6 +98,11 @@ package struct AuditLine: Equatable, Sendable {
     }
 
     // MARK: Reading
+
+    /// Whether the bytes may be the beginning of a line.
+    static func isBeginning(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: numberHead) || numberHead.starts(with: bytes)
+    }
 
     /// Reads a line without its line feed; `nil` when it is none of an audit.
     package init?(_ line: UnsafeRawBufferPointer) {

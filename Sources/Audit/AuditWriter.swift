@@ -94,7 +94,7 @@ final class AuditWriter: @unchecked Sendable {
     }
 
     /// Moves the file aside, unless somebody else has, and begins another one whose first line continues the chain. On
-    /// a failure the lines go on in the present file.
+    /// a failure the lines go on in the present file; so they do when another file has the name for the moved one.
     func beginNewFile(at time: UInt64, _ key: AuditTrail.Key) {
         let digits = String(head.number)
         let movedPath = file.path + "." + String(repeating: "0", count: max(0, 12 - digits.count)) + digits
@@ -111,7 +111,7 @@ final class AuditWriter: @unchecked Sendable {
                 of: .ofService("continue", detail: detail), at: time, key, behind: &newHead)
             do throws(SystemFailure) {
                 try next.append(line + [10])
-                if !wasMoved, rename(file.path, movedPath) != 0 { throw SystemFailure("rename") }
+                if !wasMoved { try AuditWriter.move(file.path, to: movedPath) }
                 if rename(temporaryPath, file.path) != 0 { throw SystemFailure("rename") }
             } catch {
                 throw .unwritable(path: file.path, error)
@@ -130,6 +130,13 @@ final class AuditWriter: @unchecked Sendable {
             unlink(temporaryPath)
             log("the audit goes on in the same file: \(error)")
         }
+    }
+
+    /// Renames a file, unless another one has the new name.
+    private static func move(_ path: String, to movedPath: String) throws(SystemFailure) {
+        var status = stat()
+        guard lstat(movedPath, &status) != 0 else { throw SystemFailure("renaming to \(movedPath)", number: EEXIST) }
+        guard rename(path, movedPath) == 0 else { throw SystemFailure("rename") }
     }
 
     func close() { file.trim() }

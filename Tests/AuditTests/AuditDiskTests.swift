@@ -173,6 +173,19 @@ struct AuditDiskTests {
         #expect(try scene.verify().findings == [])
     }
 
+    @Test("A rotation replaces no file, and goes on in the present one")
+    func rotationOntoAFile() throws {
+        let trail = try scene.open()
+        try trail.apply(.change(1))
+        let taken = scene.path + ".000000000002"
+        try Data("mine\n".utf8).write(to: URL(fileURLWithPath: taken))
+        trail.beginNewFile()
+        try trail.apply(.change(2))
+        trail.close()
+        #expect(try scene.lines(taken) == ["mine"] && scene.lines().count == 4)
+        #expect(scene.logged.value.contains { $0.contains("goes on in the same file") && $0.contains(taken) })
+    }
+
     @Test("A closed audit takes nothing any more, and answers who waits")
     func closed() throws {
         let trail = try scene.open()

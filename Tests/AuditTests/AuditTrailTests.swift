@@ -143,6 +143,48 @@ struct AuditTrailTests {
         try scene.open().close()
     }
 
+    @Test("A file without a line of an audit is refused and keeps its bytes; an unfinished first line is cut off")
+    func filesOfOthers() throws {
+        for text in ["do not lose me", "\u{7b}\"name\":1", "x\0\0"] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: scene.path))
+            #expect(throws: AuditFailure.self) { try scene.open() }
+            #expect(try String(contentsOfFile: scene.path, encoding: .utf8) == text)
+        }
+        for text in ["", "{", "{\"n\":1,\"at\":\"2026", "\0\0\0"] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: scene.path))
+            try scene.open().close()
+            #expect(try scene.lines().count == 2 && scene.verify().findings == [])
+            unlink(scene.path)
+        }
+    }
+
+    @Test("So many lines may wait for the disk, and for one more the answer is busy")
+    func waitingLines() throws {
+        let (disk, gate) = (TestDisk(), DispatchSemaphore(value: 0))
+        var calls = disk.calls
+        let isHeld = Shared(false)
+        calls.synchronize = { _ in
+            if isHeld.value { gate.wait() }
+            return 0
+        }
+        let trail = try scene.open(calls: calls) { $0.aheadBytes = 1 << 30 }
+        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        isHeld.with { $0 = true }
+        func append(_ sequence: UInt64) throws {
+            let ticket = try #require(try trail.admit(.change(sequence), isRemoval: false))
+            trail.append(.change(sequence), ticket) { _ in }
+        }
+        try append(1)
+        // The writer holds the first line, and no more is taken from those that wait.
+        #expect(becomesTrue { (try? scene.lines().count) == 2 })
+        for sequence in 0..<UInt64(Limits.auditLinesWaitingMax) { try append(2 + sequence) }
+        #expect(throws: ServiceError(.busy, "")) { try trail.admit(.change(0), isRemoval: true) }
+        isHeld.with { $0 = false }
+        gate.signal()
+        trail.close()
+        #expect(try scene.lines().count == Limits.auditLinesWaitingMax + 3)
+    }
+
     @Test("A file that another process writes to, a folder and a link are refused")
     func refusedFiles() throws {
         let trail = try scene.open()
