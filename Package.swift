@@ -140,7 +140,7 @@ let package = Package(
         tests(of: "Wire", ["Core"]),
         tests(of: "Collaboration", ["Core"]),
         tests(of: "Transport", ["Core", "Platform"]),
-        tests(of: "TLS", ["Core", "Identity", "Platform", "Transport"]),
+        tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",
             [

@@ -25,8 +25,8 @@ package final class SimulatedAuthority {
     private let certificate: OpaquePointer
     private let key: OpaquePointer
 
-    /// An authority that has signed its own certificate.
-    package init(_ name: String = "simulated authority") {
+    /// An authority whose certificate `parent` has signed; without a parent, it has signed its own.
+    package init(_ name: String = "simulated authority", signedBy parent: SimulatedAuthority? = nil) {
         key = SimulatedAuthority.makeKey()
         let plan = CertificatePlan {
             $0.commonName = name
@@ -34,7 +34,7 @@ package final class SimulatedAuthority {
             $0.usages = []
             $0.isAuthority = true
         }
-        certificate = SimulatedAuthority.make(plan, key, issuer: nil, issuerKey: key)
+        certificate = SimulatedAuthority.make(plan, key, issuer: parent?.certificate, issuerKey: parent?.key ?? key)
     }
 
     deinit {

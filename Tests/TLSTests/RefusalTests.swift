@@ -110,6 +110,53 @@ struct RefusalTests {
         #expect(refusal(echo.endpoint, try folder.options(with: CertificatePlan(), as: "good")) == nil)
     }
 
+    @Test("A certificate whose only name is the common name of its subject is for no host")
+    func commonNameOnly() throws {
+        let folder = try CertificateFolder {
+            $0.names = []
+            $0.commonName = "localhost"
+        }
+        let echo = try EncryptedEcho(folder.settings)
+        let found = refusal(Endpoint(host: "localhost", port: echo.endpoint.port), folder.options)
+        #expect(found?.contains("its certificate is for another name") == true, "\(found ?? "it is trusted")")
+    }
+
+    @Test("As many authorities as the limit may stand between a certificate and a trusted one, and one more may not")
+    func longChains() throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        for excess in [0, 1] {
+            var (issuer, chain) = (folder.authority, "")
+            for number in 0..<Limits.certificateChainMax + excess {
+                issuer = SimulatedAuthority("authority \(number)", signedBy: issuer)
+                chain = issuer.pem + chain
+            }
+            let own = issuer.issue()
+            let found = refusal(
+                echo.endpoint,
+                try folder.options(with: SimulatedCertificate(certificate: own.certificate + chain, key: own.key)))
+            #expect((found == nil) == (excess == 0), "\(found ?? "it got in")")
+        }
+        #expect(echo.says("its chain of certificates is too long"), "\(echo.lines.value)")
+    }
+
+    @Test("A peer's certificates that have more bytes than the limit are refused")
+    func largeChains() throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        let own = folder.authority.issue()
+        // What base64 takes more than the certificate itself is a third.
+        let count = Limits.certificateListBytesMax / (folder.authority.pem.utf8.count * 3 / 4 - 60) + 2
+        for copies in [count / 2, count] {
+            let chain = String(repeating: folder.authority.pem, count: copies)
+            let found = refusal(
+                echo.endpoint,
+                try folder.options(with: SimulatedCertificate(certificate: own.certificate + chain, key: own.key)))
+            #expect((found == nil) == (copies < count), "\(found ?? "it got in") with \(copies)")
+        }
+        #expect(echo.says("its chain of certificates is too large"), "\(echo.lines.value)")
+    }
+
     @Test("A session of a certificate that has expired since is not resumed")
     func expiryOfSession() throws {
         let folder = try CertificateFolder()

@@ -55,6 +55,7 @@ let filesThatImportC: Set<String> = [
     "Tests/CKernelsTests/TableTests.swift",
     "Tests/SignaturesTests/OwnershipTests.swift",
     "Tests/SignaturesTests/SignatureEngineTests.swift",
+    "Tests/TLSTests/SessionStoreTests.swift",
     "Tests/TestSupport/ProofOracle.swift",
 ]
 
