@@ -23,17 +23,20 @@ extension SecretFailure: CustomStringConvertible {
     /// One line: what is wrong and what to do.
     package var description: String {
         switch self {
-        case .missing(let path): "there is no secret at \(path)"
+        case .missing(let path):
+            "there is no secret at \(path): restore it, or make one with rootgate keys rotate-secret --secret-file "
+                + path
         case .unreadable(let path, let failure): "can't read the secret \(path): \(failure)"
         case .unwritable(let path, let failure): "can't write the secret \(path): \(failure)"
-        case .noFile(let path): "the secret \(path) is not a plain file"
+        case .noFile(let path): "the secret \(path) is not a plain file: name a file that is no link, folder or device"
         case .open(let path, let mode):
             "refused the secret \(path): its mode is \(SecretFailure.octal(mode)), so that others than its owner can "
                 + "use it; say chmod 600 \(path)"
         case .foreign(let path, let owner):
             "refused the secret \(path): it belongs to user \(owner), neither to this process's user nor to root"
         case .wrongLength(let path, let bytes):
-            "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount)"
+            "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount); restore it, or remove "
+                + "it to get a new one"
         case .damaged(let path): "the secret \(path) is damaged: restore it, or remove it to get a new one"
         case .tooSoon(let path, let secondsLeft):
             "the secret \(path) was rotated a short time ago: what the generation before it has authenticated may be "

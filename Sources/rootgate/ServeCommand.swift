@@ -25,18 +25,13 @@ private let secretAndAuditOptions = [
     Option(switch: "audit-optional", "let changes go on when --audit can't be written"),
 ]
 
-/// What clients can take of the service.
-private let shareOptions = [
-    Option(
-        "connections-max", "N", standard: "10000",
-        "connections at once"),
+/// What clients may use of the service.
+private let capacityOptions = [
+    Option("connections-max", "N", standard: "10000", "connections at once"),
     Option(
         "waiting-proofs-max", "N", standard: "65536",
         "proofs that may wait for a worker; for more the answer is busy"),
-    Option(
-        "request-memory", "MIB", standard: "256",
-        "memory of all requests, in MiB; for more the answer is busy"
-    ),
+    Option("request-memory", "MIB", standard: "256", "memory of all requests, in MiB; for more the answer is busy"),
 ]
 
 let serveCommand = Command(
@@ -49,9 +44,7 @@ let serveCommand = Command(
         Option("workers", "N", "threads that read and verify (default: one a core)"),
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
         Option("replay-memory", "MIB", standard: "64", "memory for spent challenges, in MiB"),
-        Option(
-            "nonces-max", "N", standard: "1048576",
-            "device nonces remembered at once"),
+        Option("nonces-max", "N", standard: "1048576", "device nonces remembered at once"),
         Option(
             "signatures", "auto|openssl", standard: "auto",
             "what verifies signatures: auto takes kernels where they run, else OpenSSL"),
@@ -79,7 +72,7 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + shareOptions + encryptionOptions + secretAndAuditOptions
+    ] + capacityOptions + encryptionOptions + secretAndAuditOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let descriptors = System.raiseDescriptorLimit()
@@ -124,7 +117,7 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
         let isEncrypted = text.hasPrefix(tlsScheme)
         guard let endpoint = Endpoint(String(isEncrypted ? text.dropFirst(tlsScheme.count) : text)) else {
-            throw UsageError("--listen takes HOST:PORT or [V6]:PORT, not \(text)")
+            throw UsageError("--listen takes HOST:PORT, [V6]:PORT or, with a certificate, tls://HOST:PORT, not \(text)")
         }
         guard !isEncrypted || configuration.tls != nil else {
             throw UsageError("--listen \(text) needs --tls-certificate and --tls-key")
