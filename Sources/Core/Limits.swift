@@ -59,24 +59,64 @@ public enum Limits {
     public static let requestsInFlightPerConnectionMax = 128
     /// Bytes of answers that may wait to be sent on one connection. Above it the service stops reading the connection.
     public static let unsentBytesPerConnectionMax = 256 << 10
-    /// Bytes of answers that may wait to be sent on all connections. Above it the service answers new requests with
-    /// `busy`.
-    public static let unsentBytesMax = 128 << 20
-    /// Bytes that are reserved for an answer of unknown length: roughly the longest.
-    public static let pageAnswerBytes = 256 << 10
-    /// Bytes of a new receive buffer. It grows when a frame is longer, as the frame's bytes arrive.
+    /// Bytes that an event loop receives at once. Its buffer for them is used by all of its connections in turn.
     public static let receiveBufferBytes = 256 << 10
-    /// Free receive buffers kept for reuse.
-    public static let receiveBuffersPooledMax = 32
-    /// Bytes of the longest frame that is copied for its request. After the copy the receive buffer is free again.
+    /// Bytes that a loop receives from all ready connections before it looks which ones are ready, as long as each gets
+    /// the least that one may receive then. One connection gets at most the most.
+    public static let turnBytesMax = 4 << 20
+    public static let turnBytesPerConnectionMin = 8 << 10
+    public static let turnBytesPerConnectionMax = 1 << 20
+    /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
+    /// stays in it.
     public static let copiedFrameBytesMax = 16 << 10
-    /// Bytes of an unfinished frame that a connection sets aside. Up to this size it holds no receive buffer while it
-    /// waits.
+    /// Bytes of an unfinished frame that a connection keeps without room for more. For a longer one it has a buffer
+    /// with room for as many bytes again, or for the rest of the frame.
     public static let unfinishedFrameBytesMax = 16 << 10
-    /// Bytes of all receive buffers of a client.
+    /// Bytes that the unfinished frames of a client's connections may take together.
     public static let clientReceiveBytesMax = 64 << 20
+    /// Milliseconds in which a peer has to take some of its answers while the service shuts down.
+    public static let drainStallMilliseconds: UInt64 = 1000
+    /// Places that only connections of this machine get, and the part of all places that they are at most.
+    public static let localConnectionsKept = 16
+    public static let localConnectionsPart = 8
+    /// Connections that were refused or had to go, and still get the error that says so. Others are closed without it.
+    public static let leavingConnectionsMax = 256
+    /// Connections that are looked at to find the one that has been idle for the longest time.
+    public static let idleConnectionsCompared = 64
     /// Connections that the system keeps for a listener until the service accepts them.
     public static let listenBacklog = 1024
+
+    // MARK: Memory of requests
+
+    /// Bytes of memory for requests that an operator has to allow.
+    public static let requestMemoryBytesMin = 8 << 20
+    /// The reserve in the memory for requests: one part in so many, and the least bytes.
+    public static let urgentMemoryPart = 4
+    public static let urgentMemoryBytesMin = 3 << 20
+    /// Bytes that the longest request and its longest answer take. A connection may always hold them, if its peer may.
+    public static let memoryPerRequestMax = 2 * (frameHeaderBytes + frameBodyBytesMax) + requestOverheadBytes
+    /// Bytes of the reserve that one connection may always hold, if its peer may: those of the longest removal.
+    public static let urgentMemoryPerRequestMax =
+        frameHeaderBytes + mutationIdentifierBytes + collaborationBytesMax + 8 + 32 * rootsPerRequestMax
+        + requestOverheadBytes
+    /// The part of its peer's share that a connection may hold.
+    public static let memoryPartPerConnection = 4
+    /// Bytes of a request besides its body and its answer. An error answer fits into them.
+    public static let requestOverheadBytes = 1 << 10
+    /// Bytes of an unread answer besides itself.
+    public static let unsentOverheadBytes = 64
+    /// Bytes of an unfinished frame that are not counted: the header and the name of a request fit into them.
+    public static let uncountedFrameBytesMax = 128
+    /// Bytes of unread answers of a connection up to which it gets `busy` although there is no memory for that either.
+    public static let uncountedAnswerBytesMax = 1 << 10
+    /// Bytes of the longest page of the change log: a record may follow when the page is nearly full.
+    public static let changesAnswerBytesMax = changesPageBytesMax + editBytesMax + (64 << 10)
+    /// Bytes of the answer to the request for statistics.
+    public static let statisticsAnswerBytesMax = 16 << 10
+    /// Bytes that are reserved for the answer to a query of the collaboration layer while it is decided, and for the
+    /// answer to a request that changes something.
+    public static let layerAnswerBytes = 1 << 20
+    public static let layerReceiptBytes = 16 << 10
 
     // MARK: TLS
 
@@ -111,6 +151,9 @@ public enum Limits {
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.
     public static let proofsPerTurn = 32
+
+    /// Peers whose turns the worker pool remembers while none of their work waits.
+    public static let idleTurnsMax = 1024
 
     /// Outcomes that may wait for libcrypto to verify them again. Further samples are skipped.
     public static let crossChecksQueuedMax = 1024
@@ -243,4 +286,6 @@ public enum Limits {
     /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
     /// their deadline.
     public static let queriesPerTurn = 256
+    /// Topics of queries whose connections are closed that a worker forgets before other work gets its turn.
+    public static let topicsForgottenPerTurn = 4096
 }

@@ -12,12 +12,15 @@ final class CommitQueue: Sendable {
     private struct Pending: Sendable {
         let mutation: Mutation
         let bytes: Int
+        let peer: Peer
         let completion: Completion
     }
 
     private struct State {
         var waiting: [Pending] = []
-        var waitingBytes = 0
+        /// The places of waiting mutations, and their bytes.
+        var places = PeerShares(capacity: Limits.mutationsQueuedMax)
+        var bytes = PeerShares(capacity: Limits.mutationBytesQueuedMax)
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
@@ -49,18 +52,21 @@ final class CommitQueue: Sendable {
         writer.start()
     }
 
-    /// Queues a mutation. The writer's thread calls `completion` once the mutation is durable or refused. If the
-    /// mutation is not queued, `completion` is called at once with `busy` or `shuttingDown`.
-    func submit(_ mutation: Mutation, completion: @escaping Completion) {
+    /// Queues a mutation of a peer, which shares the queue with others (`Shares`). The writer's thread calls
+    /// `completion` once the mutation is durable or refused. If the mutation is not queued, `completion` is called at
+    /// once with `busy` or `shuttingDown`.
+    func submit(_ mutation: Mutation, of peer: Peer, completion: @escaping Completion) {
         let bytes = CommitQueue.weight(of: mutation)
         precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
             if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
-            guard state.waiting.count < Limits.mutationsQueuedMax,
-                state.waitingBytes + bytes <= Limits.mutationBytesQueuedMax
-            else { return ServiceError(.busy, "too many mutations wait for the disk: try again later") }
-            state.waiting.append(Pending(mutation: mutation, bytes: bytes, completion: completion))
-            state.waitingBytes += bytes
+            let busy = ServiceError(.busy, "too many mutations wait for the disk: try again later")
+            guard state.places.take(1, by: peer) else { return busy }
+            guard state.bytes.take(bytes, by: peer) else {
+                state.places.giveBack(1, by: peer)
+                return busy
+            }
+            state.waiting.append(Pending(mutation: mutation, bytes: bytes, peer: peer, completion: completion))
             if state.isWriterAsleep {
                 state.isWriterAsleep = false
                 wake.signal()
@@ -120,7 +126,7 @@ final class CommitQueue: Sendable {
         while true {
             let (group, isClosed) = state.withLock { state -> (ArraySlice<Pending>?, Bool) in
                 guard !state.waiting.isEmpty else {
-                    precondition(state.waitingBytes == 0, "bytes are counted, but no mutation waits")
+                    precondition(state.bytes.taken == 0, "bytes are counted, but no mutation waits")
                     state.isWriterAsleep = !state.isClosed
                     return (nil, state.isClosed)
                 }
@@ -132,11 +138,13 @@ final class CommitQueue: Sendable {
                     bytes += state.waiting[count].bytes
                     count += 1
                 }
-                state.waitingBytes -= bytes
+                for pending in state.waiting.prefix(count) {
+                    state.places.giveBack(1, by: pending.peer)
+                    state.bytes.giveBack(pending.bytes, by: pending.peer)
+                }
                 precondition(count > 0 && count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
-                precondition(state.waitingBytes >= 0, "more bytes left the queue than entered it")
                 assert(
-                    state.waitingBytes == state.waiting.dropFirst(count).reduce(0) { $0 + $1.bytes },
+                    state.bytes.taken == state.waiting.dropFirst(count).reduce(0) { $0 + $1.bytes },
                     "the count of waiting bytes is wrong")
                 if count == state.waiting.count {
                     let all = state.waiting

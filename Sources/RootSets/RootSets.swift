@@ -85,12 +85,13 @@ package final class RootSets: Sendable {
         return try result.get()
     }
 
-    /// Queues a mutation. `completion` is called once: on the writer's thread when the mutation is durable or refused,
-    /// or at once with `busy` or `shuttingDown`.
+    /// Queues a mutation of a peer. `completion` is called once: on the writer's thread when the mutation is durable or
+    /// refused, or at once with `busy` when it is above the peer's share of the queue, or with `shuttingDown`.
     package func submit(
-        _ mutation: Mutation, completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
+        _ mutation: Mutation, of peer: Peer = .service,
+        completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        queue.submit(mutation, completion: completion)
+        queue.submit(mutation, of: peer, completion: completion)
     }
 
     /// Applies a mutation and waits until it is durable. For tools and tests.

@@ -29,7 +29,7 @@ package struct Configuration: Sendable {
     package var workers: Int
     package var connectionsMax = 10_000
     /// Proofs and short reads that may wait for a worker; for more the service answers busy.
-    package var waitingProofsMax = 65_536
+    package var waitingProofsMax = 131_072
     /// Bytes of requests that may be in memory; for more the service answers busy.
     package var requestBytesMax = 256 << 20
     package var challengeSeconds: UInt64 = 120

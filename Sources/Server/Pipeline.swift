@@ -21,15 +21,18 @@ struct Pipeline: Sendable {
     let tracer: RequestTracer?
 
     /// Starts to answer one request. It calls `frame`, which keeps the frame's bytes, only when the request's proofs
-    /// are read from them later.
+    /// are read from them later; that takes `frameBytes` more bytes of memory.
     func handle(
-        _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes,
+        _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes, frameBytes: Int,
         respondingTo responder: Responder
     ) {
-        let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
+        let pending = pending(header, responder)
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
-            try pending.reserve(bytes: body.count + request.answerBytes)
+            let kept = request.isReadFromFrame ? frameBytes : body.count
+            try pending.reserve(
+                Limits.requestOverheadBytes + kept + request.answerBytes,
+                isUrgent: Urgency.isUrgent(header.operation, body))
             switch request {
             case .hello(let minimum, let maximum): try hello(minimum...maximum, pending)
             case .ping(let content): pending.answer { $0.append(contentsOf: content) }
@@ -44,6 +47,15 @@ struct Pipeline: Sendable {
         } catch {
             pending.fail(error)
         }
+    }
+
+    /// Answers `busy` to a request that is not read. Returns false when its connection is closed instead.
+    func refuse(_ header: FrameHeader, respondingTo responder: Responder) -> Bool {
+        pending(header, responder).refuse()
+    }
+
+    private func pending(_ header: FrameHeader, _ responder: Responder) -> PendingRequest {
+        PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
     }
 
     private func verify(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
@@ -77,6 +89,7 @@ struct Pipeline: Sendable {
             guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
             do throws(ServiceError) {
+                try pending.reserveAnswer(request.pageBytes)
                 try resources.rootSets.read { snapshot throws(ServiceError) in
                     try answer(request, from: snapshot, pending)
                 }
@@ -160,23 +173,42 @@ struct Pipeline: Sendable {
 }
 
 extension Request {
-    /// Bytes that admission reserves for the answer.
+    /// Whether proofs are read from the request's frame later. Everything else is copied out of it.
+    fileprivate var isReadFromFrame: Bool {
+        switch self {
+        case .verify, .open: true
+        default: false
+        }
+    }
+
+    /// Bytes that are reserved for the answer, and for what is kept until then, when the request arrives.
     fileprivate var answerBytes: Int {
         switch self {
-        case .verify(let batch): batch.count * (batch.wantsRoots ? 1 + Digest.byteCount : 1)
+        case .verify(let batch): batch.count * (4 + (batch.wantsRoots ? 1 + Digest.byteCount : 1))
         case .issueChallenges(let count): count * ChallengeBook.challengeBytes
-        case .testRoots(_, let roots): roots.count
-        case .listRoots, .listCollaborations: Limits.pageAnswerBytes
-        case .readChanges: 4 * Limits.pageAnswerBytes
-        // The size is checked when the answer is built: most answers are short, or wait for a change.
-        case .collaborate: Limits.errorTextBytesMax
         case .open(let batch):
-            batch.count * (1 + Digest.byteCount + Limits.grantBytes)
+            batch.count * (4 + 1 + Digest.byteCount + Limits.grantBytes)
                 + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborationCount) : 0)
         case .checkGrants(let batch):
             batch.count * GrantAnswer.byteCount
                 + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborations.count) : 0)
-        case .hello, .ping, .mutate, .countRoots, .statistics: Limits.errorTextBytesMax
+        case .ping(let content): content.count
+        case .hello, .mutate, .countRoots, .testRoots, .listRoots, .listCollaborations, .statistics, .readChanges,
+            .collaborate:
+            0
+        }
+    }
+
+    /// Bytes of the longest answer of a request that is read from a snapshot. They are reserved when a worker begins
+    /// with it, because many such requests may wait for one.
+    fileprivate var pageBytes: Int {
+        switch self {
+        case .testRoots(_, let roots): roots.count
+        case .listRoots(_, _, let limit): limit * Digest.byteCount
+        case .listCollaborations(_, let limit): limit * (14 + Limits.collaborationBytesMax)
+        case .readChanges: Limits.changesAnswerBytesMax
+        case .statistics: Limits.statisticsAnswerBytesMax
+        case .countRoots, .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants: 0
         }
     }
 }

@@ -80,7 +80,7 @@ package final class Service: Sendable {
             throw error
         }
         self.sockets = sockets
-        admission = Admission(bytesMax: configuration.requestBytesMax) { sockets.unsentBytes }
+        admission = Admission()
         collaboration = CollaborationLayer(
             resources, storage, pool, configuration.collaboration,
             grants: GrantBook(
@@ -88,7 +88,7 @@ package final class Service: Sendable {
             queries: SuspendedQueries(
                 clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
-        statistics = StatisticsSource(resources, pool, admission, collaboration.queries, clock)
+        statistics = StatisticsSource(resources, pool, admission, sockets.memory, collaboration.queries, clock)
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
@@ -194,6 +194,12 @@ package final class Service: Sendable {
         }
     }
 
+    /// The memory of received frames, requests in work and unread answers, for tests.
+    package var memory: MemoryBudget { sockets.memory }
+
+    /// Queries that wait for a change, for tests.
+    package var suspendedQueries: Int { collaboration.queries.count }
+
     /// The addresses at which the service listens, with the actual ports.
     package var endpoints: [Endpoint] { sockets.endpoints }
 
@@ -239,6 +245,7 @@ package final class Service: Sendable {
         admission.isDraining.store(true, ordering: .relaxed)
         sockets.stopListening()
         collaboration.close()
+        sockets.drain()
         let deadline = ContinuousClock.now + .seconds(Int(configuration.drainSeconds))
         while !admission.isIdle || sockets.unsentBytes > 0 {
             guard ContinuousClock.now < deadline, !isForced() else { break }

@@ -4,12 +4,14 @@ import Wire
 
 /// The reading side of one connection: finds frames and hands them to the pipeline.
 final class Session: ConnectionHandler {
-    private let responder: Responder
+    let responder: Responder
     private let pipeline: Pipeline
     private let onClose: @Sendable () -> Void
 
-    init(_ connection: Connection, _ pipeline: Pipeline, onClose: @escaping @Sendable () -> Void) {
-        responder = Responder(connection, .anonymous, peer: pipeline.storage.trail == nil ? nil : connection.peer)
+    /// `owner`: who shares memory, places and turns with others.
+    init(_ connection: Connection, _ pipeline: Pipeline, owner: Peer, onClose: @escaping @Sendable () -> Void) {
+        responder = Responder(
+            connection, .anonymous, owner: owner, peer: pipeline.storage.trail == nil ? nil : connection.peer)
         self.pipeline = pipeline
         self.onClose = onClose
     }
@@ -19,10 +21,33 @@ final class Session: ConnectionHandler {
         while !responder.pausesReading(), let frame = frames.next() {
             let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
             pipeline.handle(
-                frame.header, body: frame.body, frame: { FrameBytes(buffer, place) }, respondingTo: responder)
+                frame.header, body: frame.body, frame: { FrameBytes(buffer, place) },
+                frameBytes: buffer.bytesToKeep(place), respondingTo: responder)
         }
         if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
         return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
+    }
+
+    /// Answers `busy` to each request that begins in the bytes, because there is no memory for keeping them.
+    func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal? {
+        let bytes = buffer.bytes(range)
+        var frames = FrameReader(bytes, expecting: [.request])
+        while let frame = frames.next() {
+            guard pipeline.refuse(frame.header, respondingTo: responder) else { return nil }
+        }
+        if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[frames.consumed...])
+        guard let header = FrameScanner.header(ofIncomplete: rest) else {
+            return Refusal(consumed: frames.consumed, missing: 0)
+        }
+        guard pipeline.refuse(header, respondingTo: responder) else { return nil }
+        return Refusal(consumed: bytes.count, missing: frames.nextFrameBytes - rest.count)
+    }
+
+    func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let header = FrameScanner.header(ofIncomplete: bytes) else { return false }
+        return Urgency.isUrgent(
+            header.operation, UnsafeRawBufferPointer(rebasing: bytes[Limits.frameHeaderBytes...]))
     }
 
     /// Answers with an error that is not about one request, and closes the connection.

@@ -13,6 +13,8 @@ final class Sockets: Sendable {
     let plainEndpoints: [Endpoint]
     /// The addresses that serve the association's page; empty when it is not served.
     let associationEndpoints: [Endpoint]
+    /// The memory of received frames, requests in work and unread answers.
+    let memory: MemoryBudget
     private let listeners: [CInt]
     private let plainListeners: [CInt]
     private let associationListeners: [CInt]
@@ -35,13 +37,13 @@ final class Sockets: Sendable {
         tls = try configuration.tls.map { settings throws(StartupFailure) in
             try Sockets.makeTLS(settings, clock, log)
         }
-        let buffers = ReceiveBufferPool(bytesMax: configuration.requestBytesMax)
+        memory = MemoryBudget(bytesMax: max(configuration.requestBytesMax, Limits.requestMemoryBytesMin))
         let timeouts = EventLoop.Timeouts(
             idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
         do throws(SystemFailure) {
             var loops: [EventLoop] = []
             for _ in 0..<max(1, configuration.workers) {
-                loops.append(try EventLoop(buffers: buffers, timeouts: timeouts, clock: clock))
+                loops.append(try EventLoop(memory: memory, timeouts: timeouts, clock: clock))
             }
             self.loops = loops
         } catch {
@@ -120,14 +122,15 @@ final class Sockets: Sendable {
                 work: EventLoop.Work(perform: { worker.work() }, awoke: { worker.awoke() }))
         }
         tls?.handshakes.start()
+        let places = Places(count: connectionsMax)
         for (listeners, tls) in [(listeners, tls), (plainListeners, nil)] {
             for listener in listeners {
                 loops[0].listen(on: listener) { [self] descriptor in
                     guard let handshakes = tls?.handshakes else {
-                        return adopt(PlainStream(descriptor), pipeline, connectionsMax: connectionsMax)
+                        return adopt(PlainStream(descriptor), pipeline, places)
                     }
                     handshakes.begin(descriptor) { [self] stream in
-                        adopt(stream, pipeline, connectionsMax: connectionsMax)
+                        adopt(stream, pipeline, places)
                     }
                 } refuse: { failure in
                     log("can't accept connections for now: \(failure)")
@@ -151,26 +154,38 @@ final class Sockets: Sendable {
             close(descriptor)
             return
         }
-        Connection.start(descriptor, on: loops[0]) { connection in
+        Connection.start(descriptor, on: loops[0], of: Peer(of: descriptor)) { connection in
             AssociationVisit(connection, site) { [self] in visitors.subtract(1, ordering: .relaxed) }
         }
     }
 
-    private func adopt(_ stream: any ByteStream, _ pipeline: Pipeline, connectionsMax: Int) {
+    /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many
+    /// are being told.
+    private func adopt(_ stream: any ByteStream, _ pipeline: Pipeline, _ places: Places) {
+        let peer = Peer(of: stream.descriptor)
+        var place: Place?
+        switch places.take(peer) {
+        case .seated(let taken): place = taken
+        case .refused(isTold: true): break
+        case .refused(isTold: false): return stream.close()
+        }
         let loop = loops[nextLoop.add(1, ordering: .relaxed).oldValue % loops.count]
         let count = connections.add(1, ordering: .relaxed).newValue
         pipeline.statistics.accepted.add(1, ordering: .relaxed)
         pipeline.statistics.connections.store(count, ordering: .relaxed)
-        Connection.start(stream, on: loop) { connection in
-            let session = Session(connection, pipeline) { [self] in
+        Connection.start(stream, on: loop, of: peer) { [place] connection in
+            let session = Session(connection, pipeline, owner: peer) { [self] in
+                places.left(place)
                 let left = connections.subtract(1, ordering: .relaxed).newValue
                 pipeline.statistics.connections.store(left, ordering: .relaxed)
             }
-            if count > connectionsMax {
+            if let place {
+                place.seat(session.responder)
+            } else {
                 session.refuse(
                     ServiceError(
-                        .tooManyConnections, detail: UInt32(connectionsMax),
-                        "there are \(connectionsMax) connections already"))
+                        .tooManyConnections, detail: UInt32(places.count),
+                        "there are too many connections, and none of them is idle"))
             }
             return session
         }
@@ -192,6 +207,11 @@ final class Sockets: Sendable {
         for loop in loops { loop.forEachConnection { $0.close() } }
         let deadline = ContinuousClock.now + time
         while connections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline { usleep(2000) }
+    }
+
+    /// From now on gives up peers that take none of their answers for a while.
+    func drain() {
+        for loop in loops { loop.drain() }
     }
 
     func stop() {

@@ -5,6 +5,7 @@ import Platform
 import RootSets
 import Signatures
 import Synchronization
+import Transport
 import Verification
 
 /// Collects the figures of the statistics operation.
@@ -12,6 +13,7 @@ final class StatisticsSource: Sendable {
     private let resources: VerificationResources
     private let pool: WorkerPool
     private let admission: Admission
+    private let memory: MemoryBudget
     private let queries: SuspendedQueries
     private let clock: MonotonicClock
     private let started: UInt64
@@ -19,12 +21,13 @@ final class StatisticsSource: Sendable {
     let accepted = Atomic<UInt64>(0)
 
     init(
-        _ resources: VerificationResources, _ pool: WorkerPool, _ admission: Admission, _ queries: SuspendedQueries,
-        _ clock: MonotonicClock
+        _ resources: VerificationResources, _ pool: WorkerPool, _ admission: Admission, _ memory: MemoryBudget,
+        _ queries: SuspendedQueries, _ clock: MonotonicClock
     ) {
         self.resources = resources
         self.pool = pool
         self.admission = admission
+        self.memory = memory
         self.queries = queries
         self.clock = clock
         started = clock.milliseconds
@@ -44,6 +47,7 @@ final class StatisticsSource: Sendable {
             ("requests-in-flight", UInt64(max(0, admission.inFlight.load(ordering: .relaxed)))),
             ("requests-following", UInt64(queries.count)),
             ("requests-busy", admission.refusals.load(ordering: .relaxed)),
+            ("request-memory-bytes", UInt64(memory.heldBytes)),
             ("proofs-waiting", UInt64(pool.depth)),
             ("mutations-waiting", UInt64(resources.rootSets.queueDepth)),
             ("mutations", commits.mutations),

@@ -1,4 +1,4 @@
-import Core
+package import Core
 import Foundation
 import Platform
 import Synchronization
@@ -8,12 +8,36 @@ package protocol ConnectionHandler: AnyObject, Sendable {
     /// Handles the whole frames in `range` of `buffer` and returns how far it got. It is called again with the rest of
     /// the bytes when more arrive, or when reading is resumed.
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress
+    /// There is no memory for keeping the bytes in `range` of `buffer`: answers that to each frame that begins there.
+    /// Returns `nil` when it can't; then the connection is closed. The default can't.
+    func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal?
+    /// Whether the unfinished frame that `bytes` begin is of an urgent request, which may use the reserve of the
+    /// memory. The default says no.
+    func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool
     /// Whether requests are in flight. A silent connection with requests in flight is not idle.
     var isBusy: Bool { get }
     /// Called when everything that waited to be sent was sent.
     func drained()
     /// Called when the connection is closed. No other method is called after this one.
     func closed()
+}
+
+extension ConnectionHandler {
+    package func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal? { nil }
+    package func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool { false }
+}
+
+/// What is left of bytes that a handler has refused.
+package struct Refusal: Sendable {
+    /// Bytes of frames that were refused, as far as they have arrived. Fewer than a header follow them.
+    package var consumed: Int
+    /// Bytes of the last refused frame that have not arrived yet. They are not passed to the handler.
+    package var missing: Int
+
+    package init(consumed: Int, missing: Int) {
+        self.consumed = consumed
+        self.missing = missing
+    }
 }
 
 /// How many bytes a handler has consumed.
@@ -34,11 +58,8 @@ package struct Progress: Sendable {
 /// Sendable without the compiler's proof: only the loop's thread uses the state outside of `outbound`. Each method that
 /// only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
 package final class Connection: @unchecked Sendable {
-    /// An unfinished frame of up to this many bytes is copied out of the buffer, so that a silent connection keeps no
-    /// buffer.
-    private static let partialFrameBytesMax = Limits.unfinishedFrameBytesMax
     /// Reads of one connection before the other connections get their turn.
-    private static let readsPerTurn = 4
+    private static let readsPerTurn = 16
     /// How long a closed connection waits for the peer to close it too.
     private static let lingerMilliseconds: UInt64 = 2000
 
@@ -50,21 +71,58 @@ package final class Connection: @unchecked Sendable {
         var closesWhenSent = false
         /// Whether the stream has to receive before it can send.
         var waitsForReading = false
+        /// What is reserved for the chunks, as far as they were sent with a charge.
+        var charge = MemoryCharge()
+        /// Bytes of the chunks, those of the first that were sent included.
+        var chunkBytes = 0
+
+        /// Queues `bytes` from `start` on with as much of `charge` as they need. What is left of it is given back by
+        /// the caller.
+        mutating func append(_ bytes: [UInt8], from start: Int, _ charge: inout MemoryCharge) {
+            // The copy has no room behind its bytes.
+            let isTight = start == 0 && bytes.capacity <= bytes.count + bytes.count / 8
+            let chunk = isTight ? bytes : Array(bytes[start...])
+            chunks.append(chunk)
+            chunkBytes += chunk.count
+            self.charge += charge.split(chunk.count + Limits.unsentOverheadBytes)
+        }
+
+        /// Removes the first chunk, which was sent.
+        mutating func removeFirst() {
+            chunkBytes -= chunks.first?.count ?? 0
+            chunks.removeFirst()
+            sent = 0
+        }
+
+        /// What the chunks no longer need of the charge.
+        mutating func surplus() -> MemoryCharge {
+            charge.split(max(0, charge.bytes - chunkBytes - chunks.count * Limits.unsentOverheadBytes))
+        }
     }
 
     var descriptor: CInt { stream.descriptor }
     private let stream: any ByteStream
     private let loop: EventLoop
     private let handler: any ConnectionHandler
+    /// What the connection holds of the loop's memory.
+    package let memory: MemoryAccount
     private let outbound = Mutex(Outbound())
     /// Bytes of `outbound` that wait to be sent. It is changed under `outbound`'s lock but stored outside of it,
     /// because that lock is held while the system sends.
     private let waitingBytes = Atomic<Int>(0)
 
+    /// Unhandled bytes that need no buffer, and what is reserved for them.
     private var partialFrame: [UInt8] = []
+    private var partialCharge = MemoryCharge()
+    /// A buffer of the connection's own, for a long frame; `nil` otherwise. Then `partialFrame` is empty.
     private var buffer: ReceiveBuffer?
+    /// Where the unhandled bytes begin in the buffer that is being handled.
     private var start = 0
     private var nextFrameBytes = 0
+    /// Bytes of a refused frame that have not arrived yet.
+    private var missing = 0
+    /// Bytes that may be received before the other connections get their turn.
+    private var turnBytes = 0
     private var isPaused = false
     /// Whether there are received bytes that the handler has not seen since reading was resumed.
     private var hasLeftovers = false
@@ -74,18 +132,20 @@ package final class Connection: @unchecked Sendable {
     /// Whether the stream has to send before it can receive.
     private var waitsForWriting = false
     private var isClosed = false
-    private var lastActivity: UInt64
+    /// When bytes were received or sent last. It is an atomic value because other threads read it.
+    private let activity: Atomic<UInt64>
     private var frameBegan: UInt64?
     private var stalledSince: UInt64?
 
-    /// Takes over `stream` and begins to read from it. May be called on any thread. Closes it when the loop has ended;
-    /// then `handler` is not called.
+    /// Takes over `stream` and begins to read from it. `peer` is who shares the loop's memory with others. May be
+    /// called on any thread. Closes it when the loop has ended; then `handler` is not called.
     package static func start(
-        _ stream: any ByteStream, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
+        _ stream: any ByteStream, on loop: EventLoop, of peer: Peer = .service,
+        handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
         let isTaken = loop.execute {
             let link = HandlerLink()
-            let connection = Connection(stream, loop, link)
+            let connection = Connection(stream, loop, link, loop.memory.account(for: peer))
             link.handler = handler(connection)
             guard loop.register(connection) else { return connection.closeNow() }
             if stream.holdsBytes { connection.becameReadable() }
@@ -95,9 +155,10 @@ package final class Connection: @unchecked Sendable {
 
     /// Takes over `descriptor`, a non-blocking socket without encryption.
     package static func start(
-        _ descriptor: CInt, on loop: EventLoop, handler: @escaping @Sendable (Connection) -> any ConnectionHandler
+        _ descriptor: CInt, on loop: EventLoop, of peer: Peer = .service,
+        handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
-        start(PlainStream(descriptor), on: loop, handler: handler)
+        start(PlainStream(descriptor), on: loop, of: peer, handler: handler)
     }
 
     /// Stands in for the handler until the handler is made, because the handler is made with its connection.
@@ -109,6 +170,8 @@ package final class Connection: @unchecked Sendable {
         func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
             handler?.received(buffer, range) ?? Progress(consumed: range.count, nextFrameBytes: 0)
         }
+        func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal? { handler?.refused(buffer, range) }
+        func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool { handler?.isUrgent(bytes) ?? false }
         var isBusy: Bool { handler?.isBusy ?? false }
         func drained() { handler?.drained() }
         func closed() {
@@ -117,21 +180,26 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
-    private init(_ stream: any ByteStream, _ loop: EventLoop, _ handler: any ConnectionHandler) {
+    private init(
+        _ stream: any ByteStream, _ loop: EventLoop, _ handler: any ConnectionHandler, _ memory: MemoryAccount
+    ) {
         self.stream = stream
+        self.memory = memory
         self.loop = loop
         self.handler = handler
-        lastActivity = loop.clock.milliseconds
+        activity = Atomic(loop.clock.milliseconds)
     }
 
     // MARK: From any thread
 
-    /// Sends `bytes` behind everything sent before. Bytes that the socket does not take at once are queued.
-    package func send(_ bytes: [UInt8]) {
+    /// Sends `bytes` behind everything sent before. Bytes that the socket does not take at once are queued. `charge` is
+    /// what is reserved for them in `memory`. It is given back as soon as the system has taken them.
+    package func send(_ bytes: [UInt8], _ charge: MemoryCharge = MemoryCharge()) {
+        var charge = charge
         let needsLoop = outbound.withLock { outbound -> Bool in
             guard !outbound.isClosed, !outbound.closesWhenSent, !bytes.isEmpty else { return false }
             guard outbound.chunks.isEmpty else {
-                outbound.chunks.append(bytes)
+                outbound.append(bytes, from: 0, &charge)
                 countWaiting(bytes.count)
                 return false
             }
@@ -143,11 +211,11 @@ package final class Connection: @unchecked Sendable {
             case .ended: return false
             }
             guard sent < bytes.count else { return false }
-            outbound.chunks.append(bytes)
-            outbound.sent = sent
+            outbound.append(bytes, from: sent, &charge)
             countWaiting(bytes.count - sent)
             return true
         }
+        memory.giveBack(charge)
         if needsLoop { loop.execute { self.updateInterest() } }
     }
 
@@ -156,6 +224,12 @@ package final class Connection: @unchecked Sendable {
 
     /// Why the connection has ended, in one line for people; `nil` when nothing more is known than that it has.
     package var failure: String? { stream.failure }
+
+    /// When bytes were received or sent last, in milliseconds of the loop's clock.
+    package private(set) var lastActivity: UInt64 {
+        get { activity.load(ordering: .relaxed) }
+        set { activity.store(newValue, ordering: .relaxed) }
+    }
 
     /// Number of bytes that wait to be sent.
     package var unsentBytes: Int { waitingBytes.load(ordering: .relaxed) }
@@ -195,18 +269,16 @@ package final class Connection: @unchecked Sendable {
         lingerEnd = loop.clock.milliseconds + Connection.lingerMilliseconds
         stream.endSending()
         isPaused = false
-        partialFrame = []
-        buffer = nil
+        forgetReceived()
         updateInterest()
         becameReadable()
     }
 
     private func discardOnce() -> Bool {
-        let result = withUnsafeTemporaryAllocation(byteCount: Connection.partialFrameBytesMax, alignment: 16) {
-            stream.receive(into: $0)
-        }
-        switch result {
-        case .bytes: return true
+        switch stream.receive(into: loop.lendScratch().storage) {
+        case .bytes(let count):
+            turnBytes -= count
+            return true
         case .wouldBlock(let interest):
             wait(for: interest)
             return false
@@ -238,7 +310,8 @@ package final class Connection: @unchecked Sendable {
             becameWritable()
             updateInterest()
         }
-        for _ in 0..<Connection.readsPerTurn {
+        turnBytes = loop.turnBytes
+        for _ in 0..<Connection.readsPerTurn where turnBytes > 0 {
             guard !isPaused, !isClosed else { return }
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
         }
@@ -263,96 +336,130 @@ package final class Connection: @unchecked Sendable {
     /// Reads once and passes the bytes to the handler. Returns whether there may be more to read.
     private func readOnce() -> Bool {
         if hasLeftovers {
-            guard let buffer = buffer ?? freshBuffer() else { return giveUpForNow() }
-            self.buffer = buffer
             hasLeftovers = false
-            if start < buffer.filled, handle(buffer) { return false }
+            let buffer = bufferWithUnhandled()
+            if start < buffer.filled { handle(buffer) }
+            keepUnhandled(of: buffer)
+            guard !isPaused, !isClosed else { return false }
         }
-        guard let buffer = bufferWithRoom() else { return giveUpForNow() }
-        self.buffer = buffer
-        let room = UnsafeMutableRawBufferPointer(rebasing: buffer.storage[buffer.filled...])
+        // A client's connection that waits for memory leaves its answers in the socket.
+        if loop.memory.isWaitedFor, !loop.memory.hasRoom, buffer == nil {
+            lacksMemory = true
+            updateInterest()
+            return false
+        }
+        let buffer = bufferWithUnhandled()
+        let end = min(buffer.storage.count, buffer.filled + max(turnBytes, Limits.turnBytesPerConnectionMin))
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer.storage[buffer.filled..<end])
+        precondition(room.count > 0, "a buffer has no room")
         switch stream.receive(into: room) {
         case .wouldBlock(let interest):
-            setAside(buffer)
             wait(for: interest)
             return false
         case .ended:
-            setAside(buffer)
             closeNow()
             return false
         case .bytes(let count):
             lastActivity = loop.clock.milliseconds
+            turnBytes -= count
             buffer.filled += count
-            if handle(buffer) { return false }
-            setAside(buffer)
+            let skipped = min(missing, count)
+            missing -= skipped
+            start += skipped
+            handle(buffer)
+            keepUnhandled(of: buffer)
             return count == room.count || stream.holdsBytes
         }
     }
 
-    /// Stops reading until the next sweep, because there is no memory for receiving.
-    private func giveUpForNow() -> Bool {
-        lacksMemory = true
-        updateInterest()
-        return false
-    }
-
-    /// Passes the received bytes to the handler. Returns whether reading must stop.
-    private func handle(_ buffer: ReceiveBuffer) -> Bool {
-        let progress = handler.received(buffer, start..<buffer.filled)
+    /// Passes the received bytes to the handler.
+    private func handle(_ buffer: ReceiveBuffer) {
+        let progress =
+            start < buffer.filled
+            ? handler.received(buffer, start..<buffer.filled) : Progress(consumed: 0, nextFrameBytes: 0)
         precondition(
             progress.consumed >= 0 && start + progress.consumed <= buffer.filled,
             "more bytes were handled than received")
         start += progress.consumed
         nextFrameBytes = progress.nextFrameBytes
         if start == buffer.filled {
-            frameBegan = nil
+            if missing == 0 { frameBegan = nil }
         } else if progress.consumed > 0 || frameBegan == nil {
             frameBegan = lastActivity
         }
-        if isPaused || isClosed {
-            setAside(buffer)
-            return true
-        }
-        return false
     }
 
-    /// Returns a buffer that holds this connection's unhandled bytes and has room behind them.
-    ///
-    /// It grows by doubling, so that the buffer of a frame has at most twice as many bytes as have arrived.
-    private func bufferWithRoom() -> ReceiveBuffer? {
-        guard let kept = buffer else { return freshBuffer() }
-        if kept.filled < kept.storage.count { return kept }
-        let unhandled = kept.bytes(start..<kept.filled)
-        let wanted = min(max(nextFrameBytes, unhandled.count + 1), 2 * unhandled.count)
-        guard let larger = loop.buffers.buffer(capacity: max(wanted, Limits.receiveBufferBytes)) else { return nil }
-        precondition(larger.storage.count > unhandled.count, "a larger buffer has no room")
-        larger.storage.copyMemory(from: unhandled)
-        larger.filled = unhandled.count
+    // MARK: Bytes that are not handled yet
+
+    /// The buffer with the unhandled bytes and room behind them, or with only those when reading was paused: the
+    /// connection's own, or the loop's.
+    private func bufferWithUnhandled() -> ReceiveBuffer {
+        if let buffer { return buffer }
+        let scratch = loop.lendScratch()
+        precondition(partialFrame.count < scratch.storage.count)
+        scratch.storage.copyBytes(from: partialFrame)
+        scratch.filled = partialFrame.count
         start = 0
-        return larger
+        return scratch
     }
 
-    /// Takes the loop's buffer and copies the bytes into it that were set aside.
-    private func freshBuffer() -> ReceiveBuffer? {
-        guard let fresh = loop.takeScratch() else { return nil }
-        precondition(partialFrame.count < fresh.storage.count)
-        fresh.storage.copyBytes(from: partialFrame)
-        fresh.filled = partialFrame.count
+    /// Keeps the unhandled bytes of the buffer until more arrive. Memory for them is reserved first; without it the
+    /// handler refuses them.
+    private func keepUnhandled(of used: ReceiveBuffer) {
+        guard !isClosed else { return }
+        let left = used.filled - start
+        precondition(left >= 0)
+        guard left > 0 else { return forgetReceived() }
+        // There is room for more, or no more is read.
+        if used === buffer, used.filled < used.storage.count || isPaused { return }
+        if left <= Limits.unfinishedFrameBytesMax {
+            let bytes = used.bytes(start..<used.filled)
+            let isCounted = left > Limits.uncountedFrameBytesMax
+            guard let charge = isCounted ? reserve(left, for: bytes) : MemoryCharge() else { return refuse(used) }
+            let kept = Array(bytes)
+            forgetReceived()
+            (partialFrame, partialCharge) = (kept, charge)
+        } else {
+            let capacity = isPaused ? left : min(max(nextFrameBytes, left + 1), 2 * left)
+            guard let charge = reserve(capacity, for: used.bytes(start..<used.filled)) else { return refuse(used) }
+            let own = ReceiveBuffer(capacity: capacity, memory, charge)
+            own.storage.copyMemory(from: used.bytes(start..<used.filled))
+            own.filled = left
+            forgetReceived()
+            buffer = own
+        }
+    }
+
+    /// Reserves memory for keeping `unhandled`; `nil` when there is none.
+    private func reserve(_ bytes: Int, for unhandled: UnsafeRawBufferPointer) -> MemoryCharge? {
+        if let charge = memory.reserve(bytes, isUrgent: false) { return charge }
+        // A client reads nothing more until there is memory again.
+        if loop.memory.isWaitedFor { return memory.take(bytes) }
+        return handler.isUrgent(unhandled) ? memory.reserve(bytes, isUrgent: true) : nil
+    }
+
+    /// Lets the handler refuse the unhandled bytes, for which there is no memory.
+    private func refuse(_ used: ReceiveBuffer) {
+        guard let refusal = handler.refused(used, start..<used.filled) else { return closeNow() }
+        start += refusal.consumed
+        missing = refusal.missing
+        nextFrameBytes = 0
+        let left = used.filled - start
+        precondition(left >= 0 && left < Limits.uncountedFrameBytesMax, "refused bytes are left")
+        precondition(missing >= 0 && (missing == 0 || left == 0), "bytes are missing before others that have arrived")
+        let kept = Array(used.bytes(start..<used.filled))
+        forgetReceived()
+        partialFrame = kept
+        frameBegan = missing > 0 || left > 0 ? lastActivity : nil
+    }
+
+    /// Lets go of all received bytes.
+    private func forgetReceived() {
+        buffer = nil
         partialFrame = []
         start = 0
-        return fresh
-    }
-
-    /// Keeps the unhandled bytes: a few are copied aside, many stay in their buffer.
-    private func setAside(_ buffer: ReceiveBuffer) {
-        let left = buffer.filled - start
-        precondition(left >= 0)
-        assert(partialFrame.isEmpty, "received bytes are both in the buffer and set aside")
-        guard left <= Connection.partialFrameBytesMax else { return }
-        partialFrame = left == 0 ? [] : Array(buffer.bytes(start..<buffer.filled))
-        start = 0
-        self.buffer = nil
-        loop.returnScratch(buffer)
+        memory.giveBack(partialCharge)
+        partialCharge = MemoryCharge()
     }
 
     func becameWritable() {
@@ -363,7 +470,9 @@ package final class Connection: @unchecked Sendable {
             becameReadable()
         }
         guard !isClosed else { return }
+        var surplus = MemoryCharge()
         let (isEmpty, isBroken, closes, waitsForReading) = outbound.withLock { outbound -> (Bool, Bool, Bool, Bool) in
+            defer { surplus = outbound.surplus() }
             while let chunk = outbound.chunks.first {
                 let result = chunk.withUnsafeBytes {
                     stream.send(UnsafeRawBufferPointer(rebasing: $0[outbound.sent...]))
@@ -373,17 +482,16 @@ package final class Connection: @unchecked Sendable {
                     return (false, result == .ended, false, outbound.waitsForReading)
                 }
                 lastActivity = loop.clock.milliseconds
-                stalledSince = nil
+                stalledSince = lastActivity
                 countWaiting(-count)
                 outbound.sent += count
                 precondition(outbound.sent <= chunk.count && unsentBytes >= 0)
-                if outbound.sent == chunk.count {
-                    outbound.chunks.removeFirst()
-                    outbound.sent = 0
-                }
+                if outbound.sent == chunk.count { outbound.removeFirst() }
             }
+            stalledSince = nil
             return (true, false, outbound.closesWhenSent, false)
         }
+        memory.giveBack(surplus)
         if isBroken {
             closeNow()
         } else if isEmpty, closes {
@@ -419,9 +527,9 @@ package final class Connection: @unchecked Sendable {
         }
         guard !isClosed else { return }
         if let lingerEnd, now > lingerEnd { return closeNow() }
-        let isSlow = [isPaused ? nil : frameBegan, stalledSince].contains {
-            $0.map { now > $0 + loop.timeouts.stall } ?? false
-        }
+        let isSlow =
+            frameBegan.map { !isPaused && now > $0 + loop.timeouts.stall } ?? false
+            || stalledSince.map { now > $0 + loop.stall } ?? false
         let isIdle = now > lastActivity + loop.timeouts.idle && !handler.isBusy
         if isSlow || isIdle { closeNow() }
     }
@@ -432,14 +540,16 @@ package final class Connection: @unchecked Sendable {
         isClosed = true
         loop.forget(self)
         // The lock keeps other threads from sending to the descriptor after the system has given it to another file.
-        outbound.withLock { outbound in
+        let charge = outbound.withLock { outbound in
             outbound.isClosed = true
             countWaiting(-unsentBytes)
             outbound.chunks = Queue()
+            outbound.chunkBytes = 0
             stream.close()
+            return outbound.surplus()
         }
-        partialFrame = []
-        buffer = nil
+        memory.giveBack(charge)
+        forgetReceived()
         handler.closed()
     }
 }

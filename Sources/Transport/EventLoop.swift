@@ -49,7 +49,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     let clock: MonotonicClock
-    let buffers: ReceiveBufferPool
+    /// The memory of the connections' unfinished frames and unread answers.
+    package let memory: MemoryBudget
     let timeouts: Timeouts
     /// Number of bytes that wait to be sent on all connections of this loop.
     package let unsentBytes = Atomic<Int>(0)
@@ -63,17 +64,21 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
-    /// The buffer for the next connection that reads. A connection keeps it only while it holds a large frame.
-    private var scratch: ReceiveBuffer?
+    /// The buffer of the connection that reads. What a connection keeps is copied out of it.
+    private let scratch = ReceiveBuffer()
+    /// Bytes that each ready connection may receive before the others get their turn.
+    private(set) var turnBytes = Limits.turnBytesPerConnectionMax
+    /// Whether the service is shutting down, so that peers have less time for taking their answers.
+    private var isDraining = false
 
     private static let sweepMilliseconds: UInt64 = 1000
 
     /// Throws when the system has no more descriptors.
     package init(
-        buffers: ReceiveBufferPool, timeouts: Timeouts, clock: MonotonicClock = .system,
+        memory: MemoryBudget, timeouts: Timeouts, clock: MonotonicClock = .system,
         poller: (any Poller)? = nil
     ) throws(SystemFailure) {
-        self.buffers = buffers
+        self.memory = memory
         self.timeouts = timeouts
         self.clock = clock
         self.poller = if let poller { poller } else { try makePoller() }
@@ -88,7 +93,7 @@ package final class EventLoop: @unchecked Sendable {
     package static func startedForClient(name: String) throws(ServiceError) -> EventLoop {
         do throws(SystemFailure) {
             let loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: Limits.clientReceiveBytesMax),
+                memory: .waitedFor(bytesMax: Limits.clientReceiveBytesMax),
                 timeouts: Timeouts(idle: .max / 2, stall: 60_000))
             loop.start(name: name)
             return loop
@@ -152,6 +157,11 @@ package final class EventLoop: @unchecked Sendable {
         execute { [self] in closeListeners() }
     }
 
+    /// From now on gives up each peer that takes none of its answers for `Limits.drainStallMilliseconds`.
+    package func drain() {
+        execute { [self] in isDraining = true }
+    }
+
     /// Calls `body` on the loop's thread with every connection.
     package func forEachConnection(_ body: @escaping @Sendable (Connection) -> Void) {
         execute { [self] in
@@ -190,21 +200,15 @@ package final class EventLoop: @unchecked Sendable {
         connections[connection.descriptor] = nil
     }
 
-    /// Returns an empty buffer, or `nil` when the memory for receiving is used up.
-    func takeScratch() -> ReceiveBuffer? {
+    /// Lends the loop's buffer, empty, to the connection that reads.
+    func lendScratch() -> ReceiveBuffer {
         assertOnThread()
-        guard var buffer = scratch else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
-        scratch = nil
-        // A request still holds a frame in this buffer, so the buffer can't be reused.
-        guard isKnownUniquelyReferenced(&buffer) else { return buffers.buffer(capacity: Limits.receiveBufferBytes) }
-        buffer.filled = 0
-        return buffer
+        scratch.filled = 0
+        return scratch
     }
 
-    func returnScratch(_ buffer: ReceiveBuffer) {
-        assertOnThread()
-        if buffer.storage.count == Limits.receiveBufferBytes { scratch = buffer }
-    }
+    /// How long a peer may take none of its answers.
+    var stall: UInt64 { isDraining ? min(timeouts.stall, Limits.drainStallMilliseconds) : timeouts.stall }
 
     private func run() {
         thread.bind()
@@ -215,6 +219,9 @@ package final class EventLoop: @unchecked Sendable {
             let now = clock.milliseconds
             poller.wait(milliseconds: hasMoreWork ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
             if !ready.isEmpty { work?.awoke() }
+            turnBytes = min(
+                max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
+                Limits.turnBytesPerConnectionMax)
             for event in ready { serve(event) }
             if clock.milliseconds >= nextSweep {
                 sweep()

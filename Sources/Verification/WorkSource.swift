@@ -1,9 +1,9 @@
-import Core
+package import Core
 
-/// A source of work, usually a connection. Sources take turns, so that one with much work does not delay one with
-/// little.
+/// A source of work, usually a connection. Peers take turns, and so do the sources of one peer. So one with much work
+/// does not delay one with little, and a peer gets no more turns by having more sources.
 ///
-/// Sendable without the compiler's proof: it is used only under the pool's lock.
+/// Sendable without the compiler's proof: the state is used only under the pool's lock.
 package final class WorkSource: @unchecked Sendable {
     enum Work {
         case verification(VerificationRequest)
@@ -11,6 +11,12 @@ package final class WorkSource: @unchecked Sendable {
     }
 
     var waiting = Queue<Work>()
+    /// Whose turns and places the source shares. It is changed only while no work waits.
+    var peer: Peer
+    /// The peer's line; `nil` before the source's first work.
+    var line: PeerLine?
 
-    package init() {}
+    package init(_ peer: Peer = .service) {
+        self.peer = peer
+    }
 }

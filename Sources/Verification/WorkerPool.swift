@@ -4,16 +4,20 @@ import Foundation
 import Synchronization
 
 /// A fixed number of workers that verify proofs and perform other short reads. A worker takes its share of the waiting
-/// work from all sources in turn. So an idle pool starts a single proof at once, and batches grow with the load. No
+/// work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single proof at once, and batches grow with the load. No
 /// timers are needed.
 ///
 /// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
 /// proofs that it has just read saves two thread switches for each request.
 package final class WorkerPool: Sendable {
     private struct State {
-        /// Sources with waiting work, in the order of their turns.
-        var turns = Queue<WorkSource>()
-        var waitingItems = 0
+        /// Peers with waiting work, in the order of their turns.
+        var turns = Queue<PeerLine>()
+        /// The lines of peers with waiting work, and of some that had some.
+        var lines: [Peer: PeerLine] = [:]
+        /// The number of lines at which those without work are removed.
+        var linesMax = Limits.idleTurnsMax
+        var waiting: Shares
         var workerCount = 0
         /// Workers that found no work and must be woken when there is some.
         var sleepers: [PoolWorker] = []
@@ -36,24 +40,24 @@ package final class WorkerPool: Sendable {
 
     private let resources: VerificationResources
     private let threadCount: Int
-    private let waitingItemsMax: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let ended = DispatchSemaphore(value: 0)
     private let counts = Mutex([UInt64](repeating: 0, count: 256))
 
     /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
-    /// `waitingItemsMax`: proofs and tasks that may wait. Above it `submit` refuses more.
+    /// `waitingItemsMax`: proofs and tasks that may wait. Peers share these places (`Shares`); `submit` refuses what is
+    /// above a peer's share.
     ///
     /// Throws `internalFault` when a worker's memory can't be allocated.
     package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
         self.resources = resources
-        self.waitingItemsMax = waitingItemsMax
+        state = Mutex(State(waiting: Shares(capacity: waitingItemsMax)))
         threadCount = workerCount
         for number in 0..<workerCount {
             let awake = DispatchSemaphore(value: 0)
             let worker = try attachWorker { awake.signal() }
             let thread = Thread { [self] in
-                while !state.withLock({ $0.isClosed && $0.waitingItems == 0 }) {
+                while !state.withLock({ $0.isClosed && $0.waiting.taken == 0 }) {
                     // Closing the pool wakes only the workers that are asleep at that moment.
                     if !worker.work(), !state.withLock({ $0.isClosed }) { awake.wait() }
                 }
@@ -76,12 +80,14 @@ package final class WorkerPool: Sendable {
 
     // MARK: Taking work in
 
-    /// Queues a request. Returns false, and will not call its completion, when the pool is full or closed.
+    /// Queues a request. Returns false, and will not call its completion, when the peer's share of the places is taken
+    /// or the pool is closed.
     package func submit(_ request: VerificationRequest, from source: WorkSource) -> Bool {
         add(.verification(request), items: request.count, to: source)
     }
 
-    /// Queues a task to run on a worker. Returns false when the pool is full or closed. The task must be short.
+    /// Queues a task to run on a worker. Returns false when the peer's share of the places is taken or the pool is
+    /// closed. The task must be short.
     package func submit(from source: WorkSource, task: @escaping @Sendable () -> Void) -> Bool {
         add(.task(task), items: 1, to: source)
     }
@@ -97,12 +103,15 @@ package final class WorkerPool: Sendable {
     ) -> Bool {
         let (isTaken, sleeper) = state.withLock { state -> (Bool, PoolWorker?) in
             precondition(items > 0, "work has no items")
-            // A request above the whole limit is accepted when nothing else waits.
-            let hasRoom = state.waitingItems == 0 || state.waitingItems + items <= waitingItemsMax
+            let line = line(of: source, &state)
+            // A request above a peer's whole share is accepted when nothing else waits.
+            let hasRoom = state.waiting.taken == 0 || state.waiting.allows(items, to: line.waitingItems)
             guard !state.isClosed, hasRoom || evenWhenFull else { return (false, nil) }
-            state.waitingItems += items
+            if line.waitingItems == 0 { state.turns.append(line) }
+            state.waiting.take(items)
+            line.waitingItems += items
             check(state)
-            if source.waiting.isEmpty { state.turns.append(source) }
+            if source.waiting.isEmpty { line.turns.append(source) }
             source.waiting.append(work)
             // If every worker is asleep or busy, none of them will see this work soon, so one that sleeps is woken. A
             // worker that is looking for work wakes others when it leaves some.
@@ -113,8 +122,33 @@ package final class WorkerPool: Sendable {
         return isTaken
     }
 
+    /// The line of the source's peer. Lines of peers without work are forgotten when there are many.
+    private func line(of source: WorkSource, _ state: inout State) -> PeerLine {
+        if let line = source.line, line.isListed { return line }
+        let line = state.lines[source.peer] ?? PeerLine(source.peer)
+        source.line = line
+        state.lines[source.peer] = line
+        if state.lines.count > state.linesMax {
+            for (peer, idle) in state.lines where idle.waitingItems == 0 && idle !== line {
+                idle.isListed = false
+                state.lines[peer] = nil
+            }
+            state.linesMax = max(Limits.idleTurnsMax, 2 * state.lines.count)
+        }
+        return line
+    }
+
+    /// Counts the source's work as another peer's from now on, once none of it waits.
+    package func move(_ source: WorkSource, to peer: Peer) {
+        state.withLock { _ in
+            guard peer != source.peer, source.waiting.isEmpty else { return }
+            source.peer = peer
+            source.line = nil
+        }
+    }
+
     /// Number of proofs and tasks that wait.
-    package var depth: Int { state.withLock { $0.waitingItems } }
+    package var depth: Int { state.withLock { $0.waiting.taken } }
 
     /// How often each verdict was given.
     package var verdictCounts: [(verdict: Verdict, count: UInt64)] {
@@ -135,7 +169,6 @@ package final class WorkerPool: Sendable {
 
     /// Checks the invariants of the state. Called under the lock.
     private func check(_ state: borrowing State) {
-        precondition(state.waitingItems >= 0, "more work was taken than was queued")
         precondition(
             state.busyCount >= 0 && state.busyCount + state.sleepers.count <= state.workerCount,
             "a worker is counted twice as busy, or as busy and asleep")
@@ -148,14 +181,14 @@ package final class WorkerPool: Sendable {
     func work(_ worker: PoolWorker) -> Bool {
         let (portion, sleeper) = state.withLock { state -> (Portion?, PoolWorker?) in
             guard let portion = take(&state) else {
-                precondition(state.waitingItems == 0, "work is counted, but no source has any")
+                precondition(state.waiting.taken == 0, "work is counted, but no source has any")
                 if !state.isClosed { state.sleepers.append(worker) }
                 check(state)
                 return (nil, nil)
             }
             state.busyCount += 1
             check(state)
-            return (portion, state.waitingItems > 0 ? state.sleepers.popLast() : nil)
+            return (portion, state.waiting.taken > 0 ? state.sleepers.popLast() : nil)
         }
         sleeper?.wake()
         switch portion {
@@ -178,16 +211,15 @@ package final class WorkerPool: Sendable {
     /// Takes work from the sources in turn until the portion is full. A portion is this worker's share of the waiting
     /// work, rounded up to as many proofs as take no more time.
     private func take(_ state: inout State) -> Portion? {
-        let share = (state.waitingItems + state.workerCount - 1) / max(1, state.workerCount)
+        let share = (state.waiting.taken + state.workerCount - 1) / max(1, state.workerCount)
         var room = min(Limits.proofsPerPortionMax, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
         var slices: [Slice] = []
         var isSigned = true
-        while room > 0, let source = state.turns.first, let work = source.waiting.first {
+        while room > 0, let source = state.turns.first?.turns.first, let work = source.waiting.first {
             switch work {
             case .task(let task):
                 guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
-                endTurn(of: source, isWorkDone: true, &state)
-                state.waitingItems -= 1
+                endTurn(of: source, taken: 1, isWorkDone: true, &state)
                 return .task(task)
             case .verification(let request):
                 if slices.isEmpty { isSigned = request.isSigned }
@@ -197,18 +229,25 @@ package final class WorkerPool: Sendable {
                 slices.append(Slice(request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
-                state.waitingItems -= count
-                endTurn(of: source, isWorkDone: request.next == request.count, &state)
+                endTurn(of: source, taken: count, isWorkDone: request.next == request.count, &state)
             }
         }
         return slices.isEmpty ? nil : .pass(slices, isSigned: isSigned)
     }
 
-    private func endTurn(of source: WorkSource, isWorkDone: Bool, _ state: inout State) {
-        precondition(state.turns.first === source, "a source ended another source's turn")
+    /// Ends the turn of a source, and that of its peer. `taken`: proofs and tasks that were taken from it.
+    private func endTurn(of source: WorkSource, taken: Int, isWorkDone: Bool, _ state: inout State) {
+        guard let line = state.turns.first, line.turns.first === source, line.waitingItems >= taken else {
+            preconditionFailure("a source ended another source's turn, or more work was taken than was queued")
+        }
+        line.waitingItems -= taken
+        state.waiting.giveBack(taken)
         if isWorkDone { source.waiting.removeFirst() }
+        line.turns.removeFirst()
+        if !source.waiting.isEmpty { line.turns.append(source) }
         state.turns.removeFirst()
-        if !source.waiting.isEmpty { state.turns.append(source) }
+        if line.waitingItems > 0 { state.turns.append(line) }
+        precondition((line.waitingItems == 0) == line.turns.isEmpty, "a peer's work is counted wrongly")
     }
 
     private func run(

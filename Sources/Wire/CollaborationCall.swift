@@ -23,6 +23,13 @@ package struct CollaborationCall: Sendable {
         bytes.append(contentsOf: json)
     }
 
+    /// The UTF-8 bytes of the name in the first bytes of a body; `nil` when they end before the name does.
+    package static func name(in body: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        var reader = ByteReader(body)
+        guard let _: UInt128 = reader.integer() else { return nil }
+        return reader.shortBytes()
+    }
+
     /// Throws `malformedRequest` or `limitExceeded`.
     init(_ reader: inout ByteReader, bodyBytes: Int) throws(ServiceError) {
         guard let identifier: UInt128 = reader.integer(), let name = reader.shortBytes() else {

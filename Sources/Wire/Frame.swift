@@ -74,6 +74,16 @@ package enum FrameScan: Equatable, Sendable {
 /// Finds a frame at the beginning of received bytes. Pure: no I/O, no state. A header is checked as
 /// soon as it is there, before memory is reserved for the body. `FrameReader` reads frame after frame.
 package enum FrameScanner {
+    /// The header at the beginning of a frame that `scan` found incomplete; `nil` when it has not arrived as a whole.
+    package static func header(ofIncomplete bytes: UnsafeRawBufferPointer) -> FrameHeader? {
+        var reader = ByteReader(bytes)
+        guard let length: UInt32 = reader.integer(), reader.byte() != nil, let kindByte = reader.byte(),
+            let kind = FrameKind(rawValue: kindByte), let operation: UInt16 = reader.integer(),
+            let requestID: UInt64 = reader.integer()
+        else { return nil }
+        return FrameHeader(bodyLength: Int(length), kind: kind, operation: operation, requestID: requestID)
+    }
+
     package static func scan(_ bytes: UnsafeRawBufferPointer, expecting kinds: [FrameKind]) -> FrameScan {
         guard bytes.count >= Limits.frameHeaderBytes else { return .incomplete(frameBytes: Limits.frameHeaderBytes) }
         var reader = ByteReader(bytes)

@@ -27,11 +27,13 @@ private let secretAndAuditOptions = [
 
 /// What clients may use of the service.
 private let capacityOptions = [
-    Option("connections-max", "N", standard: "10000", "connections at once"),
+    Option("connections-max", "N", standard: "10000", "connections at once; one address gets at most half of them"),
     Option(
-        "waiting-proofs-max", "N", standard: "65536",
-        "proofs that may wait for a worker; for more the answer is busy"),
-    Option("request-memory", "MIB", standard: "256", "memory of all requests, in MiB; for more the answer is busy"),
+        "waiting-proofs-max", "N", standard: "131072",
+        "proofs that may wait for a worker; one address gets at most half of the places"),
+    Option(
+        "request-memory", "MIB", standard: "256",
+        "memory of frames, requests and unread answers, in MiB; addresses share it, and get busy for more"),
 ]
 
 let serveCommand = Command(

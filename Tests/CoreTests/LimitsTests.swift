@@ -67,10 +67,21 @@ struct LimitsTests {
         #expect(8 + Limits.changesPageBytesMax + biggest < Limits.frameBodyBytesMax)
     }
 
-    @Test("Pages of roots and collaborations are within what is reserved for an answer of unknown length")
-    func reservedForPages() {
-        #expect(8 + 32 * Limits.rootsPerPageMax <= Limits.pageAnswerBytes)
-        #expect(8 + Limits.collaborationsPerPageMax * (13 + identifierField) <= Limits.pageAnswerBytes)
+    @Test("The smallest memory for requests has room for the longest request, and its reserve for the longest removal")
+    func smallestMemory() {
+        let reserve = max(Limits.urgentMemoryBytesMin, Limits.requestMemoryBytesMin / Limits.urgentMemoryPart)
+        #expect(Limits.memoryPerRequestMax <= Limits.requestMemoryBytesMin - reserve)
+        #expect(Limits.urgentMemoryPerRequestMax <= (reserve + 1) / 2)
+        // While a frame's buffer grows, there is the one of half its size, too.
+        #expect(3 * (Limits.frameHeaderBytes + Limits.frameBodyBytesMax) / 2 <= Limits.memoryPerRequestMax)
+        // An error answer has its code, its length and its detail before the text.
+        #expect(Limits.frameHeaderBytes + 8 + Limits.errorTextBytesMax <= Limits.requestOverheadBytes)
+        // A request's name is known before its bytes are counted.
+        let name = Limits.frameHeaderBytes + Limits.mutationIdentifierBytes + 1 + Limits.requestNameBytesMax
+        #expect(name <= Limits.uncountedFrameBytesMax)
+        let record = 8 + 8 + Limits.mutationIdentifierBytes + 2 + 1 + 1 + 4 + identifierField
+        #expect(
+            8 + Limits.changesPageBytesMax + record + 32 * Limits.rootsPerRequestMax <= Limits.changesAnswerBytesMax)
     }
 
     @Test("The biggest mutation fits one commit, and one commit fits the queue")

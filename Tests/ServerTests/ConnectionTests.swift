@@ -166,24 +166,32 @@ import Wire
         #expect(closed)
     }
 
-    @Test("A connection over the limit gets an error that says so")
-    func connectionsOverTheLimitAreToldSo() async throws {
-        let service = try TestService { $0.connectionsMax = 2 }
-        let first = try RawPeer(service.endpoint)
-        let second = try RawPeer(service.endpoint)
-        for peer in [first, second] {
-            peer.send(.ping([]), id: 1)
-            #expect(peer.readFrame() != nil)
+    @Test("When all places are taken, the connection that was idle for the longest time goes, and is told so")
+    func theLongestIdleGoes() async throws {
+        let service = try TestService { $0.connectionsMax = 4 }
+        var peers: [RawPeer] = []
+        for _ in 0..<2 {
+            peers.append(try RawPeer(service.endpoint))
+            peers[peers.count - 1].send(.ping([]), id: 1)
+            #expect(peers[peers.count - 1].readFrame() != nil)
+            try await Task.sleep(for: .milliseconds(5))
         }
+        // The first one is used again, so it is the second that goes.
+        peers[0].send(.ping([]), id: 2)
+        #expect(peers[0].readFrame() != nil)
         let third = try RawPeer(service.endpoint)
-        #expect(try third.readError()?.error.code == .tooManyConnections)
-        #expect(third.isClosed)
+        third.send(.ping([7]), id: 3)
+        #expect(third.readFrame()?.body == [7])
+        #expect(try peers[1].readError()?.error.code == .tooManyConnections)
+        #expect(peers[1].isClosed)
+        peers[0].send(.ping([8]), id: 4)
+        #expect(peers[0].readFrame()?.body == [8])
     }
 
     @Test("A full service answers busy and recovers")
     func aFullServiceAnswersBusyAndRecovers() async throws {
         let service = try TestService {
-            $0.waitingProofsMax = 64
+            $0.waitingProofsMax = 128
             $0.workers = 1
         }
         let client = try service.client()

@@ -10,24 +10,27 @@ import Wire
 /// A connection whose peer is this object, for requests that no frame brought.
 final class RequestFixture: Sendable {
     let responder: Responder
-    let admission = Admission(bytesMax: 1 << 20) { 0 }
+    let admission = Admission()
+    /// The memory of the connection's requests.
+    let memory: MemoryBudget
     private let loop: EventLoop
     private let peer: CInt
 
-    init() async throws {
+    init(owner: Peer = .service) async throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
         // As accepted sockets are: an answer that the peer does not read waits, and not the thread that sends it.
         try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1)
         peer = ends[1]
+        memory = MemoryBudget(bytesMax: Limits.requestMemoryBytesMin)
         let loop = try EventLoop(
-            buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
+            memory: memory, timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
         loop.start(name: "request fixture")
         self.loop = loop
         let descriptor = ends[0]
         responder = await withCheckedContinuation { continuation in
-            Connection.start(descriptor, on: loop) { connection in
-                let responder = Responder(connection, .anonymous)
+            Connection.start(descriptor, on: loop, of: owner) { connection in
+                let responder = Responder(connection, .anonymous, owner: owner)
                 continuation.resume(returning: responder)
                 return IdleHandler()
             }

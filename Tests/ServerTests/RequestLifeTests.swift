@@ -101,17 +101,57 @@ private func life(in state: RequestLife.State) -> RequestLife {
     func reservedMemory() async throws {
         let fixture = try await RequestFixture()
         let (answered, suspended) = (fixture.request(), fixture.request())
-        try answered.reserve(bytes: 1 << 19)
-        try suspended.reserve(bytes: 1 << 19)
-        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        try answered.reserve(1 << 19, isUrgent: false)
+        try suspended.reserve(1 << 19, isUrgent: true)
+        #expect(fixture.memory.heldBytes == 1 << 20)
         answered.answer { _ in }
-        try fixture.admission.reserve(1 << 19)
-        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        #expect(fixture.memory.heldBytes == 1 << 19)
         #expect(suspended.suspend {})
-        try fixture.admission.reserve(1 << 19)
+        #expect(fixture.memory.heldBytes == 0)
         #expect(suspended.resume())
+        try suspended.reserveAgain()
+        #expect(fixture.memory.heldBytes == Limits.requestOverheadBytes)
         suspended.answer { _ in }
-        #expect(throws: Admission.busy) { try fixture.admission.reserve(1) }
+        #expect(fixture.memory.heldBytes == 0)
+        fixture.end()
+    }
+
+    @Test("A request beyond its connection's share gets busy, and an answer that grew beyond it is not sent")
+    func share() async throws {
+        let fixture = try await RequestFixture()
+        let (first, second, third) = (fixture.request(), fixture.request(), fixture.request())
+        try first.reserve(Limits.memoryPerRequestMax, isUrgent: false)
+        #expect(throws: Admission.busy) { try second.reserve(1 << 20, isUrgent: false) }
+        try second.reserve(1 << 20, isUrgent: true)
+        #expect(throws: Admission.busy) { try third.reserve(1 << 20, isUrgent: true) }
+        let before = fixture.admission.refusals.load(ordering: .relaxed)
+        third.answer { $0 += [UInt8](repeating: 0, count: 1 << 20) }
+        #expect(fixture.admission.refusals.load(ordering: .relaxed) == before + 1)
+        for request in [first, second] { request.answer { _ in } }
+        #expect(fixture.memory.heldBytes == 0)
+        fixture.end()
+    }
+
+    @Test("The answer to a change that was made is sent without memory, too")
+    func answeredChange() async throws {
+        let fixture = try await RequestFixture()
+        let (first, change) = (fixture.request(), fixture.request())
+        try first.reserve(Limits.memoryPerRequestMax, isUrgent: false)
+        try change.reserve(1 << 20, isUrgent: true)
+        change.answerChange { $0 += [UInt8](repeating: 0, count: 2 << 20) }
+        #expect(fixture.admission.refusals.load(ordering: .relaxed) == 0)
+        first.answer { _ in }
+        fixture.end()
+        #expect(fixture.memory.heldBytes == 0)
+    }
+
+    @Test("During a shutdown no request is accepted")
+    func draining() async throws {
+        let fixture = try await RequestFixture()
+        let request = fixture.request()
+        fixture.admission.isDraining.store(true, ordering: .relaxed)
+        #expect(throws: ServiceError(.shuttingDown, "")) { try request.reserve(1, isUrgent: true) }
+        request.fail(Admission.busy)
         fixture.end()
     }
 

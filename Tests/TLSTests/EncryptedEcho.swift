@@ -49,7 +49,7 @@ final class EncryptedEcho: Sendable {
         tls = try ServerTLS(settings, log: log)
         handshakes = try HandshakeLoop(tls, bounds: bounds, clock: clock, log: log)
         loop = try EventLoop(
-            buffers: ReceiveBufferPool(bytesMax: 64 << 20),
+            memory: MemoryBudget(bytesMax: 64 << 20),
             timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000))
         let listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
         endpoint = listener.endpoint

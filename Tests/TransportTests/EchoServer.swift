@@ -114,14 +114,14 @@ final class EchoServer: Sendable {
 
     /// With `idle` or `stall` time stands still until `advance`; else it is the system's.
     init(
-        _ kind: PollerKind = .systems, _ behaviour: EchoBehaviour = EchoBehaviour(), bufferBytes: Int = 64 << 20,
-        idle: UInt64? = nil, stall: UInt64? = nil
+        _ kind: PollerKind = .systems, _ behaviour: EchoBehaviour = EchoBehaviour(),
+        memory: MemoryBudget = MemoryBudget(bytesMax: 64 << 20), idle: UInt64? = nil, stall: UInt64? = nil
     ) throws {
         let (time, counts) = (time, counts)
         let isManual = idle != nil || stall != nil
         let clock = isManual ? MonotonicClock { time.value } : .system
         loop = try EventLoop(
-            buffers: ReceiveBufferPool(bytesMax: bufferBytes),
+            memory: memory,
             timeouts: EventLoop.Timeouts(idle: idle ?? 1_000_000, stall: stall ?? 1_000_000), clock: clock,
             poller: try kind.make())
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)

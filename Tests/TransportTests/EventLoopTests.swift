@@ -234,11 +234,11 @@ struct EventLoopTests {
 struct ReceiveMemoryTests {
     @Test("A connection without memory for receiving is served when memory is free")
     func waits() throws {
-        let server = try EchoServer(bufferBytes: Limits.receiveBufferBytes)
+        let server = try EchoServer(memory: .waitedFor(bytesMax: 100_000))
         let (first, second) = (try RawPeer(server), try RawPeer(server))
         let large = frame(pattern(150_000))
         first.send(large.prefix(100_000))
-        // The first connection holds the only buffer as soon as half its frame is there.
+        // The first connection holds all of the memory as soon as half its frame is there.
         #expect(becomesTrue { server.counts.halves.value == 1 && server.counts.opened.value == 2 })
         second.send(frame([1, 2, 3]))
         server.settle()
@@ -250,21 +250,21 @@ struct ReceiveMemoryTests {
         #expect(server.counts.closed.value == 0)
     }
 
-    @Test("Unused buffers don't keep a larger one from being allocated")
-    func freeBuffers() throws {
-        let server = try EchoServer(bufferBytes: 4 * Limits.receiveBufferBytes)
+    @Test("The memory of an unfinished frame is given back when the frame is finished")
+    func givenBack() throws {
+        let memory = MemoryBudget(bytesMax: 64 << 20)
+        let server = try EchoServer(memory: memory)
         let peers = try (0..<4).map { _ in try RawPeer(server) }
         let one = frame(pattern(150_000))
         for peer in peers { peer.send(one.prefix(100_000)) }
         #expect(becomesTrue { server.counts.halves.value == 4 })
+        #expect(memory.heldBytes >= 4 * 100_000 && memory.heldBytes <= 4 * one.count)
         for peer in peers {
             peer.send(one.dropFirst(100_000))
             #expect(peer.receive(one.count) == one)
         }
-        let larger = frame(pattern(400_000))
-        Thread { peers[0].send(larger) }.start()
-        let isSame = peers[0].receive(larger.count) == larger
-        #expect(isSame)
+        server.settle()
+        #expect(memory.heldBytes == 0)
     }
 
     @Test("Frames that a handler keeps are unchanged while more arrive")
@@ -288,14 +288,14 @@ struct ReceiveMemoryTests {
     func otherThread() async {
         await #expect(processExitsWith: .failure) {
             let loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
+                memory: .waitedFor(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
             )
             loop.start(name: "test")
             loop.assertOnThread()
         }
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
+                memory: .waitedFor(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000)
             )
             loop.start(name: "test")
             await withCheckedContinuation { continuation in

@@ -3,49 +3,71 @@ import Foundation
 import Platform
 import TestSupport
 import Testing
-import Transport
+
+@testable import Transport
 
 /// What one byte more, or one connection more, than a limit of the memory for receiving changes.
 @Suite(.serialized) struct ReceiveLimitsTests {
-    @Test("An unfinished frame is set aside up to its limit, and keeps the buffer with one byte more")
+    @Test("An unfinished frame takes no more memory than it has bytes up to its limit, and twice that with one more")
     func unfinishedFrame() throws {
-        for excess in [0, 1] {
-            let server = try EchoServer(bufferBytes: Limits.receiveBufferBytes)
-            let (first, second) = (try RawPeer(server), try RawPeer(server))
-            let (large, small) = (frame(pattern(150_000)), frame([1, 2, 3]))
-            let sent = Limits.unfinishedFrameBytesMax + excess
+        let limit = Limits.unfinishedFrameBytesMax
+        let uncounted = Limits.uncountedFrameBytesMax
+        let cases = [(uncounted, 0), (uncounted + 1, uncounted + 1), (limit, limit), (limit + 1, 2 * (limit + 1))]
+        for (sent, held) in cases {
+            let memory = MemoryBudget(bytesMax: Limits.requestMemoryBytesMin)
+            let server = try EchoServer(memory: memory)
+            let first = try RawPeer(server)
+            let large = frame(pattern(150_000))
             first.send(large.prefix(sent))
-            #expect(becomesTrue { server.counts.unfinishedBytes.value == sent && server.counts.opened.value == 2 })
+            #expect(becomesTrue { server.counts.unfinishedBytes.value == sent })
             server.settle()
-            second.send(small)
-            if excess == 0 {
-                #expect(second.receive(small.count) == small)
-            } else {
-                usleep(50_000)
-                #expect(second.isQuiet())
-            }
+            #expect(memory.heldBytes == held)
             first.send(large.dropFirst(sent))
             #expect(first.receive(large.count) == large)
-            if excess > 0 { #expect(second.receive(small.count) == small) }
+            server.settle()
+            #expect(memory.heldBytes == 0)
         }
     }
 
-    @Test("A kept frame is copied up to its limit, and keeps the buffer with one byte more")
-    func keptFrame() throws {
-        for excess in [0, 1] {
-            let server = try EchoServer(
-                .systems, EchoBehaviour(keepsFrames: true), bufferBytes: Limits.receiveBufferBytes)
-            let (first, second) = (try RawPeer(server), try RawPeer(server))
-            first.send(frame(pattern(Limits.copiedFrameBytesMax - 4 + excess)))
-            #expect(becomesTrue { server.counts.kept.value.count == 1 && server.counts.opened.value == 2 })
-            second.send(frame([1, 2, 3]))
-            if excess > 0 {
-                usleep(50_000)
-                #expect(server.counts.kept.value.count == 1)
-                server.counts.kept.with { $0 = [] }
+    @Test("A connection that is closed gives its memory back, whatever it had begun")
+    func closedConnections() throws {
+        let memory = MemoryBudget(bytesMax: Limits.requestMemoryBytesMin)
+        let server = try EchoServer(memory: memory)
+        for sent in [20, 5000, 40_000, 149_000] {
+            do {
+                let peer = try RawPeer(server)
+                peer.send(frame(pattern(150_000)).prefix(sent))
+                #expect(becomesTrue { server.counts.unfinishedBytes.value == sent })
+                server.settle()
             }
-            #expect(becomesTrue { server.counts.kept.value.contains { $0.bytes.count == 7 } })
+            #expect(becomesTrue { memory.heldBytes == 0 })
         }
+    }
+
+    @Test("A frame in a connection's own buffer is copied up to its limit, and stays there with one byte more")
+    func keptFrame() throws {
+        let memory = MemoryBudget(bytesMax: Limits.requestMemoryBytesMin)
+        let account = memory.account(for: .service)
+        let limit = Limits.copiedFrameBytesMax
+        let scratch = ReceiveBuffer()
+        #expect(scratch.bytesToKeep(0..<limit + 1) == limit + 1)
+        var kept: FrameBytes?
+        do {
+            let charge = try #require(account.reserve(2 * limit, isUrgent: false))
+            let own = ReceiveBuffer(capacity: 2 * limit, account, charge)
+            #expect(own.bytesToKeep(0..<limit) == limit)
+            #expect(own.bytesToKeep(0..<limit + 1) == 0)
+            kept = FrameBytes(own, 0..<limit)
+        }
+        #expect(memory.heldBytes == 0, "a copied frame keeps its buffer")
+        do {
+            let charge = try #require(account.reserve(2 * limit, isUrgent: false))
+            kept = FrameBytes(ReceiveBuffer(capacity: 2 * limit, account, charge), 0..<limit + 1)
+        }
+        #expect(memory.heldBytes == 2 * limit)
+        #expect(kept?.bytes.count == limit + 1)
+        kept = nil
+        #expect(memory.heldBytes == 0)
     }
 
     /// Handles nothing, and counts the connections that have received something.
@@ -58,7 +80,7 @@ import Transport
         }
 
         func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
-            if range.count > Limits.unfinishedFrameBytesMax { receiving.increment() }
+            if range.count == Limits.receiveBufferBytes / 2 { receiving.increment() }
             return Transport.Progress(consumed: 0, nextFrameBytes: Limits.receiveBufferBytes)
         }
 
@@ -74,7 +96,8 @@ import Transport
         defer { loop.stop() }
         var peers: [CInt] = []
         defer { for peer in peers { close(peer) } }
-        let bytes = [UInt8](repeating: 0, count: Limits.unfinishedFrameBytesMax + 1)
+        // With half of a frame a connection has a buffer for all of it.
+        let bytes = [UInt8](repeating: 0, count: Limits.receiveBufferBytes / 2)
         for number in 0...most {
             var ends: [CInt] = [-1, -1]
             try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
@@ -97,7 +120,7 @@ import Transport
 
     private func endedLoop() throws -> EventLoop {
         let loop = try EventLoop(
-            buffers: ReceiveBufferPool(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
+            memory: .waitedFor(bytesMax: 1 << 20), timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
         loop.start(name: "ended")
         loop.stop()
         return loop
@@ -125,7 +148,7 @@ import Transport
     func tasksAtTheEnd() throws {
         for _ in 0..<50 {
             let loop = try EventLoop(
-                buffers: ReceiveBufferPool(bytesMax: 1 << 20),
+                memory: .waitedFor(bytesMax: 1 << 20),
                 timeouts: EventLoop.Timeouts(idle: 60_000, stall: 60_000))
             loop.start(name: "ending")
             let (taken, run, isOver) = (Shared(0), Shared(0), Shared(0))

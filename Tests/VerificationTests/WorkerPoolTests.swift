@@ -119,7 +119,7 @@ struct WorkerPoolTests {
     func fairness(workers: Int) throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.resources, workerCount: workers, waitingItemsMax: 200_000)
+        let pool = try WorkerPool(fixture.resources, workerCount: workers, waitingItemsMax: 400_000)
         let barrier = Barrier()
         try #require(barrier.hold(workers, of: pool))
         let begun = Shared(0)
@@ -145,11 +145,11 @@ struct WorkerPoolTests {
         #expect(before <= workers * Limits.proofsPerPassMax * 2)
     }
 
-    @Test("A pool refuses requests that its queue has no room for, and accepts them once it is empty")
+    @Test("A pool refuses what is above a peer's share of its queue, and accepts it once the queue is empty")
     func busy() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 100)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 200)
         let done = Shared(0)
         func request(_ count: Int) -> VerificationRequest {
             VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
@@ -177,6 +177,68 @@ struct WorkerPoolTests {
         #expect(pool.submit(from: source) { done.increment() })
         pool.close()
         #expect(done.value == 4)
+    }
+
+    @Test("Many sources of one peer delay another peer's proof no more than one source, and leave it places")
+    func peers() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 40_000)
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        let begun = Shared(0)
+        func request(_ count: Int, _ body: @escaping @Sendable () -> Void) -> VerificationRequest {
+            VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
+                body()
+                return packed.proofs[1]
+            } completion: { _, _ in
+            }
+        }
+        let sources = (0..<1000).map { _ in WorkSource(.address(UInt32(1))) }
+        var taken = 0
+        for round in 0..<40 {
+            for source in sources where pool.submit(request(1, { begun.increment() }), from: source) { taken += 1 }
+            if round == 39 { #expect(taken == 20_000) }
+        }
+        let begunBefore = Shared<Int?>(nil)
+        let honest = WorkSource(.address(UInt32(2)))
+        #expect(pool.submit(request(1) { begunBefore.with { $0 = begun.value } }, from: honest))
+        #expect(pool.submit(request(5000) {}, from: honest))
+        barrier.open(1)
+        pool.close()
+        #expect(begun.value == taken)
+        // One turn of the peer with many sources came first.
+        #expect(try #require(begunBefore.value) <= 1)
+        #expect(pool.depth == 0)
+    }
+
+    @Test("Peers that come once each leave few traces in the pool, and their shares still count")
+    func manyPeers() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 100)
+        let done = Shared(0)
+        func submit(from source: WorkSource) -> Bool {
+            pool.submit(
+                VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
+                    packed.proofs[1]
+                } completion: { _, _ in
+                    done.increment()
+                }, from: source)
+        }
+        let returning = WorkSource(.address(UInt32(7)))
+        for number in 0..<UInt32(3 * Limits.idleTurnsMax) {
+            #expect(submit(from: WorkSource(.address(number))))
+            #expect(becomesTrue { done.value == 2 * Int(number) + 1 })
+            #expect(submit(from: returning))
+            #expect(becomesTrue { done.value == 2 * Int(number) + 2 })
+        }
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        for _ in 0..<50 { #expect(submit(from: returning)) }
+        #expect(!submit(from: returning) && !submit(from: WorkSource(.address(UInt32(7)))))
+        barrier.open(1)
+        pool.close()
     }
 
     @Test("Closing finishes the requests in the queue and refuses later ones")

@@ -18,7 +18,7 @@ struct AuditedStorage: Sendable {
         _ mutation: Mutation, for pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        guard let trail else { return rootSets.submit(mutation, completion: completion) }
+        guard let trail else { return rootSets.submit(mutation, of: pending.owner, completion: completion) }
         var record = pending.auditRecord(.mutation)
         if let collaboration = mutation.change.collaboration { record.collaboration = "\(collaboration)" }
         let ticket: AuditTrail.Ticket?
@@ -28,8 +28,8 @@ struct AuditedStorage: Sendable {
             return completion(.failure(error))
         }
         // An optional audit has no room: the mutation goes on without a line.
-        guard let ticket else { return rootSets.submit(mutation, completion: completion) }
-        rootSets.submit(mutation) { [record] result in
+        guard let ticket else { return rootSets.submit(mutation, of: pending.owner, completion: completion) }
+        rootSets.submit(mutation, of: pending.owner) { [record] result in
             var record = record
             switch result {
             case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence

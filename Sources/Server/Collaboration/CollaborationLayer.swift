@@ -82,13 +82,14 @@ final class CollaborationLayer: Sendable {
     /// Reads a snapshot, decides the first task by the rules, and carries out the decision for all tasks.
     private func decide(_ tasks: [CollaborationTask]) {
         // A query whose connection is closed needs no answer. An edit is made all the same.
-        let tasks = tasks.filter { !$0.isQuery || !$0.pending.isConnectionClosed }
-        guard let first = tasks.first else { return }
+        var tasks = tasks.filter { !$0.isQuery || !$0.pending.isConnectionClosed }
         for task in tasks { task.pending.begin(.working) }
+        let refused = refuseWithoutMemory(tasks)
+        tasks.removeFirst(refused)
+        guard let first = tasks.first else { return }
         let changeCount = queries.changeCount
         let decision: EncodedDecision
         do throws(ServiceError) {
-            try first.pending.checkRoom()
             decision = try self.decision(on: first)
         } catch {
             for task in tasks { task.pending.fail(error) }
@@ -113,6 +114,20 @@ final class CollaborationLayer: Sendable {
                     decidedAt: changeCount)
             }
         }
+    }
+
+    /// Reserves memory for the answer to the first of the tasks for which there is some. Answers those before it with
+    /// `busy`, and returns their number.
+    private func refuseWithoutMemory(_ tasks: [CollaborationTask]) -> Int {
+        for (number, task) in tasks.enumerated() {
+            do throws(ServiceError) {
+                try task.pending.reserveAnswer(task.isQuery ? Limits.layerAnswerBytes : Limits.layerReceiptBytes)
+                return number
+            } catch {
+                task.pending.fail(error)
+            }
+        }
+        return tasks.count
     }
 
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
@@ -174,7 +189,7 @@ final class CollaborationLayer: Sendable {
                 // one again, on data that contain the other one's change.
                 enqueue([task])
             case .success(let receipt):
-                task.pending.answer { $0.append(contentsOf: body(receipt)) }
+                task.pending.answerChange { $0.append(contentsOf: body(receipt)) }
                 queries.notify(topics)
             case .failure(let error) where error.code == .staleEdit:
                 // Another edit has changed the data that the decision depends on. Decide again.
@@ -226,7 +241,7 @@ final class CollaborationLayer: Sendable {
         var equal: [AnyHashable: [CollaborationTask]] = [:]
         for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {
-                try task.pending.checkRoomOnConnection()
+                try task.pending.reserveAgain()
                 equal[AnyHashable(task.request), default: []].append(task)
             } catch {
                 task.pending.fail(error)

@@ -17,6 +17,9 @@ final class SuspendedQueries: Sendable {
         let deadline: UInt64
         /// The answer if no topic changes before the deadline.
         let answer: [UInt8]
+
+        /// Who shares the places of suspended queries with others.
+        var owner: Peer { task.pending.owner }
     }
 
     /// The result of `suspend`.
@@ -41,6 +44,11 @@ final class SuspendedQueries: Sendable {
     private struct State {
         var table = SuspensionTable()
         var history = ChangeHistory()
+        /// The places of queries and of their topics.
+        var places: PeerShares
+        var topicPlaces: PeerShares
+        /// Queries whose connections are closed. A worker removes them, because they may have many topics.
+        var forgotten = Queue<UInt64>()
         var isClosed = false
         /// Whether a worker was requested and has not taken all due queries yet.
         var isWorkerAwaited = false
@@ -52,21 +60,45 @@ final class SuspendedQueries: Sendable {
             defer { isWorkerAwaited = true }
             return isWorkerAwaited ? nil : askForWorker
         }
+
+        /// Takes the places of a query. Returns false, and takes none, when it is above its owner's share.
+        mutating func takePlaces(of suspension: Suspension) -> Bool {
+            guard places.take(1, by: suspension.owner) else { return false }
+            guard topicPlaces.take(suspension.topics.count, by: suspension.owner) else {
+                places.giveBack(1, by: suspension.owner)
+                return false
+            }
+            return true
+        }
+
+        mutating func giveBackPlaces(of suspension: Suspension) {
+            places.giveBack(1, by: suspension.owner)
+            topicPlaces.giveBack(suspension.topics.count, by: suspension.owner)
+        }
+
+        /// Removes some of the queries whose connections are closed.
+        mutating func removeForgotten() {
+            var left = Limits.topicsForgottenPerTurn
+            while left > 0, let number = forgotten.popFirst() {
+                left -= 1
+                guard let suspension = table.remove(number) else { continue }
+                giveBackPlaces(of: suspension)
+                left -= suspension.topics.count
+            }
+        }
     }
 
     private let clock: MonotonicClock
-    private let suspensionsMax: Int
-    private let topicsMax: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// Set in `init` and cancelled in `deinit`, never changed in between. Dispatch's sources may be used from any
     /// thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-    /// `topicsMax`: of all suspensions together.
+    /// `topicsMax`: of all suspensions together. Peers share both (`Shares`).
     init(clock: MonotonicClock, suspensionsMax: Int, topicsMax: Int) {
         self.clock = clock
-        self.suspensionsMax = suspensionsMax
-        self.topicsMax = topicsMax
+        state = Mutex(
+            State(places: PeerShares(capacity: suspensionsMax), topicPlaces: PeerShares(capacity: topicsMax)))
         timer = DispatchSource.makeTimerSource()
         timer.schedule(deadline: .now() + .milliseconds(50), repeating: .milliseconds(50), leeway: .milliseconds(10))
         timer.setEventHandler { [weak self] in self?.checkDeadlines() }
@@ -95,15 +127,16 @@ final class SuspendedQueries: Sendable {
     /// Suspends a query. `changeCount` was read before the snapshot on which the query was decided. No change is
     /// missed: a change of one of its topics since then gives `changed`.
     ///
-    /// Throws `busy` when too many queries are suspended, `limitExceeded` when too many of this connection are.
+    /// Throws `busy` when the query is above its owner's share, `limitExceeded` when too many of this connection are
+    /// suspended.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
         let outcome = try state.withLock { state throws(ServiceError) -> Outcome in
             guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
             guard !state.history.hasChange(of: suspension.topics, since: changeCount) else { return .changed }
-            guard state.table.count < suspensionsMax, state.table.topicCount + suspension.topics.count <= topicsMax
-            else { throw Admission.busy }
+            guard state.takePlaces(of: suspension) else { throw Admission.busy }
             let number = state.table.number()
             guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(number) }) else {
+                state.giveBackPlaces(of: suspension)
                 throw ServiceError(
                     .limitExceeded, detail: UInt32(Limits.followsPerConnectionMax),
                     """
@@ -135,14 +168,18 @@ final class SuspendedQueries: Sendable {
         return state.withLock { state in
             precondition(state.isWorkerAwaited)
             var due = Due()
+            state.removeForgotten()
             // Changes go first: a query whose time is over as well gets them, unless too many are ahead of it.
-            due.changed = state.table.removeChanged(limit: Limits.queriesPerTurn).map(\.task)
+            let changed = state.table.removeChanged(limit: Limits.queriesPerTurn)
+            due.changed = changed.map(\.task)
             due.over =
                 state.isClosed
                 ? state.table.removeAny(limit: Limits.queriesPerTurn)
                 : state.table.removeOver(at: now, limit: Limits.queriesPerTurn)
+            for suspension in changed + due.over { state.giveBackPlaces(of: suspension) }
             due.hasMore =
-                state.table.hasChanged || (state.isClosed ? state.table.count > 0 : state.table.isOver(at: now))
+                state.table.hasChanged || !state.forgotten.isEmpty
+                || (state.isClosed ? state.table.count > 0 : state.table.isOver(at: now))
             state.isWorkerAwaited = due.hasMore
             return due
         }
@@ -153,9 +190,13 @@ final class SuspendedQueries: Sendable {
         state.withLock { $0.table.isOver(at: now) ? $0.workerRequest() : nil }?()
     }
 
-    /// Ends the suspension of a query whose connection is closed.
+    /// Ends the suspension of a query whose connection is closed. The loop's thread that closes it only notes that.
     private func forget(_ number: UInt64) {
-        _ = state.withLock { $0.table.remove(number) }
+        let request = state.withLock { state in
+            state.forgotten.append(number)
+            return state.workerRequest()
+        }
+        request?()
     }
 
     /// Makes all queries due. No query is suspended from now on.

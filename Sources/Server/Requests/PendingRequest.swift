@@ -2,6 +2,7 @@ import Audit
 import Collaboration
 import Core
 import Synchronization
+import Transport
 import Verification
 import Wire
 
@@ -14,7 +15,10 @@ import Wire
 final class PendingRequest: Sendable {
     private struct State {
         var life = RequestLife()
-        var reservedBytes = 0
+        /// What is reserved for the request and its answer.
+        var charge = MemoryCharge()
+        /// Whether the reserve of the memory may be used.
+        var isUrgent = false
         /// The name of the collaboration layer's request, and the collaboration that it is about.
         var name: String?
         var collaboration: CollaborationIdentifier?
@@ -47,24 +51,27 @@ final class PendingRequest: Sendable {
     }
 
     deinit {
-        let (isUnanswered, reserved) = state.withLock { ($0.life.state.isUnanswered, $0.reservedBytes) }
-        guard isUnanswered else { return }
-        guard let effect = state.withLock({ $0.life.apply(.drop) }) else { return }
+        let (effect, charge) = state.withLock { state in
+            (state.life.state.isUnanswered ? state.life.apply(.drop) : nil, state.charge)
+        }
+        guard let effect else { return }
         if responder.isClosed {
+            responder.memory.giveBack(charge)
             responder.ended(1)
         } else {
             assertionFailure("request \(header.requestID) of \(header.operation) was never answered")
-            var bytes: [UInt8] = []
             let error = ServiceError(.internalFault, "the service lost the request")
-            FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
-            responder.send(bytes, answering: 1)
+            responder.send(frame(of: error), charge, answering: 1)
         }
-        admission.count(effect, reserved: reserved)
+        admission.count(effect)
         if let trace { tracer?.end(trace) }
     }
 
     /// The connection's place in the worker pool's turns.
     var source: WorkSource { responder.source }
+
+    /// Who shares memory, places and turns with others.
+    var owner: Peer { responder.owner }
 
     /// Who sent the request.
     var principal: Principal { responder.principal }
@@ -92,38 +99,84 @@ final class PendingRequest: Sendable {
     /// Whether the connection is closed, so that no answer can arrive any more.
     var isConnectionClosed: Bool { responder.isClosed }
 
+    // MARK: Memory
+
     /// Reserves memory until the request is answered or suspended.
     ///
-    /// Throws `busy` or `shuttingDown`.
-    func reserve(bytes: Int) throws(ServiceError) {
-        try admission.reserve(bytes)
+    /// Throws `busy` or `shuttingDown`; then nothing is reserved.
+    func reserve(_ bytes: Int, isUrgent: Bool) throws(ServiceError) {
+        try admission.check()
+        guard let charge = responder.memory.reserve(bytes, isUrgent: isUrgent) else { throw Admission.busy }
         state.withLock { state in
-            precondition(state.life.state == .admitted && state.reservedBytes == 0)
-            state.reservedBytes = bytes
+            precondition(state.life.state == .admitted && state.charge == MemoryCharge())
+            state.charge = charge
+            state.isUrgent = isUrgent
         }
+    }
+
+    /// Reserves as much memory as an answer of so many bytes needs, before it is made.
+    ///
+    /// Throws `busy`.
+    func reserveAnswer(_ bytes: Int) throws(ServiceError) {
+        guard cover(bytes + Limits.requestOverheadBytes) else { throw Admission.busy }
+    }
+
+    /// Makes sure that at least so many bytes are reserved. Returns false when that is more than the share of the
+    /// connection or of its peer.
+    private func cover(_ bytes: Int) -> Bool {
+        let (missing, isUrgent) = state.withLock { (bytes - $0.charge.bytes, $0.isUrgent) }
+        guard missing > 0 else { return true }
+        guard let more = responder.memory.reserve(missing, isUrgent: isUrgent) else { return false }
+        state.withLock { $0.charge += more }
+        return true
     }
 
     // MARK: Answering
 
-    /// Answers with the body that `body` appends.
+    /// Answers with the body that `body` appends, or with `busy` when it is longer than what was reserved for it and
+    /// there is no more memory.
     func answer(_ body: (inout [UInt8]) -> Void) {
+        let bytes = frame(body)
+        guard cover(bytes.count) else { return fail(Admission.busy) }
+        send(bytes)
+    }
+
+    /// Answers a request that has changed something: with more memory than there is, if need be.
+    func answerChange(_ body: (inout [UInt8]) -> Void) {
+        let bytes = frame(body)
+        if !cover(bytes.count) {
+            let charge = responder.memory.take(bytes.count)
+            state.withLock { $0.charge += charge }
+        }
+        send(bytes)
+    }
+
+    private func frame(_ body: (inout [UInt8]) -> Void) -> [UInt8] {
         begin(.answering)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
         FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &bytes, body: body)
-        send(bytes)
+        return bytes
     }
 
     /// Answers a mutation.
     func answer(_ result: Result<MutationReceipt, ServiceError>) {
         switch result {
-        case .success(let receipt): answer { Answer.append(receipt, to: &$0) }
+        case .success(let receipt): answerChange { Answer.append(receipt, to: &$0) }
         case .failure(let error): fail(error)
         }
     }
 
-    /// Answers with an error.
+    /// Answers with an error. When there is no memory for that and the peer does not read, its connection is closed
+    /// instead.
     func fail(_ error: ServiceError) {
+        _ = tell(error)
+    }
+
+    /// Answers with `busy`. Returns false when the connection is closed instead.
+    func refuse() -> Bool { tell(Admission.busy) }
+
+    private func tell(_ error: ServiceError) -> Bool {
         begin(.answering)
         if let audit, error.isRefusalByRole {
             var record = auditRecord(.refusal)
@@ -131,9 +184,18 @@ final class PendingRequest: Sendable {
             audit.note(record)
         }
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
+        state.withLock { $0.isUrgent = true }
+        let bytes = frame(of: error)
+        let isTold = cover(bytes.count) || responder.unsentBytes <= Limits.uncountedAnswerBytesMax
+        if !isTold { responder.giveUp() }
+        send(isTold ? bytes : [])
+        return isTold
+    }
+
+    private func frame(of error: ServiceError) -> [UInt8] {
         var bytes: [UInt8] = []
         FrameWriter.appendError(error, operation: header.operation, requestID: header.requestID, to: &bytes)
-        send(bytes)
+        return bytes
     }
 
     /// Answers all requests with the same body. The answers of one connection are sent together. Requests of a
@@ -150,14 +212,16 @@ final class PendingRequest: Sendable {
 
     private static func answerOfOneConnection(_ requests: [PendingRequest], _ body: [UInt8]) {
         var bytes: [UInt8] = []
+        var charge = MemoryCharge()
         var ends: [End] = []
         func flush() {
-            if let responder = ends.first?.request.responder { responder.send(bytes, answering: ends.count) }
+            if let responder = ends.first?.request.responder { responder.send(bytes, charge, answering: ends.count) }
             for end in ends { end.count() }
-            (bytes, ends) = ([], [])
+            (bytes, charge, ends) = ([], MemoryCharge(), [])
         }
         for request in requests {
-            if ends.isEmpty, request.responder.unsentBytes > Limits.unsentBytesPerConnectionMax {
+            let isUnread = ends.isEmpty && request.responder.unsentBytes > Limits.unsentBytesPerConnectionMax
+            guard !isUnread, request.cover(Limits.frameHeaderBytes + body.count) else {
                 request.fail(Admission.busy)
                 continue
             }
@@ -166,6 +230,7 @@ final class PendingRequest: Sendable {
             FrameWriter.append(.answer, request.header.operation, requestID: request.header.requestID, to: &bytes) {
                 $0.append(contentsOf: body)
             }
+            charge += end.charge
             ends.append(end)
             if bytes.count >= Limits.unsentBytesPerConnectionMax { flush() }
         }
@@ -174,7 +239,7 @@ final class PendingRequest: Sendable {
 
     private func send(_ bytes: [UInt8]) {
         guard let end = end() else { return }
-        responder.send(bytes, answering: 1)
+        responder.send(bytes, end.charge, answering: 1)
         end.count()
     }
 
@@ -183,10 +248,11 @@ final class PendingRequest: Sendable {
     private struct End {
         let request: PendingRequest
         let effect: RequestLife.Effect
-        let reserved: Int
+        /// What was reserved for the request. Whoever ends it gives it back, or passes it on.
+        let charge: MemoryCharge
 
         func count() {
-            request.admission.count(effect, reserved: reserved)
+            request.admission.count(effect)
             if let trace = request.trace { request.tracer?.end(trace) }
         }
     }
@@ -194,7 +260,9 @@ final class PendingRequest: Sendable {
     private func end() -> End? {
         let end = state.withLock { state -> End? in
             guard let effect = state.life.apply(.answer) else { return nil }
-            return End(request: self, effect: effect, reserved: state.reservedBytes)
+            assert(effect.releasesMemory)
+            defer { state.charge = MemoryCharge() }
+            return End(request: self, effect: effect, charge: state.charge)
         }
         assert(end != nil, "request \(header.requestID) of \(header.operation) was answered twice")
         return end
@@ -208,18 +276,19 @@ final class PendingRequest: Sendable {
     /// Returns false when the connection has too many suspended requests or is closed. Then the request stays in
     /// flight.
     func suspend(onDrop: @escaping @Sendable () -> Void) -> Bool {
-        let change = state.withLock { state -> (RequestLife.Effect, Int)? in
+        let change = state.withLock { state -> (RequestLife.Effect, MemoryCharge)? in
             precondition(state.life.state == .admitted)
             guard responder.suspend(ObjectIdentifier(self), drop: { self.drop() }),
                 let effect = state.life.apply(.suspend)
             else { return nil }
             state.onDrop = onDrop
-            defer { state.reservedBytes = 0 }
-            return (effect, state.reservedBytes)
+            defer { state.charge = MemoryCharge() }
+            return (effect, state.charge)
         }
-        guard let (effect, reserved) = change else { return false }
+        guard let (effect, charge) = change else { return false }
         begin(.suspended)
-        admission.count(effect, reserved: reserved)
+        responder.memory.giveBack(charge)
+        admission.count(effect)
         return true
     }
 
@@ -247,23 +316,16 @@ final class PendingRequest: Sendable {
             return (effect, onDrop)
         }
         guard let (effect, onDrop) = change else { return nil }
-        admission.count(effect, reserved: 0)
+        admission.count(effect)
         return onDrop
     }
 
-    /// Checks that an answer of unknown size may be built now.
-    ///
-    /// Throws `busy` when too many bytes of answers are unread on all connections together.
-    func checkRoom() throws(ServiceError) {
-        try admission.checkRoom()
-    }
-
-    /// Checks the same for a request that was suspended, and checks its connection too: a connection may have many
+    /// Reserves memory for a request that was suspended, and checks its connection too: a connection may have many
     /// suspended requests.
     ///
-    /// Throws `busy` when too many bytes of answers are unread on all connections together, or on this one.
-    func checkRoomOnConnection() throws(ServiceError) {
-        try admission.checkRoom()
+    /// Throws `busy` when there is no memory, or when too many bytes of answers are unread on the connection.
+    func reserveAgain() throws(ServiceError) {
         guard responder.unsentBytes <= Limits.unsentBytesPerConnectionMax else { throw Admission.busy }
+        try reserveAnswer(0)
     }
 }

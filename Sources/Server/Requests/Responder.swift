@@ -2,6 +2,7 @@ import Core
 import Synchronization
 import Transport
 import Verification
+import Wire
 
 /// The answering side of one connection: sends answers and counts the peer's requests. It stops reading while too many
 /// requests are in flight or too many bytes of answers are unread.
@@ -14,10 +15,15 @@ final class Responder: Sendable {
         var suspended: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var isClosed = false
         var isPaused = false
+        /// The last frame, when the connection has to make room for another one. It is sent when no request is in
+        /// flight any more.
+        var farewell: [UInt8]?
     }
 
+    /// Who shares memory, places and turns with others.
+    let owner: Peer
     /// The connection's place in the worker pool's turns.
-    let source = WorkSource()
+    let source: WorkSource
     /// Who sends the connection's requests.
     let principal: Principal
     /// The peer's address; `nil` unless there is an audit.
@@ -25,11 +31,16 @@ final class Responder: Sendable {
     private let connection: Connection
     private let state = Mutex(State())
 
-    init(_ connection: Connection, _ principal: Principal, peer: Endpoint? = nil) {
+    init(_ connection: Connection, _ principal: Principal, owner: Peer = .service, peer: Endpoint? = nil) {
+        self.owner = owner
+        source = WorkSource(owner)
         self.peer = peer
         self.connection = connection
         self.principal = principal
     }
+
+    /// What the connection holds of the memory for requests.
+    var memory: MemoryAccount { connection.memory }
 
     /// Bytes of answers that the peer has not taken yet.
     var unsentBytes: Int { connection.unsentBytes }
@@ -38,15 +49,42 @@ final class Responder: Sendable {
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
+    /// What the connection does; `nil` while requests are in flight, or when it is about to be closed.
+    var occupation: Occupation? {
+        state.withLock { state in
+            guard state.inFlight == 0, !state.isClosed, state.farewell == nil else { return nil }
+            return Occupation(isWaiting: !state.suspended.isEmpty, since: connection.lastActivity)
+        }
+    }
+
+    /// Closes the connection, because another one needs its place, as soon as no request is in flight. It gets an error
+    /// that says so.
+    func makeRoom(connectionsMax: Int) {
+        var bytes: [UInt8] = []
+        let error = ServiceError(
+            .tooManyConnections, detail: UInt32(connectionsMax),
+            "there are too many connections, and this one was idle for the longest time")
+        FrameWriter.appendError(error, operation: 0, requestID: 0, to: &bytes)
+        let isIdle = state.withLock { state in
+            state.farewell = bytes
+            return state.inFlight == 0
+        }
+        if isIdle { sendAndClose(bytes) }
+    }
+
     // MARK: On the loop's thread
 
-    /// Stops reading when too many requests are in flight or too many bytes are unread. Returns whether it stopped.
+    /// Stops reading when too many requests are in flight, too many bytes are unread, or memory is short until some of
+    /// the connection's own requests are answered. Returns whether it stopped.
     func pausesReading() -> Bool {
         connection.assertOnThread()
         let unsent = connection.unsentBytes
+        let isStrained = memory.isStrained
         let isPaused = state.withLock { state in
             state.isPaused =
-                state.inFlight >= Limits.requestsInFlightPerConnectionMax || unsent > Limits.unsentBytesPerConnectionMax
+                state.inFlight >= Limits.requestsInFlightPerConnectionMax
+                || unsent > Limits.unsentBytesPerConnectionMax || (isStrained && (state.inFlight > 0 || unsent > 0))
+                || state.farewell != nil
             return state.isPaused
         }
         if isPaused { connection.pauseReading() }
@@ -102,27 +140,36 @@ final class Responder: Sendable {
         }
     }
 
-    /// Sends the answers to `count` requests.
-    func send(_ bytes: [UInt8], answering count: Int) {
-        connection.send(bytes)
+    /// Sends the answers to `count` requests, for which `charge` is reserved.
+    func send(_ bytes: [UInt8], _ charge: MemoryCharge, answering count: Int) {
+        connection.send(bytes, charge)
         ended(count)
+    }
+
+    /// Closes the connection of a peer that sends without reading while there is no memory for telling it so.
+    func giveUp() {
+        connection.close()
     }
 
     /// Counts `count` requests as no longer in flight.
     func ended(_ count: Int) {
-        state.withLock { state in
+        let farewell = state.withLock { state -> [UInt8]? in
             precondition(state.inFlight >= count)
             state.inFlight -= count
+            return state.inFlight == 0 ? state.farewell : nil
         }
-        resumeReadingIfPossible()
+        if let farewell { sendAndClose(farewell) } else { resumeReadingIfPossible() }
     }
 
-    /// Reads again when at most half of the allowed requests are in flight and the peer has read most of its answers.
+    /// Reads again when at most half of the allowed requests are in flight, the peer has read most of its answers, and
+    /// memory is not short.
     func resumeReadingIfPossible() {
         let unsent = connection.unsentBytes
+        let isStrained = memory.isStrained
         let resumes = state.withLock { state in
-            guard state.isPaused, state.inFlight <= Limits.requestsInFlightPerConnectionMax / 2,
-                unsent <= Limits.unsentBytesPerConnectionMax
+            guard state.isPaused, state.farewell == nil,
+                state.inFlight <= Limits.requestsInFlightPerConnectionMax / 2,
+                unsent <= Limits.unsentBytesPerConnectionMax, !isStrained || (state.inFlight == 0 && unsent == 0)
             else { return false }
             state.isPaused = false
             return true

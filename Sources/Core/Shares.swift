@@ -1,0 +1,72 @@
+/// The rule by which peers share a number of places or bytes: a peer may hold at most as much as is free beside it.
+///
+/// So a peer alone gets half of all, each of two gets a third, and a newcomer always finds some free. What a peer does
+/// not need, the others may have.
+package struct Shares: Sendable {
+    package let capacity: Int
+    /// What all peers hold together.
+    package private(set) var taken = 0
+
+    package init(capacity: Int) {
+        precondition(capacity >= 0)
+        self.capacity = capacity
+    }
+
+    /// The most that a peer may hold when the others hold so much: half of the rest, rounded up.
+    package func most(besides others: Int) -> Int {
+        max(0, capacity - others + 1) / 2
+    }
+
+    /// Whether a peer that holds `own` may take `count` more.
+    package func allows(_ count: Int, to own: Int) -> Bool {
+        own + count <= most(besides: taken - own)
+    }
+
+    package mutating func take(_ count: Int) {
+        precondition(count >= 0)
+        taken += count
+    }
+
+    package mutating func giveBack(_ count: Int) {
+        precondition(count >= 0 && count <= taken, "more is given back than was taken")
+        taken -= count
+    }
+}
+
+/// Places that peers share by the rule of `Shares`, with what each of them holds.
+package struct PeerShares: Sendable {
+    private var shares: Shares
+    private var held: [Peer: Int] = [:]
+
+    package init(capacity: Int) {
+        shares = Shares(capacity: capacity)
+    }
+
+    /// What all peers hold together.
+    package var taken: Int { shares.taken }
+
+    /// Takes `count` places for a peer. Returns false, and takes none, when they are more than its share.
+    package mutating func take(_ count: Int, by peer: Peer) -> Bool {
+        let own = held[peer, default: 0]
+        guard shares.allows(count, to: own) else { return false }
+        shares.take(count)
+        if count > 0 { held[peer] = own + count }
+        return true
+    }
+
+    /// Gives back places that the peer holds.
+    package mutating func giveBack(_ count: Int, by peer: Peer) {
+        guard count > 0 else { return }
+        let left = held[peer, default: 0] - count
+        precondition(left >= 0, "a peer gives back more than it holds")
+        held[peer] = left == 0 ? nil : left
+        shares.giveBack(count)
+    }
+
+    /// Passes one place of a peer to another one, whatever that one's share is.
+    package mutating func pass(from peer: Peer, to other: Peer) {
+        giveBack(1, by: peer)
+        shares.take(1)
+        held[other, default: 0] += 1
+    }
+}

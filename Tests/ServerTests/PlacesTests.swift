@@ -1,0 +1,104 @@
+import Core
+import TestSupport
+import Testing
+import Transport
+
+@testable import Server
+
+private let near = Peer.address(UInt32(0x7f00_0001))
+private let far = (1...9).map { Peer.address(UInt32($0)) }
+
+@Suite struct PlacesTests {
+    private func place(_ outcome: Places.Outcome) -> Place? {
+        if case .seated(let place) = outcome { place } else { nil }
+    }
+
+    @Test("A peer alone gets half of the places, a newcomer always one, and connections of this machine a few more")
+    func shares() throws {
+        let places = Places(count: 160)
+        var seated: [Place] = []
+        // Nobody says what these connections do, so none of them can make room.
+        while let place = place(places.take(far[0])) { seated.append(place) }
+        #expect(seated.count == (160 - Limits.localConnectionsKept) / 2)
+        for peer in far.dropFirst() { seated.append(try #require(place(places.take(peer)))) }
+        while let place = place(places.take(far[1])) { seated.append(place) }
+        var local = 0
+        while let place = place(places.take(near)) {
+            seated.append(place)
+            local += 1
+        }
+        #expect(local > Limits.localConnectionsKept / 2)
+        #expect(places.taken == seated.count && places.taken < 160)
+        for place in seated { places.left(place) }
+        #expect(places.taken == 0)
+    }
+
+    @Test("Refused connections take no places, and only some of them are told")
+    func refused() throws {
+        let places = Places(count: 2)
+        let first = try #require(place(places.take(far[0])))
+        var told = 0
+        for _ in 0..<Limits.leavingConnectionsMax + 9 {
+            if case .refused(isTold: true) = places.take(far[0]) { told += 1 }
+        }
+        #expect(told == Limits.leavingConnectionsMax && places.taken == 1)
+        places.left(nil)
+        guard case .refused(isTold: true) = places.take(far[0]) else {
+            Issue.record("a connection that is closed still counts as leaving")
+            return
+        }
+        places.left(first)
+        #expect(place(places.take(far[0])) != nil)
+    }
+
+    @Test("The idle connection of the peer with the most goes, before one that waits for a change; a busy one never")
+    func victims() async throws {
+        let places = Places(count: 6)
+        let fixtures = [
+            try await RequestFixture(), try await RequestFixture(), try await RequestFixture(),
+            try await RequestFixture(),
+        ]
+        let busy = fixtures[0].request()
+        let waiting = fixtures[1].request()
+        #expect(waiting.suspend {})
+        var seats: [Place] = []
+        for (number, fixture) in fixtures.prefix(3).enumerated() {
+            let seat = try #require(place(places.take(far[0])), "place \(number)")
+            seat.seat(fixture.responder)
+            seats.append(seat)
+        }
+        let single = try #require(place(places.take(far[1])))
+        single.seat(fixtures[3].responder)
+        #expect(place(places.take(far[0])) != nil)
+        #expect(fixtures[2].responder.occupation == nil, "the idle connection was not asked to go")
+        #expect(place(places.take(far[0])) != nil)
+        #expect(fixtures[1].responder.occupation == nil, "the waiting connection was not asked to go")
+        #expect(place(places.take(far[0])) == nil, "a busy connection, or one of another peer, had to go")
+        #expect(fixtures[3].responder.occupation != nil)
+        // Those that had to go took no place any more.
+        #expect(places.taken == 4)
+        places.left(seats[2])
+        #expect(places.taken == 4)
+        busy.answer { _ in }
+        for fixture in fixtures { fixture.end() }
+    }
+
+    @Test("Random arrivals and ends leave as many places as in a plain list")
+    func random() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let places = Places(count: 40)
+        var seated: [Place] = []
+        for _ in 0..<5000 {
+            if Bool.random(using: &random), !seated.isEmpty {
+                places.left(seated.remove(at: Int.random(in: 0..<seated.count, using: &random)))
+            } else {
+                switch places.take(far[Int.random(in: 0..<5, using: &random)]) {
+                case .seated(let place): seated.append(place)
+                case .refused(let isTold): if isTold { places.left(nil) }
+                }
+            }
+            #expect(places.taken == seated.count, "seed \(runSeed)")
+            #expect(places.taken <= 35, "seed \(runSeed)")
+        }
+    }
+}
