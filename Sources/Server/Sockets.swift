@@ -23,8 +23,8 @@ final class Sockets: Sendable {
     private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
-    /// Connections to the association's page. They don't count as connections of clients.
-    private let visitors = Atomic<Int>(0)
+    /// The places of connections to the association's page. They don't count as connections of clients.
+    private let visitors = Mutex(PeerShares(capacity: Limits.associationVisitorsMax))
 
     /// Listens at every address of the configuration. Accepts no connection yet. `log` gets lines about certificates
     /// and handshakes.
@@ -147,15 +147,15 @@ final class Sockets: Sendable {
         }
     }
 
-    /// Serves a connection to the association's page, or closes it when there are too many.
+    /// Serves a connection to the association's page, or closes it when its address has too many.
     private func welcome(_ descriptor: CInt, _ site: AssociationSite) {
-        guard visitors.add(1, ordering: .relaxed).newValue <= Limits.associationVisitorsMax else {
-            visitors.subtract(1, ordering: .relaxed)
+        let peer = Peer(of: descriptor)
+        guard visitors.withLock({ $0.take(1, by: peer) }) else {
             close(descriptor)
             return
         }
-        Connection.start(descriptor, on: loops[0], of: Peer(of: descriptor)) { connection in
-            AssociationVisit(connection, site) { [self] in visitors.subtract(1, ordering: .relaxed) }
+        Connection.start(descriptor, on: loops[0], of: peer) { connection in
+            AssociationVisit(connection, site) { [self] in visitors.withLock { $0.giveBack(1, by: peer) } }
         }
     }
 

@@ -11,9 +11,9 @@ package final class WorkSource: @unchecked Sendable {
     }
 
     var waiting = Queue<Work>()
-    /// Whose turns and places the source shares. It is changed only while no work waits.
+    /// Whose turns and places the source's next work shares.
     var peer: Peer
-    /// The peer's line; `nil` before the source's first work.
+    /// The line in which its work waits, or waited last; `nil` before the source's first work.
     var line: PeerLine?
 
     package init(_ peer: Peer = .service) {

@@ -124,7 +124,8 @@ package final class WorkerPool: Sendable {
 
     /// The line of the source's peer. Lines of peers without work are forgotten when there are many.
     private func line(of source: WorkSource, _ state: inout State) -> PeerLine {
-        if let line = source.line, line.isListed { return line }
+        // Work that waits keeps its line when the source has become another peer's.
+        if let line = source.line, line.isListed, line.peer == source.peer || !source.waiting.isEmpty { return line }
         let line = state.lines[source.peer] ?? PeerLine(source.peer)
         source.line = line
         state.lines[source.peer] = line
@@ -138,13 +139,9 @@ package final class WorkerPool: Sendable {
         return line
     }
 
-    /// Counts the source's work as another peer's from now on, once none of it waits.
+    /// Counts the source's work as another peer's, as soon as what waits now is done.
     package func move(_ source: WorkSource, to peer: Peer) {
-        state.withLock { _ in
-            guard peer != source.peer, source.waiting.isEmpty else { return }
-            source.peer = peer
-            source.line = nil
-        }
+        state.withLock { _ in source.peer = peer }
     }
 
     /// Number of proofs and tasks that wait.

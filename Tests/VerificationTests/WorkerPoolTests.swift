@@ -212,6 +212,41 @@ struct WorkerPoolTests {
         #expect(pool.depth == 0)
     }
 
+    @Test("A source's next work counts for the peer that it has become, and what waits for the one before")
+    func moved() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 90)
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        let done = Shared(0)
+        func request(_ count: Int) -> VerificationRequest {
+            VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[1]
+            } completion: { request, _ in
+                done.with { $0 += request.count }
+            }
+        }
+        let (first, second) = (WorkSource(.address(UInt32(1))), WorkSource(.address(UInt32(2))))
+        #expect(pool.submit(request(30), from: first))
+        pool.move(first, to: .principal(7))
+        pool.move(second, to: .principal(7))
+        // The peer of the work that waits has room for 15 more, and the principal has room for 23.
+        #expect(!pool.submit(request(16), from: first))
+        #expect(pool.submit(request(15), from: first))
+        #expect(!pool.submit(request(24), from: second))
+        #expect(pool.submit(request(22), from: second))
+        barrier.open(1)
+        #expect(becomesTrue { done.value == 67 })
+        let again = Barrier()
+        try #require(again.hold(1, of: pool))
+        #expect(pool.submit(request(45), from: first))
+        #expect(!pool.submit(request(1), from: second))
+        again.open(1)
+        pool.close()
+        #expect(done.value == 112)
+    }
+
     @Test("Peers that come once each leave few traces in the pool, and their shares still count")
     func manyPeers() throws {
         let fixture = try Fixture()

@@ -17,9 +17,16 @@ final class SuspendedQueries: Sendable {
         let deadline: UInt64
         /// The answer if no topic changes before the deadline.
         let answer: [UInt8]
+        /// Whose places the query takes. A connection may become another peer's while it is suspended.
+        let owner: Peer
 
-        /// Who shares the places of suspended queries with others.
-        var owner: Peer { task.pending.owner }
+        init(task: CollaborationTask, topics: Set<Topic>, deadline: UInt64, answer: [UInt8]) {
+            self.task = task
+            self.topics = topics
+            self.deadline = deadline
+            self.answer = answer
+            owner = task.pending.owner
+        }
     }
 
     /// The result of `suspend`.

@@ -18,10 +18,9 @@ final class Responder: Sendable {
         /// The last frame, when the connection has to make room for another one. It is sent when no request is in
         /// flight any more.
         var farewell: [UInt8]?
+        var owner: Peer
     }
 
-    /// Who shares memory, places and turns with others.
-    let owner: Peer
     /// The connection's place in the worker pool's turns.
     let source: WorkSource
     /// Who sends the connection's requests.
@@ -29,10 +28,10 @@ final class Responder: Sendable {
     /// The peer's address; `nil` unless there is an audit.
     let peer: Endpoint?
     private let connection: Connection
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(_ connection: Connection, _ principal: Principal, owner: Peer = .service, peer: Endpoint? = nil) {
-        self.owner = owner
+        state = Mutex(State(owner: owner))
         source = WorkSource(owner)
         self.peer = peer
         self.connection = connection
@@ -48,6 +47,17 @@ final class Responder: Sendable {
     var hasUnansweredRequests: Bool { state.withLock { $0.inFlight > 0 || !$0.suspended.isEmpty } }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Who shares memory, places and turns with others.
+    var owner: Peer { state.withLock { $0.owner } }
+
+    /// Counts the connection as another peer's from now on, because the peer has proved who it is. The connection's
+    /// place, and queries that are suspended already, stay its address's.
+    func become(_ peer: Peer, _ pool: WorkerPool) {
+        state.withLock { $0.owner = peer }
+        memory.move(to: peer)
+        pool.move(source, to: peer)
+    }
 
     /// What the connection does; `nil` while requests are in flight, or when it is about to be closed.
     var occupation: Occupation? {
