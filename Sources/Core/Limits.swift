@@ -63,8 +63,8 @@ public enum Limits {
     public static let receiveBufferBytes = 256 << 10
     /// Bytes that a loop receives from all ready connections before it looks which ones are ready, as long as each gets
     /// the least that one may receive then. One connection gets at most the most.
-    public static let turnBytesMax = 4 << 20
-    public static let turnBytesPerConnectionMin = 8 << 10
+    public static let turnBytesMax = 1 << 20
+    public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
     /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
     /// stays in it.

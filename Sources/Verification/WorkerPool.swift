@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 
 /// A fixed number of workers that verify proofs and perform other short reads. A worker takes its share of the waiting
-/// work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single proof at once, and batches grow with the load. No
-/// timers are needed.
+/// work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single proof at once, and
+/// batches grow with the load. No timers are needed.
 ///
 /// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
 /// proofs that it has just read saves two thread switches for each request.

@@ -127,8 +127,13 @@ final class PendingRequest: Sendable {
         let (missing, isUrgent) = state.withLock { (bytes - $0.charge.bytes, $0.isUrgent) }
         guard missing > 0 else { return true }
         guard let more = responder.memory.reserve(missing, isUrgent: isUrgent) else { return false }
-        state.withLock { $0.charge += more }
-        return true
+        let isTaken = state.withLock { state in
+            guard state.life.state.isUnanswered else { return false }
+            state.charge += more
+            return true
+        }
+        if !isTaken { responder.memory.giveBack(more) }
+        return isTaken
     }
 
     // MARK: Answering
@@ -137,6 +142,7 @@ final class PendingRequest: Sendable {
     /// there is no more memory.
     func answer(_ body: (inout [UInt8]) -> Void) {
         let bytes = frame(body)
+        if let end = end(ifCovering: bytes.count) { return send(bytes, end) }
         guard cover(bytes.count) else { return fail(Admission.busy) }
         send(bytes)
     }
@@ -184,7 +190,6 @@ final class PendingRequest: Sendable {
             audit.note(record)
         }
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
-        state.withLock { $0.isUrgent = true }
         let bytes = frame(of: error)
         let isTold = cover(bytes.count) || responder.unsentBytes <= Limits.uncountedAnswerBytesMax
         if !isTold { responder.giveUp() }
@@ -226,7 +231,10 @@ final class PendingRequest: Sendable {
                 continue
             }
             request.begin(.answering)
-            guard let end = request.end() else { continue }
+            guard let end = request.end() else {
+                assertionFailure("request \(request.header.requestID) was answered twice")
+                continue
+            }
             FrameWriter.append(.answer, request.header.operation, requestID: request.header.requestID, to: &bytes) {
                 $0.append(contentsOf: body)
             }
@@ -238,7 +246,13 @@ final class PendingRequest: Sendable {
     }
 
     private func send(_ bytes: [UInt8]) {
-        guard let end = end() else { return }
+        guard let end = end() else {
+            return assertionFailure("request \(header.requestID) of \(header.operation) was answered twice")
+        }
+        send(bytes, end)
+    }
+
+    private func send(_ bytes: [UInt8], _ end: End) {
         responder.send(bytes, end.charge, answering: 1)
         end.count()
     }
@@ -257,15 +271,14 @@ final class PendingRequest: Sendable {
         }
     }
 
-    private func end() -> End? {
-        let end = state.withLock { state -> End? in
-            guard let effect = state.life.apply(.answer) else { return nil }
+    /// Ends the request. Returns `nil` when it was answered before, or when fewer than so many bytes are reserved.
+    private func end(ifCovering bytes: Int = 0) -> End? {
+        state.withLock { state -> End? in
+            guard state.charge.bytes >= bytes, let effect = state.life.apply(.answer) else { return nil }
             assert(effect.releasesMemory)
             defer { state.charge = MemoryCharge() }
             return End(request: self, effect: effect, charge: state.charge)
         }
-        assert(end != nil, "request \(header.requestID) of \(header.operation) was answered twice")
-        return end
     }
 
     // MARK: Suspending

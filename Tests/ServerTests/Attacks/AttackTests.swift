@@ -14,8 +14,8 @@ import Wire
 /// Each attack with few and with many connections, from another address than that of a client that verifies and removes
 /// meanwhile. Every request of the client is answered, and the memory of requests stays in its bound.
 @Suite("Attacks from another address", .serialized) struct AttackTests {
-    /// The client's requests under attack must not take longer than this, in milliseconds. It is generous, because other
-    /// tests and the attackers themselves share the processors.
+    /// The client's requests under attack must not take longer than this, in milliseconds. It is generous, because
+    /// other tests and the attackers themselves share the processors.
     private static let boundMilliseconds = 2000.0
 
     /// Runs the attack beside an honest client, and checks what that client got.
@@ -60,10 +60,8 @@ import Wire
         let client = try service.client()
         let small = try await SmallCollaboration(client, named: "filler")
         var random = SeededGenerator(seed: runSeed)
-        for _ in 0..<3 {
-            try await client.addRoots(
-                (0..<Limits.rootsPerRequestMax).map { _ in random.digest() }, to: small.collaboration)
-        }
+        let roots = (0..<Limits.rootsPerRequestMax).map { _ in random.digest() }
+        try await client.addRoots(roots, to: small.collaboration)
     }
 
     private func requests(_ request: Request, count: Int) -> [UInt8] {
@@ -166,7 +164,7 @@ import Wire
             }
         }
         let plan = Attack.Plan(bytes: bytes, repeats: true, readBytes: 1 << 16, receiveBytes: nil)
-        try await run("proofs in masses", plan, connections: connections, on: service) { attack in
+        try await run("proofs in masses", plan, connections: connections, on: service, rounds: 8) { attack in
             attack.sentBytes.load(ordering: .relaxed) > 1 << 20
         }
     }
