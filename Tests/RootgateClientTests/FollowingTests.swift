@@ -190,9 +190,10 @@ import Testing
         #expect(following?.value == 0)
     }
 
-    @Test("One more follower than the service takes is answered busy")
+    @Test("One more follower than the share of an address is answered busy")
     func followersPerService() async throws {
-        let small = try TestService { ($0.followsMax, $0.followedTopicsMax) = (3, 2) }
+        // An address alone gets half: three queries with two topics.
+        let small = try TestService { ($0.followsMax, $0.followedTopicsMax) = (6, 4) }
         let client = try small.client()
         // A query of an account that takes part nowhere has one topic.
         func query(_ name: String) throws -> ReadNotices {
