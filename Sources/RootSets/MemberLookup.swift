@@ -7,8 +7,8 @@ package struct MemberLookup {
     /// Keeps the view's directory alive.
     private let directory: BucketDirectory?
 
-    /// `lookups`: how many root hashes will be looked up. Returns `nil` when there is no such collaboration, or when the
-    /// bytes are no valid identifier.
+    /// `lookups`: how many root hashes will be looked up. Returns `nil` when there is no such collaboration, or when
+    /// the bytes are no valid identifier.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     package init?(

@@ -24,6 +24,9 @@ enum RefusalReason {
         case X509_V_ERR_CERT_SIGNATURE_FAILURE: "its certificate's signature is wrong"
         case X509_V_ERR_INVALID_CA: "its certificate is signed by one that is no authority"
         case X509_V_ERR_CERT_CHAIN_TOO_LONG: "its chain of certificates is too long"
+        case X509_V_ERR_PATH_LENGTH_EXCEEDED: "its chain has more authorities than one of them allows (path length)"
+        case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION:
+            "its certificate has a name that its authority may not sign (name constraints)"
         default: "its certificate is refused: " + String(cString: X509_verify_cert_error_string(result))
         }
     }
