@@ -89,7 +89,8 @@ struct NoncePairs: Sendable {
         count < max && shares.allows(holder, free: max - count)
     }
 
-    /// Remembers a pair that is not spent, and forgets some that have expired. Returns false when there is no room, or when the holder has his share.
+    /// Remembers a pair that is not spent, and forgets some that have expired. Returns false when there is no room, or
+    /// when the holder has his share.
     mutating func add(_ fingerprint: UInt128, at now: UInt64, windowSeconds: UInt32, by holder: MemoryHolder) -> Bool {
         forget(at: now, atMost: Limits.noncesForgottenAtOnce)
         // No more is forgotten in all than was added.
