@@ -200,9 +200,11 @@ final class ProofBench {
     /// Proofs of the next devices, with fresh challenges. The caller advances `mix` by as many as it sends.
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
         try assureNewDevices(for: proofs)
-        var bytes: [UInt8] = []
-        service.resources.challenges.issue(proofs, into: &bytes)
-        let size = ChallengeBook.challengeBytes
+        let (book, size) = (service.resources.challenges, ChallengeBook.challengeBytes)
+        var bytes = [UInt8](repeating: 0, count: size * proofs)
+        bytes.withUnsafeMutableBytes { bytes in
+            if let start = bytes.baseAddress { book.issue(proofs, to: start, with: book.makeTagMaker()) }
+        }
         let challenges = (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
         return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
     }

@@ -111,6 +111,17 @@ public enum Limits {
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.
     public static let proofsPerTurn = 32
+    /// Challenges that a worker makes in no more than the time of a proof. So many count as one waiting proof.
+    public static let challengesPerItem = 32
+    /// Challenges that a worker makes for one connection before it takes work from the next one.
+    public static let challengesPerTurn = proofsPerTurn * challengesPerItem
+
+    /// A participant's share of the memory for spent challenges, and of that for nonces, is this part of what his
+    /// collaboration may have of it.
+    public static let sharesPerCollaboration = 4
+    /// Expired nonces that are forgotten when a nonce is spent, at most, and when there would be no room for it.
+    public static let noncesForgottenAtOnce = 8
+    public static let noncesForgottenForRoom = 1024
 
     /// Outcomes that may wait for libcrypto to verify them again. Further samples are skipped.
     public static let crossChecksQueuedMax = 1024

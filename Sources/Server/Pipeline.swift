@@ -33,7 +33,7 @@ struct Pipeline: Sendable {
             switch request {
             case .hello(let minimum, let maximum): try hello(minimum...maximum, pending)
             case .ping(let content): pending.answer { $0.append(contentsOf: content) }
-            case .issueChallenges(let count): issue(count, pending)
+            case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
             case .mutate(let mutation): apply(mutation, pending)
             case .collaborate(let call): try collaboration.handle(call, pending)
@@ -122,12 +122,24 @@ struct Pipeline: Sendable {
         return found
     }
 
-    private func issue(_ count: Int, _ pending: PendingRequest) {
+    private func issue(_ count: Int, _ pending: PendingRequest) throws(ServiceError) {
+        guard count > 0 else { return answer(with: UnsafeRawBufferPointer(start: nil, count: 0), pending) }
+        pending.begin(.queued)
+        let request = ChallengeRequest(count: count) {
+            pending.begin(.working)
+        } completion: { request in
+            answer(with: request.bytes, pending)
+        }
+        guard pool.submit(request, from: pending.source) else { throw Admission.busy }
+    }
+
+    private func answer(with challenges: UnsafeRawBufferPointer, _ pending: PendingRequest) {
         pending.answer { bytes in
+            bytes.reserveCapacity(bytes.count + 16 + challenges.count)
             Answer.appendChallengesHeader(
-                count: count, challengeBytes: ChallengeBook.challengeBytes,
+                count: challenges.count / ChallengeBook.challengeBytes, challengeBytes: ChallengeBook.challengeBytes,
                 validMilliseconds: resources.challenges.validMilliseconds, to: &bytes)
-            resources.challenges.issue(count, into: &bytes)
+            bytes.append(contentsOf: challenges)
         }
     }
 
@@ -164,7 +176,8 @@ extension Request {
     fileprivate var answerBytes: Int {
         switch self {
         case .verify(let batch): batch.count * (batch.wantsRoots ? 1 + Digest.byteCount : 1)
-        case .issueChallenges(let count): count * ChallengeBook.challengeBytes
+        // The challenges are in memory twice while the answer is built.
+        case .issueChallenges(let count): 2 * count * ChallengeBook.challengeBytes
         case .testRoots(_, let roots): roots.count
         case .listRoots, .listCollaborations: Limits.pageAnswerBytes
         case .readChanges: 4 * Limits.pageAnswerBytes

@@ -7,6 +7,7 @@ import Core
 package final class WorkSource: @unchecked Sendable {
     enum Work {
         case verification(VerificationRequest)
+        case challenges(ChallengeRequest)
         case task(@Sendable () -> Void)
     }
 

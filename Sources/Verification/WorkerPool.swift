@@ -3,9 +3,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A fixed number of workers that verify proofs and perform other short reads. A worker takes its share of the waiting
-/// work from all sources in turn. So an idle pool starts a single proof at once, and batches grow with the load. No
-/// timers are needed.
+/// A fixed number of workers that verify proofs, make challenges and perform other short reads. A worker takes its
+/// share of the waiting work from all sources in turn. So an idle pool starts a single proof at once, and batches grow
+/// with the load. No timers are needed.
 ///
 /// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
 /// proofs that it has just read saves two thread switches for each request.
@@ -31,6 +31,7 @@ package final class WorkerPool: Sendable {
     /// The work that a worker takes at once.
     private enum Portion {
         case pass([Slice], isSigned: Bool)
+        case challenges(ChallengeRequest, Range<Int>)
         case task(@Sendable () -> Void)
     }
 
@@ -42,7 +43,8 @@ package final class WorkerPool: Sendable {
     private let counts = Mutex([UInt64](repeating: 0, count: 256))
 
     /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
-    /// `waitingItemsMax`: proofs and tasks that may wait. Above it `submit` refuses more.
+    /// `waitingItemsMax`: proofs and tasks that may wait; `Limits.challengesPerItem` challenges count as one. Above it
+    /// `submit` refuses more.
     ///
     /// Throws `internalFault` when a worker's memory can't be allocated.
     package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
@@ -69,7 +71,7 @@ package final class WorkerPool: Sendable {
     ///
     /// Throws `internalFault` when its memory can't be allocated.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
-        let worker = PoolWorker(self, try BatchVerifier(resources), wake)
+        let worker = PoolWorker(self, try BatchVerifier(resources), resources.challenges.makeTagMaker(), wake)
         state.withLock { $0.workerCount += 1 }
         return worker
     }
@@ -79,6 +81,12 @@ package final class WorkerPool: Sendable {
     /// Queues a request. Returns false, and will not call its completion, when the pool is full or closed.
     package func submit(_ request: VerificationRequest, from source: WorkSource) -> Bool {
         add(.verification(request), items: request.count, to: source)
+    }
+
+    /// Queues a request for challenges. Returns false, and will not call its completion, when the pool is full or
+    /// closed.
+    package func submit(_ request: ChallengeRequest, from source: WorkSource) -> Bool {
+        add(.challenges(request), items: ChallengeRequest.items(request.count), to: source)
     }
 
     /// Queues a task to run on a worker. Returns false when the pool is full or closed. The task must be short.
@@ -160,6 +168,8 @@ package final class WorkerPool: Sendable {
         sleeper?.wake()
         switch portion {
         case .task(let task): task()
+        case .challenges(let request, let range):
+            request.make(range, of: resources.challenges, with: worker.tagMaker)
         case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
         case nil: return false
         }
@@ -189,6 +199,12 @@ package final class WorkerPool: Sendable {
                 endTurn(of: source, isWorkDone: true, &state)
                 state.waitingItems -= 1
                 return .task(task)
+            case .challenges(let request):
+                guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
+                let range = request.take()
+                state.waitingItems -= ChallengeRequest.items(range.count)
+                endTurn(of: source, isWorkDone: request.isTaken, &state)
+                return .challenges(request, range)
             case .verification(let request):
                 if slices.isEmpty { isSigned = request.isSigned }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }

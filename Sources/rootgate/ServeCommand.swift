@@ -30,7 +30,7 @@ private let capacityOptions = [
     Option("connections-max", "N", standard: "10000", "connections at once"),
     Option(
         "waiting-proofs-max", "N", standard: "65536",
-        "proofs that may wait for a worker; for more the answer is busy"),
+        "proofs that may wait for a worker, where 32 challenges count as one; for more the answer is busy"),
     Option("request-memory", "MIB", standard: "256", "memory of all requests, in MiB; for more the answer is busy"),
 ]
 
