@@ -1,4 +1,4 @@
-package import Core
+import Core
 
 /// Makes the tags of many messages at once, under the present key. Each message has the same length, and its tag is
 /// written behind it, where `TagChecker` finds it.
