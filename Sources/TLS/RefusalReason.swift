@@ -4,7 +4,12 @@ import CLibSSL
 enum RefusalReason {
     /// The reason why the handshake of `ssl` failed: the peer's certificate, an alert of the peer, or its bytes.
     static func text(_ ssl: OpaquePointer, _ error: ErrorQueue.Entry?) -> String {
-        guard let error, error.isOfLibSSL else { return "its handshake failed: \(error?.text ?? "no reason is known")" }
+        guard let error, error.isOfLibSSL else {
+            // A wrong signature of a certificate leaves libcrypto's error before libssl's.
+            let verification = SSL_get_verify_result(ssl)
+            if verification != X509_V_OK { return text(ofVerification: verification) }
+            return "its handshake failed: \(error?.text ?? "no reason is known")"
+        }
         if error.reason == SSL_R_CERTIFICATE_VERIFY_FAILED { return text(ofVerification: SSL_get_verify_result(ssl)) }
         if error.isAlert { return text(ofAlert: error.reason - ErrorQueue.Entry.alertBase) }
         return text(ofReason: error.reason) ?? "its handshake failed: \(error.text)"
