@@ -170,6 +170,7 @@ let programPath: String = {
             let help = try rootgate(command.name, "--help")
             #expect(help.code == 0)
             for option in command.options { #expect(help.output.contains("--\(option.name)")) }
+            for verb in command.verbs { #expect(help.output.contains("  \(verb.name) ")) }
         }
     }
 }
