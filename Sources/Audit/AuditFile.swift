@@ -30,7 +30,7 @@ final class AuditFile {
 
     /// Opens the file for appending, and makes it (mode 0600) when it is missing. Cuts off an unfinished last line.
     ///
-    /// Throws unless it is a plain file whose last line is one of an audit, and no other process has it open so.
+    /// Throws unless it is a regular file that ends with a line of an audit, and when another process has locked it.
     init(path: String, _ calls: AuditCalls) throws(AuditFailure) {
         self.path = path
         self.calls = calls
@@ -45,6 +45,7 @@ final class AuditFile {
         guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(path: path) }
         try lock()
         let end = try AuditFile.end(of: descriptor, path, bytes: Int(status.st_size))
+        precondition(end.length <= status.st_size, "the last line ends behind the file")
         length = end.length
         head = end.head
         tornBytes = Int(status.st_size) - length
@@ -118,6 +119,7 @@ final class AuditFile {
     /// Appends lines with their line feeds and makes them durable. When it throws, the file ends where it did before,
     /// or in bytes that the next call overwrites.
     func append(_ lines: [UInt8]) throws(SystemFailure) {
+        precondition(lines.last == 10, "the last line has no line feed")
         var written = 0
         while written < lines.count {
             let count = lines[written...].withUnsafeBytes { calls.write(descriptor, $0, length + written) }
@@ -129,6 +131,7 @@ final class AuditFile {
             }
             written += count
         }
+        assert(written == lines.count, "more bytes were written than there are")
         guard calls.synchronize(descriptor) == 0 else {
             let failure = SystemFailure("fsync")
             trim()
@@ -141,6 +144,7 @@ final class AuditFile {
     /// Reserves disk blocks for `bytes` more bytes, or for as many as the disk has. Does nothing while most of them are
     /// reserved. A file system that can't reserve is asked for its free space instead.
     func reserve(_ bytes: Int) {
+        precondition(room >= 0 && bytes >= 0, "room for less than nothing")
         guard room < bytes / 4 * 3 else { return }
         var wanted = bytes
         while wanted > room {

@@ -117,7 +117,7 @@ package final class AuditTrail: Sendable {
     /// Returns `nil` when the audit is optional and there is no room. Throws `storageFull` when the disk is full or
     /// fails, and `busy` when too many lines wait.
     package func admit(_ record: AuditRecord, isRemoval: Bool) throws(ServiceError) -> Ticket? {
-        let bytes = record.lineBytesMax
+        let bytes = AuditTrail.checkedBytes(of: record)
         let refusal = state.withLock { state -> ServiceError? in
             if state.isClosed { return ServiceError(.shuttingDown, "the audit is closed") }
             if let failure = state.failure { return failure }
@@ -137,6 +137,13 @@ package final class AuditTrail: Sendable {
         return nil
     }
 
+    /// The room that a record's line is given.
+    private static func checkedBytes(of record: AuditRecord) -> Int {
+        let bytes = record.lineBytesMax
+        precondition(bytes > 0 && bytes <= Limits.auditLineBytesMax, "a line is longer than a line may be")
+        return bytes
+    }
+
     private static let busy = ServiceError(.busy, "too many lines wait for the audit: try again later")
     private static let full = ServiceError(
         .storageFull, "the disk has no room for the audit: changes are refused, removals still work")
@@ -153,14 +160,17 @@ package final class AuditTrail: Sendable {
 
     /// Gives a ticket back: there is nothing to write.
     package func withdraw(_ ticket: Ticket) {
-        state.withLock { $0.promised -= ticket.bytes }
+        state.withLock { state in
+            state.promised -= ticket.bytes
+            precondition(state.promised >= 0, "a ticket was given back twice")
+        }
     }
 
     /// Appends a line for which nobody waits. Without room for it, it is only counted.
     package func note(_ record: AuditRecord) { note(record, isForced: false) }
 
     private func note(_ record: AuditRecord, isForced: Bool) {
-        let bytes = record.lineBytesMax
+        let bytes = AuditTrail.checkedBytes(of: record)
         let isAdmitted = state.withLock { state in
             let hasRoom = state.waiting.count < Limits.auditLinesWaitingMax && hasRoom(for: bytes, state)
             guard !state.isClosed, hasRoom || isForced else { return false }
@@ -232,6 +242,7 @@ package final class AuditTrail: Sendable {
     }
 
     private func run(_ writer: AuditWriter) {
+        writer.thread.bind()
         while let turn = nextTurn(isRetrying: writer.isFailing) {
             if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
             var entries = turn.entries
@@ -243,6 +254,7 @@ package final class AuditTrail: Sendable {
             settle(written, writer)
         }
         writer.close()
+        writer.thread.unbind()
         ended.signal()
     }
 
@@ -282,6 +294,7 @@ package final class AuditTrail: Sendable {
         state.withLock { state in
             state.failure = failure
             state.promised -= result.settled.reduce(0) { $0 + $1.ticket.bytes }
+            precondition(state.promised >= 0, "a line was written twice")
         }
         show(writer)
         let answer = settings.isOptional ? nil : failure

@@ -155,6 +155,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     }
 
     private func begin(_ newcomer: Newcomer) {
+        thread.assertIsCurrent()
         if guests.count >= bounds.unfinishedMax { giveUpOldest() }
         do throws(TLSFailure) {
             let handshake = try tls.beginHandshake(on: newcomer.descriptor)
@@ -168,6 +169,7 @@ package final class HandshakeLoop: @unchecked Sendable {
                 return log("closed a new connection: \(error)")
             }
             guests[newcomer.descriptor] = guest
+            precondition(guests.count <= bounds.unfinishedMax, "more handshakes are unfinished than may be")
             order.append((newcomer.descriptor, nextNumber, newcomer.begun + bounds.milliseconds))
             advance(newcomer.descriptor)
         } catch {
@@ -191,7 +193,7 @@ package final class HandshakeLoop: @unchecked Sendable {
             }
         } catch {
             forget(descriptor)
-            // Whoever only looks whether the port is open is not worth a line.
+            // A port scan is not logged.
             if error != .ended { refuse(guest, error) }
         }
     }
@@ -201,12 +203,14 @@ package final class HandshakeLoop: @unchecked Sendable {
     }
 
     private func forget(_ descriptor: CInt) {
+        thread.assertIsCurrent()
         poller.forget(descriptor)
         guests[descriptor] = nil
     }
 
     /// Gives up the handshakes that take too long.
     private func giveUpLate() {
+        thread.assertIsCurrent()
         let now = clock.milliseconds
         while let first = order.first {
             let guest = guests[first.descriptor]
@@ -221,6 +225,7 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     /// Gives up the handshake that has been under way for the longest time, because there are too many.
     private func giveUpOldest() {
+        thread.assertIsCurrent()
         while let first = order.popFirst() {
             guard guests[first.descriptor]?.number == first.number else { continue }
             sayThereAreTooMany(first.descriptor)
