@@ -72,7 +72,9 @@ final class AuditWriter: @unchecked Sendable {
                 fail(error)
                 result.failure = error
                 result.unanswered = Array(rest)
-                kept = rest.map { AuditTrail.Entry(record: $0.record, at: $0.at, ticket: $0.ticket, completion: nil) }
+                kept = rest.map {
+                    AuditTrail.Entry(record: $0.record, at: $0.at, reservation: $0.reservation, completion: nil)
+                }
                 return result
             }
             if failure != nil { log("the audit \(file.path) is written again") }

@@ -67,10 +67,10 @@ extension AuditTrail {
     /// Appends a line and waits until it is durable. Returns the failure that was told.
     @discardableResult
     func apply(_ record: AuditRecord, isRemoval: Bool = false) throws(ServiceError) -> ServiceError? {
-        guard let ticket = try admit(record, isRemoval: isRemoval) else { return nil }
+        guard let reservation = try reserve(record, isRemoval: isRemoval) else { return nil }
         let done = DispatchSemaphore(value: 0)
         let failure = Shared<ServiceError?>(nil)
-        append(record, ticket) { told in
+        append(record, reservation) { told in
             failure.with { $0 = told }
             done.signal()
         }
