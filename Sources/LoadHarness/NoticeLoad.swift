@@ -108,8 +108,8 @@ package final class NoticeLoad: Sendable {
         count: Int, perSecond: Double = .infinity, _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) -> NoticeReport {
         let tally = NoticeTally()
-        let shower = show(tally, of: count, progress)
-        defer { shower.cancel() }
+        let progressTask = show(tally, of: count, progress)
+        defer { progressTask.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
         let clients = try NoticeClients(dialer, try await feedStarts(), tally)
         let plan = plan
