@@ -160,11 +160,11 @@ struct AuditTrailTests {
 
     @Test("So many lines may wait for the disk, and for one more the answer is busy")
     func waitingLines() throws {
-        let (disk, gate) = (TestDisk(), DispatchSemaphore(value: 0))
+        let (disk, hold) = (TestDisk(), DispatchSemaphore(value: 0))
         var calls = disk.calls
         let isHeld = Shared(false)
         calls.synchronize = { _ in
-            if isHeld.value { gate.wait() }
+            if isHeld.value { hold.wait() }
             return 0
         }
         let trail = try scene.open(calls: calls) { $0.aheadBytes = 1 << 30 }
@@ -180,7 +180,7 @@ struct AuditTrailTests {
         for sequence in 0..<UInt64(Limits.auditLinesWaitingMax) { try append(2 + sequence) }
         #expect(throws: ServiceError(.busy, "")) { try trail.reserve(.change(0), isRemoval: true) }
         isHeld.with { $0 = false }
-        gate.signal()
+        hold.signal()
         trail.close()
         #expect(try scene.lines().count == Limits.auditLinesWaitingMax + 3)
     }
