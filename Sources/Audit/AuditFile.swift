@@ -43,7 +43,12 @@ final class AuditFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .unopened(path: path, SystemFailure("stat")) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(path: path) }
-        try lock()
+        // A process that is ending may hold the lock.
+        switch System.lock(descriptor, milliseconds: 1000) {
+        case .locked: break
+        case .held: throw .inUse(path: path)
+        case .failed(let failure): throw .unopened(path: path, failure)
+        }
         let end = try AuditFile.end(of: descriptor, path, bytes: Int(status.st_size))
         precondition(end.length <= status.st_size, "the last line ends behind the file")
         length = end.length
@@ -56,16 +61,6 @@ final class AuditFile {
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
-    }
-
-    /// A process that is ending may hold the lock. It gets a second to release it.
-    private func lock() throws(AuditFailure) {
-        for _ in 0..<100 {
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
-            guard errno == EWOULDBLOCK else { throw .unopened(path: path, SystemFailure("lock")) }
-            usleep(10_000)
-        }
-        throw .inUse(path: path)
     }
 
     // MARK: The end of a file
