@@ -82,9 +82,7 @@ package final class NoticeLoad: Sendable {
         _ = try await client.send(
             AddParticipants(
                 [NewParticipant(PersonIdentity(rootHash: identity.rootHash), displayName: "Ana")], to: collaboration))
-        guard let challenge = try await client.challenges(1).challenges.first else {
-            throw ServiceError(.malformedAnswer, "the service gave no challenge")
-        }
+        let challenge = try await client.challenge()
         let decision = try await client.open(try identity.proof(ofDevice: 0, signing: challenge), in: collaboration)
         guard let grant = decision.grant else {
             throw ServiceError(.grantRefused, "the participant was not let in: \(decision.verdict.name)")
