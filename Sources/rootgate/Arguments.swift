@@ -82,9 +82,21 @@ struct Arguments {
         return number
     }
 
-    /// Says on stderr that a list goes on.
-    func sayThereIsMore(after item: String) {
-        complain("there are more: --after \(item) lists the next ones, --all lists all")
+    /// Prints a list in pages: one page, and on stderr that there are more, or all pages with `--all` or `isWhole`.
+    ///
+    /// `page` prints the page that begins at its argument. It returns where the next page begins and the `--after` that
+    /// leads there; `nil` after the last page.
+    func eachPage<Start>(
+        from first: Start, isWhole: Bool = false, _ page: (Start) async throws -> (start: Start, after: String)?
+    ) async throws {
+        let listsAll = isOn("all") || isWhole
+        var start = first
+        while let next = try await page(start) {
+            guard listsAll else {
+                return complain("there are more: --after \(next.after) lists the next ones, --all lists all")
+            }
+            start = next.start
+        }
     }
 
     /// Whether an option is given on the command line.

@@ -80,7 +80,7 @@ let rootsCommand = Command(
 private func list(
     _ collaboration: CollaborationIdentifier, _ client: RootgateClient, _ arguments: Arguments
 ) async throws {
-    var start = try arguments.text("after").map { text in
+    let start = try arguments.text("after").map { text in
         guard let root = Digest(hexadecimal: text) else {
             throw UsageError("\(text) is not a root hash in hexadecimal")
         }
@@ -88,15 +88,14 @@ private func list(
     }
     let isPage = arguments.text("limit") != nil
     let limit = isPage ? try arguments.number("limit", in: 1...Limits.rootsPerPageMax) : Limits.rootsPerPageMax
-    while true {
+    try await arguments.eachPage(from: start, isWhole: !isPage) { start in
         let page = try await client.roots(of: collaboration, after: start, limit: limit)
         let lines = try page.items.map { root in
             arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
         }
         if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
-        start = page.items.last
-        guard page.hasMore else { return }
-        if isPage, !arguments.isOn("all") { return arguments.sayThereIsMore(after: start?.description ?? "") }
+        guard page.hasMore, let last = page.items.last else { return nil }
+        return (last, last.description)
     }
 }
 

@@ -21,18 +21,12 @@ struct CollabVerb: Sendable {
         next: @escaping @Sendable (Request, Request.Answer) -> (request: Request, after: String)?
     ) -> CollabVerb {
         CollabVerb(verb) { call in
-            var request = try request(call)
-            let listsAll = call.arguments.isOn("all")
-            while true {
+            try await call.arguments.eachPage(from: try request(call)) { request in
                 let answer = try await call.client().send(request)
                 try call.show(answer)
-                guard let following = next(request, answer) else { return .success }
-                guard listsAll else {
-                    call.arguments.sayThereIsMore(after: following.after)
-                    return .success
-                }
-                request = following.request
+                return next(request, answer).map { (start: $0.request, after: $0.after) }
             }
+            return .success
         }
     }
 

@@ -58,24 +58,20 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent.
         feed = .collaboration(try call.collaboration())
     }
     let language = call.arguments.text("language")
-    var after = UInt64(try call.afterNumber())
+    let after = UInt64(try call.afterNumber())
     guard call.arguments.isOn("follow") else {
         let limit = try call.limit(upTo: Limits.noticesPerPageMax)
-        let listsAll = call.arguments.isOn("all")
-        while true {
-            let page = try await call.client().send(ReadNotices(feed, after: after, limit: limit, language: language))
+        try await call.arguments.eachPage(from: after) { after in
+            let page = try await call.client().send(
+                ReadNotices(feed, after: after, limit: limit, language: language))
             if call.arguments.isOn("json") {
                 try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
             } else {
                 for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)") }
             }
-            guard page.hasMore else { return .success }
-            guard listsAll else {
-                call.arguments.sayThereIsMore(after: "\(page.next)")
-                return .success
-            }
-            after = page.next
+            return page.hasMore ? (page.next, "\(page.next)") : nil
         }
+        return .success
     }
     for try await page in try call.client().notices(feed, after: after, language: language) {
         for notice in page.notices {

@@ -27,12 +27,11 @@ let rootSetVerbs: [CollabVerb] = [
         Verb(
             "list", "", 0...0, options: ["after", "limit", "all"], "list all collaborations, their policies and counts")
     ) { call in
-        var start = try call.arguments.text("after").map { try collaboration($0) }
+        let start = try call.arguments.text("after").map { try collaboration($0) }
         let isPage = call.arguments.text("limit") != nil
         let limit =
             isPage ? try call.limit(upTo: Limits.collaborationsPerPageMax) : Limits.collaborationsPerPageMax
-        let listsAll = call.arguments.isOn("all")
-        while true {
+        try await call.arguments.eachPage(from: start, isWhole: !isPage) { start in
             let page = try await call.client().collaborations(after: start, limit: limit)
             for state in page.items {
                 let identifier = state.identifier.description.escapingControls
@@ -40,13 +39,10 @@ let rootSetVerbs: [CollabVerb] = [
                     call.arguments.isOn("json")
                         ? try json(describe(state)) : "\(identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
-            start = page.items.last?.identifier
-            guard page.hasMore else { return .success }
-            if isPage, !listsAll {
-                call.arguments.sayThereIsMore(after: start?.description ?? "")
-                return .success
-            }
+            guard page.hasMore, let last = page.items.last?.identifier else { return nil }
+            return (last, last.description)
         }
+        return .success
     },
 ]
 
