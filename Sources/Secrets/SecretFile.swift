@@ -59,7 +59,7 @@ package struct SecretFile: Sendable {
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw .foreign(path: path, owner: UInt32(status.st_uid))
         }
-        guard status.st_mode & 0o077 == 0 else { throw .open(path: path, mode: UInt32(status.st_mode)) }
+        guard status.st_mode & 0o077 == 0 else { throw .readableByOthers(path: path, mode: UInt32(status.st_mode)) }
         guard status.st_size == SecretFile.byteCount else {
             throw .wrongLength(path: path, bytes: Int(status.st_size))
         }
