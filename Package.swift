@@ -161,7 +161,7 @@ let package = Package(
             ["Audit", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
 
         // The rules of style, over every file that git tracks.
-        .testTarget(name: "TidyTests", swiftSettings: swift),
+        .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

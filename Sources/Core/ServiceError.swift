@@ -4,7 +4,7 @@
 /// to the code (a limit, an operation). `origin` says who made the error: the service or this process.
 public struct ServiceError: Error, Sendable {
     /// The code on the wire. Codes are stable and listed in PROTOCOL.md.
-    public enum Code: UInt16, CaseIterable, Sendable {
+    public enum Code: UInt16, StableCode {
         // Errors in a frame: the service closes the connection after the answer.
         case unsupportedVersion = 1
         case frameTooLarge = 2
@@ -50,46 +50,7 @@ public struct ServiceError: Error, Sendable {
         case malformedAnswer = 260
         case tlsRefused = 261
 
-        /// The stable name: lower-case words joined by hyphens.
-        public var name: String {
-            switch self {
-            case .unsupportedVersion: "unsupported-version"
-            case .frameTooLarge: "frame-too-large"
-            case .malformedFrame: "malformed-frame"
-            case .tooManyConnections: "too-many-connections"
-            case .unknownOperation: "unknown-operation"
-            case .malformedRequest: "malformed-request"
-            case .limitExceeded: "limit-exceeded"
-            case .unknownCollaboration: "unknown-collaboration"
-            case .collaborationExists: "collaboration-exists"
-            case .mutationConflict: "mutation-conflict"
-            case .changesTrimmed: "changes-trimmed"
-            case .staleEdit: "stale-edit"
-            case .busy: "busy"
-            case .shuttingDown: "shutting-down"
-            case .storageFull: "storage-full"
-            case .storageFailed: "storage-failed"
-            case .storageDamaged: "storage-damaged"
-            case .storageInUse: "storage-in-use"
-            case .internalFault: "internal-fault"
-            case .notPermitted: "not-permitted"
-            case .unknownOption: "unknown-option"
-            case .optionConflict: "option-conflict"
-            case .optionRequired: "option-required"
-            case .noLinkBase: "no-link-base"
-            case .unknownParticipant: "unknown-participant"
-            case .grantRefused: "grant-refused"
-            case .unknownInvitation: "unknown-invitation"
-            case .unknownHighlight: "unknown-highlight"
-            case .behindSequence: "behind-sequence"
-            case .connectionLost: "connection-lost"
-            case .connectionRefused: "connection-refused"
-            case .deadlineExceeded: "deadline-exceeded"
-            case .cancelled: "cancelled"
-            case .malformedAnswer: "malformed-answer"
-            case .tlsRefused: "tls-refused"
-            }
-        }
+        public static let names = StableNames<Code>()
 
         /// Whether the service closes the connection after this error. It does so when it can't find the next frame or
         /// rejects the peer.

@@ -82,9 +82,7 @@ package final class NoticeLoad: Sendable {
         _ = try await client.send(
             AddParticipants(
                 [NewParticipant(PersonIdentity(rootHash: identity.rootHash), displayName: "Ana")], to: collaboration))
-        guard let challenge = try await client.challenges(1).challenges.first else {
-            throw ServiceError(.malformedAnswer, "the service gave no challenge")
-        }
+        let challenge = try await client.challenge()
         let decision = try await client.open(try identity.proof(ofDevice: 0, signing: challenge), in: collaboration)
         guard let grant = decision.grant else {
             throw ServiceError(.grantRefused, "the participant was not let in: \(decision.verdict.name)")
@@ -108,8 +106,8 @@ package final class NoticeLoad: Sendable {
         count: Int, perSecond: Double = .infinity, _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) -> NoticeReport {
         let tally = NoticeTally()
-        let shower = show(tally, of: count, progress)
-        defer { shower.cancel() }
+        let progressTask = show(tally, of: count, progress)
+        defer { progressTask.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
         let clients = try NoticeClients(dialer, try await feedStarts(), tally)
         let plan = plan

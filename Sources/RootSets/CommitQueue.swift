@@ -154,7 +154,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Commits the group in one transaction. If the space runs out, that transaction is aborted and the mutations are
-    /// committed one by one, so that those that free space succeed.
+    /// committed one by one: then the mutations that free space succeed.
     private func commit(_ group: ArraySlice<Pending>) {
         writer.assertIsCurrent()
         do throws(StorageFailure) {

@@ -93,6 +93,16 @@ public final class RootgateClient: Sendable {
         }
     }
 
+    /// One fresh challenge for a device to sign.
+    ///
+    /// Throws `malformedAnswer` when the service gives none.
+    public func challenge() async throws(ServiceError) -> [UInt8] {
+        guard let challenge = try await challenges(1).challenges.first else {
+            throw ServiceError(.malformedAnswer, "the service gave no challenge")
+        }
+        return challenge
+    }
+
     /// Whether the device may open the collaboration.
     public func verify(
         _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, atLeast: UInt64 = 0

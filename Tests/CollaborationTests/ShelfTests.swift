@@ -66,6 +66,18 @@ struct ShelfTests {
         bench = try Bench()
     }
 
+    @Test("An item counts in so many conversations, the newest, and in not one more")
+    func mostConversations() throws {
+        let most = Limits.conversationsPerItemMax
+        for number in 0...most { try bench.share(1, in: "c\(number)", at: Double(number)) }
+        let item = ShelfKeys.item(try bench.link(1), world.context)
+        let heads = try world.storage.shareHeads(of: item, bench.bo) { _, _ in true }
+        #expect(heads.count == most)
+        // The oldest one is left out.
+        let oldest = try #require(heads.last)
+        #expect(oldest.head.milliseconds == world.milliseconds + 1000)
+    }
+
     @Test("Shelves are in the order of the protocol, whatever was done to them")
     func order() throws {
         for iteration in 0..<40 {

@@ -23,7 +23,6 @@ struct StableCodesTests {
         #expect(Set(Verdict.allCases.map(\.name)).count == Verdict.allCases.count)
         for verdict in Verdict.allCases {
             #expect(Verdict(name: verdict.name) == verdict)
-            #expect(verdict.description == verdict.name)
         }
     }
 

@@ -1878,6 +1878,12 @@ class CollaborationLayer:
         self.pin("four", pinned=False)
         equal("unpinned", self.shelf(), ["one", "three", "two", "five", "four"])
 
+        self.check_shelf_refusals()
+        four: Fields = {"account": self.eve.account, "everyApp": True, "url": self.link("four")}
+        self.changed("remove", 1, "removeHighlight", **four)
+        equal("removed", self.shelf(), ["one", "three", "two", "five"])
+
+    def check_shelf_refusals(self) -> None:
         account = self.eve.account
         unknown_highlight = ErrorCode.UNKNOWN_HIGHLIGHT
         nothing = {"account": account, "everyApp": True, "url": self.link("nothing")}
@@ -1905,9 +1911,6 @@ class CollaborationLayer:
         self.error("129 recipients", limit, "recordShare", error_detail=128, **{**share, "recipients": too_many})
         self.error("a link that is too long", limit, "recordShare", error_detail=2_048, **{**share, "url": long_link})
         self.error("a title that is too long", limit, "recordShare", error_detail=512, **{**share, "title": "x" * 513})
-
-        self.changed("remove", 1, "removeHighlight", **{**every, "url": self.link("four")})
-        equal("removed", self.shelf(), ["one", "three", "two", "five"])
 
     def consent(self, level: Fields, allowed: bool | None = None, changed: int = 1) -> None:
         """Sets or takes back a consent of Eve's."""

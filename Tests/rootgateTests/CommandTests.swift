@@ -170,6 +170,7 @@ let programPath: String = {
             let help = try rootgate(command.name, "--help")
             #expect(help.code == 0)
             for option in command.options { #expect(help.output.contains("--\(option.name)")) }
+            for verb in command.verbs { #expect(help.output.contains("  \(verb.name) ")) }
         }
     }
 }
@@ -219,7 +220,8 @@ let programPath: String = {
         #expect(try runProgram(programPath, ["collab", "create", "c"] + server + trusted).code == 0)
         #expect(try runProgram(programPath, ["stats"] + server + trusted).code == 0)
         let bare = ["--server", String(running.endpoint.dropFirst("tls://".count))]
-        #expect(try runProgram(programPath, ["stats"] + bare + trusted).code == 0)
+        let encrypted = try runProgram(programPath, ["stats"] + bare + trusted)
+        #expect(encrypted.code == 0, "\(encrypted.errors)")
         for words in [["load", "--count", "200", "--people", "20"], ["demo", "--people", "20", "--proofs", "256"]] {
             let result = try runProgram(programPath, words + ["--quiet"] + server + trusted)
             #expect(result.code == 0, "\(result.errors)")

@@ -21,24 +21,24 @@ struct AuditedStorage: Sendable {
         guard let trail else { return rootSets.submit(mutation, completion: completion) }
         var record = pending.auditRecord(.mutation)
         if let collaboration = mutation.change.collaboration { record.collaboration = "\(collaboration)" }
-        let ticket: AuditTrail.Ticket?
+        let reservation: AuditTrail.Reservation?
         do throws(ServiceError) {
-            ticket = try trail.admit(record, isRemoval: !mutation.change.needsSpace)
+            reservation = try trail.reserve(record, isRemoval: !mutation.change.needsSpace)
         } catch {
             return completion(.failure(error))
         }
         // An optional audit has no room: the mutation goes on without a line.
-        guard let ticket else { return rootSets.submit(mutation, completion: completion) }
+        guard let reservation else { return rootSets.submit(mutation, completion: completion) }
         rootSets.submit(mutation) { [record] result in
             var record = record
             switch result {
             case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence
             case .failure(let error) where error.isWorthALine: record.outcome = error.code.name
             case .success, .failure:
-                trail.withdraw(ticket)
+                trail.withdraw(reservation)
                 return completion(result)
             }
-            trail.append(record, ticket) { failure in
+            trail.append(record, reservation) { failure in
                 guard let failure, case .success = result else { return completion(result) }
                 // The change was made. Its repetition is answered with its receipt when the audit can be written.
                 let reason = "the change is made, but \(failure.reason)"
