@@ -6,7 +6,7 @@ package import Transport
 
 /// The reason why a service can't start. It is for the operator, on the command line; a client never gets one.
 package enum StartupFailure: Error, Sendable {
-    /// Another process listens on that port of that address.
+    /// Another process listens on that port of that address, or on that local socket.
     case portTaken(Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
@@ -47,7 +47,8 @@ extension StartupFailure: CustomStringConvertible {
     package var description: String {
         switch self {
         case .portTaken(let endpoint):
-            "port \(endpoint.port) on \(endpoint.host) is taken: another process listens there"
+            (endpoint.path.map { "the socket \($0)" } ?? "port \(endpoint.port) on \(endpoint.host)")
+                + " is taken: another process listens there"
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
