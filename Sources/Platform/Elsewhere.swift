@@ -70,6 +70,13 @@ package enum System {
         return PeerCredentials(user: user, process: process)
     }
 
+    /// Does nothing here, and reports that.
+    package static func enterSandbox(_ rules: SandboxRules) -> SandboxReport {
+        var report = SandboxReport()
+        report.missing = ["a sandbox (not available on this system)"]
+        return report
+    }
+
     /// Lets other threads run before the calling one where not all of them can run.
     package static func yieldToOtherThreads() { pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0) }
 

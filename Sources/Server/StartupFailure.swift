@@ -28,6 +28,8 @@ package enum StartupFailure: Error, Sendable {
     case certificates(String)
     /// The file for the trace of requests can't be made.
     case trace(path: String, String)
+    /// A sandbox is required, and the system does not have all of it; what holds and what is missing.
+    case sandbox(SandboxReport)
     /// The system has no memory or no descriptors for the service's threads.
     case outOfResources(String)
 
@@ -62,6 +64,7 @@ extension StartupFailure: CustomStringConvertible {
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .certificates(let reason): reason
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
+        case .sandbox(let report): "\(report); --sandbox auto starts without what is missing"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }
     }

@@ -25,6 +25,12 @@ private let secretAndAuditOptions = [
     Option(switch: "audit-optional", "let changes go on when --audit can't be written"),
 ]
 
+private let sandboxOptions = [
+    Option(
+        "sandbox", "auto|off|required", standard: "auto",
+        "give up what the service does not need: auto takes what the system has, required refuses to start without")
+]
+
 /// What clients may use of the service.
 private let capacityOptions = [
     Option("connections-max", "N", standard: "10000", "connections at once"),
@@ -74,9 +80,10 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + capacityOptions + encryptionOptions + secretAndAuditOptions
+    ] + capacityOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
+    let sandbox = try SandboxChoice(arguments)
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
@@ -86,7 +93,9 @@ let serveCommand = Command(
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
-    let service = try Service(configuration, log: complain)
+    let service = try Service(configuration, log: complain) { () throws(StartupFailure) in
+        try sandbox.enter(configuration.sandboxRules)
+    }
     announce(service, isEncrypted: configuration.tls != nil)
     signals.onHangUp { service.reload() }
     await signals.first()
