@@ -51,6 +51,14 @@ struct SandboxCommandTests {
         return values
     }
 
+    /// The ticks of processor time, a hundredth of a second each, that a process has used.
+    private func ticks(of process: Int32) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        // The second field, in parentheses, may contain spaces. User's and system's time are the 14th and the 15th.
+        let fields = try #require(text.split(separator: ")").last).split(separator: " ")
+        return try #require(Int(fields[11])) + #require(Int(fields[12]))
+    }
+
     /// The service in a sandbox, which is required where the kernel has everything.
     private func sandboxed(_ words: [String]) throws -> ServeTests.Running {
         let data = folder.path + "/data"
@@ -101,7 +109,8 @@ struct SandboxCommandTests {
         let added = try runProgram(
             programPath, ["roots", "add", "--collaboration", "deck", "--file", folder.path + "/roots"] + local)
         #expect(added.code == 0, "\(added.errors)")
-        #expect(try runProgram(programPath, ["roots", "count", "--collaboration", "deck"] + local).output == "100000\n")
+        #expect(
+            try runProgram(programPath, ["roots", "count", "--collaboration", "deck"] + local).output == "100000\n")
         #expect(try runProgram(programPath, ["stats", "--json"] + local).output.contains("\"resident-bytes\":"))
 
         let second = SimulatedAuthority("a second authority")
@@ -116,6 +125,10 @@ struct SandboxCommandTests {
                 ((try? FileManager.default.contentsOfDirectory(atPath: folder.path + "/audit"))?.count ?? 0) == 2
             })
         #expect(try runProgram(programPath, ["collab", "create", "later"] + local).code == 0)
+        // No thread tries a refused system call again and again.
+        let before = try ticks(of: process)
+        usleep(1_000_000)
+        #expect(try ticks(of: process) - before < 50)
         #expect(running.end(SIGTERM) == 0, "\(text("errors"))")
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/run/socket"))
         #expect(text("trace").contains("\"name\""))

@@ -155,12 +155,12 @@ enum SystemCallTable {
                 Call("tgkill", 234, 131)
             ]),
         Group(
-            "handling signals",
+            "handling signals, and the main thread's wait for them: Dispatch would try that again and again",
             .allow,
             [
                 Call("rt_sigaction", 13, 134), Call("rt_sigprocmask", 14, 135), Call("rt_sigreturn", 15, 139),
-                Call("rt_sigtimedwait", 128, 137), Call("rt_sigpending", 127, 136), Call("sigaltstack", 131, 132),
-                Call("pause", 34, nil),
+                Call("rt_sigtimedwait", 128, 137), Call("rt_sigpending", 127, 136), Call("rt_sigsuspend", 130, 133),
+                Call("sigaltstack", 131, 132),
             ]),
         Group(
             "this process's own limits",
