@@ -3,6 +3,7 @@ import Foundation
 import Platform
 import Server
 import ServiceTestSupport
+import TLS
 import TestSupport
 import Testing
 import Transport
@@ -66,5 +67,18 @@ struct BeforeServingTests {
         #expect(rules.writableFolders == [folder.path + "/data", "/var/log/rootgate"])
         #expect(rules.removalFolders == ["/run/a"])
         #expect(rules.readableFiles == ["/etc/rootgate/secret", "/etc/tls/a", "/etc/tls/b", "/etc/tls/c"])
+    }
+
+    @Test("Every path of a configuration was thought of when the sandbox's rules were written")
+    func everyPath() {
+        // A path that is used after the start belongs into the rules; a trace is open by then.
+        let paths = Mirror(reflecting: configuration).children.compactMap(\.label).filter {
+            $0.hasSuffix("Path") || $0.hasSuffix("Directory") || $0.hasSuffix("Folder") || $0.hasSuffix("File")
+        }
+        #expect(Set(paths) == ["dataDirectory", "secretPath", "auditPath", "tracePath"])
+        let tls = ServerTLSSettings(
+            certificatePath: "", keyPath: "", clientAuthoritiesPath: nil, allowsTLS12: false)
+        let files = Mirror(reflecting: tls).children.compactMap(\.label).filter { $0.hasSuffix("Path") }
+        #expect(Set(files) == ["certificatePath", "keyPath", "clientAuthoritiesPath"])
     }
 }

@@ -166,7 +166,7 @@ struct LocalSocketTests {
 
     @Test("Of many that start at once on a file that was left exactly one listens, and its file stays")
     func race() throws {
-        for _ in 0..<20 {
+        for _ in 0..<300 {
             close(try listen().descriptor)
             let winners = Shared<[Listener]>([])
             let endpoint = Endpoint(path: path)
