@@ -12,14 +12,9 @@ extension Socket {
         let descriptor = socket(AF_UNIX, System.streamSocket, 0)
         guard descriptor >= 0 else { throw SystemFailure("socket") }
         do throws(SystemFailure) {
-            let file = try SocketFile(binding: descriptor, to: path, mode: mode_t(mode))
-            let listener = Listener(descriptor, Endpoint(path: path), file: file)
-            guard Foundation.listen(descriptor, backlog) == 0, stopBlocking(descriptor) else {
-                let failure = SystemFailure("listen")
-                file.remove()
-                throw failure
-            }
-            return listener
+            guard stopBlocking(descriptor) else { throw SystemFailure("fcntl") }
+            let file = try SocketFile(listening: descriptor, at: path, mode: mode_t(mode), backlog: backlog)
+            return Listener(descriptor, Endpoint(path: path), file: file)
         } catch {
             close(descriptor)
             throw error

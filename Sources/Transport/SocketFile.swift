@@ -8,12 +8,14 @@ struct SocketFile: Sendable {
     private let device: dev_t
     private let inode: ino_t
 
-    /// Binds `descriptor`, a new socket, to a file at `path` with exactly the permissions `mode`. Nobody can connect to
-    /// it before listen(2). A file that a dead service has left there is replaced.
+    /// Binds `descriptor`, a new socket, to a file at `path` with exactly the permissions `mode`, and listens. Nobody
+    /// can connect before it listens. A file that a dead service has left there is replaced.
     ///
     /// Throws EADDRINUSE when another process listens there, EEXIST when the file there is no socket, ENAMETOOLONG when
     /// the path is too long, and what the system says. Then the file that was there is still there.
-    init(binding descriptor: CInt, to path: String, mode: mode_t) throws(SystemFailure) {
+    init(
+        listening descriptor: CInt, at path: String, mode: mode_t, backlog: CInt
+    ) throws(SystemFailure) {
         // A path that can't be an address is refused before anything else is looked at.
         try Socket.withLocalAddress(path) { _, _ in }
         let folder = try SocketFile.lockedFolder(of: path)
@@ -31,8 +33,9 @@ struct SocketFile: Sendable {
         (self.path, device, inode) = (path, status.st_dev, status.st_ino)
         let isPermitted =
             status.st_mode & 0o777 == mode || fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0
-        guard isPermitted else {
-            let failure = SystemFailure("setting its permissions")
+        // The folder is still locked: a socket that is bound and does not listen looks like one that was left.
+        guard isPermitted, listen(descriptor, backlog) == 0 else {
+            let failure = SystemFailure(isPermitted ? "listen" : "setting its permissions")
             remove()
             throw failure
         }
