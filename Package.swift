@@ -116,6 +116,11 @@ let package = Package(
             name: "KernelMutants", dependencies: ["CKernels"], path: "Tests/KernelMutants",
             cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // Enters a sandbox and attempts what it should refuse, for the tests of Platform.
+        .executableTarget(
+            name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
+        ),
+
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
@@ -127,7 +132,7 @@ let package = Package(
             of: "CKernels",
             ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
         tests(of: "Core"),
-        tests(of: "Platform"),
+        tests(of: "Platform", ["SandboxProbe"]),
         tests(of: "Hashing", ["Core", "Platform"]),
         tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
         tests(of: "Audit", ["Core", "Hashing", "Platform"]),

@@ -77,6 +77,14 @@ public enum Limits {
     public static let clientReceiveBytesMax = 64 << 20
     /// Connections that the system keeps for a listener until the service accepts them.
     public static let listenBacklog = 1024
+    /// Bytes of the path of a local socket. The system's address has one more, for the zero at its end.
+    #if os(Linux)
+    public static let localSocketPathBytesMax = 107
+    #else
+    public static let localSocketPathBytesMax = 103
+    #endif
+    /// Milliseconds that a start waits for another one that is about to listen in the same folder.
+    public static let socketFolderMillisecondsMax = 2000
 
     // MARK: TLS
 

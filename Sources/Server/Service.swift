@@ -41,13 +41,15 @@ package final class Service: Sendable {
     private let audit: AuditTrail?
     private let hasEnded = Atomic<Bool>(false)
 
-    /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line.
+    /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
+    /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() },
-        log: @escaping @Sendable (String) -> Void = { _ in }
+        log: @escaping @Sendable (String) -> Void = { _ in },
+        beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
         try Service.checkHosts(configuration)
@@ -73,6 +75,12 @@ package final class Service: Sendable {
         let sockets: Sockets
         do throws(StartupFailure) {
             sockets = try Sockets(configuration, clock, log: log)
+            do throws(StartupFailure) {
+                try beforeServing()
+            } catch {
+                sockets.closeListeners()
+                throw error
+            }
         } catch {
             pool.close()
             rootSets.close()

@@ -115,7 +115,8 @@ extension String {
 extension Option {
     static let json = Option(switch: "json", "print JSON for machines")
     static let server = Option(
-        "server", "HOST:PORT", standard: "localhost:7570", "the service to talk to; tls://HOST:PORT: with TLS")
+        "server", "HOST:PORT", standard: "localhost:7570",
+        "the service to talk to; tls://HOST:PORT: with TLS; unix:/PATH: a local socket")
     /// Each of them selects TLS.
     static let encryption = [
         Option("tls-ca", "FILE", "trust these authorities instead of the system's, in PEM"),

@@ -19,13 +19,16 @@ func serverOption(_ arguments: Arguments) throws -> ServiceAddress {
     let server = try arguments.required("server")
     let isEncrypted = server.hasPrefix(tlsScheme)
     guard let endpoint = Endpoint(isEncrypted ? String(server.dropFirst(tlsScheme.count)) : server) else {
-        throw UsageError("--server takes HOST:PORT or tls://HOST:PORT, not \(server)")
+        throw UsageError("--server takes HOST:PORT, tls://HOST:PORT or unix:/PATH, not \(server)")
     }
     let tls = TLSOptions(
         authoritiesPath: arguments.text("tls-ca"), certificatePath: arguments.text("tls-certificate"),
         keyPath: arguments.text("tls-key"), serverName: arguments.text("tls-server-name"))
     guard (tls.certificatePath == nil) == (tls.keyPath == nil) else {
         throw UsageError("--tls-certificate and --tls-key belong together")
+    }
+    guard endpoint.path == nil || !isEncrypted && tls == TLSOptions() else {
+        throw UsageError("\(endpoint) is a local socket, which has no TLS: leave out tls:// and the options of TLS")
     }
     return ServiceAddress(endpoint: endpoint, tls: isEncrypted || tls != TLSOptions() ? tls : nil)
 }

@@ -58,6 +58,7 @@ from rootgate_client import (
     SignatureFormat,
     Verdict,
     Verification,
+    connect,
     decode_edit,
     decode_error,
     decode_json,
@@ -748,8 +749,7 @@ class Interoperability:
     def check_bad_frames(self) -> None:
         request_id = 0x0123_4567_89AB_CDEF
         ping = encode_frame(Operation.PING, request_id, b"ping")
-        with socket.create_connection(self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with connect(*self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
             for byte in ping:
                 connection.sendall(bytes([byte]))
             answer = encode_frame(Operation.PING, request_id, b"ping", kind=Kind.ANSWER)
@@ -767,7 +767,7 @@ class Interoperability:
 
     def check_fatal(self, name: str, frame: bytes, request_id: int, code: ErrorCode, detail: int) -> None:
         """Sends a frame on a connection of its own, which the service has to close with an error."""
-        with socket.create_connection(self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
+        with connect(*self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
             connection.sendall(frame)
             try:
                 received = stream.read()

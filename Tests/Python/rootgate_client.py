@@ -16,7 +16,8 @@ The requests of the collaboration layer are dictionaries, as the specification h
         sharing = {"collaboration": "decks", "includesRemoved": False, "limit": 100}
         people = client.collaborate("listParticipants", sharing).result()["participants"]
 
-With `tls=tls_context(ca="authority.pem")` the connection is encrypted.
+With `tls=tls_context(ca="authority.pem")` the connection is encrypted. `Client("unix:/run/rootgate.sock")` connects to
+a local socket.
 
 A client is not safe to share between threads. Needs Python 3.9 and the package `cryptography`.
 """
@@ -49,6 +50,7 @@ Name = Union[str, bytes]
 VERSION = 1
 DEFAULT_PORT = 7570
 APPLICATION_PROTOCOL = "rootgate/1"
+LOCAL_SCHEME = "unix:"
 MAXIMUM_BODY = 2_097_152
 MAXIMUM_INCLUSION_HASHES = 32
 DIGEST_SIZE = 32
@@ -660,6 +662,22 @@ def tls_context(ca: str | None = None, certificate: str | None = None, key: str 
     return context
 
 
+def connect(host: str, port: int, timeout: float) -> socket.socket:
+    """A connected socket: TCP, or a local one when the host is `unix:` and an absolute path."""
+    if not host.startswith(LOCAL_SCHEME + "/"):
+        connected = socket.create_connection((host, port), timeout)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
+    local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        local.settimeout(timeout)
+        local.connect(host[len(LOCAL_SCHEME) :])
+    except OSError:
+        local.close()
+        raise
+    return local
+
+
 class Client:
     """A connection to a service."""
 
@@ -673,11 +691,11 @@ class Client:
     ) -> None:
         """Connects. The timeout, in seconds, is for every single wait for the service.
 
+        A `host` of `unix:` and an absolute path is a local socket; it has no port and no TLS.
         With `tls` the connection is encrypted; `server_name` is the name in the service's certificate, if not the host.
         """
         self._timeout = timeout
-        self._socket = socket.create_connection((host, port), timeout)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connect(host, port, timeout)
         if tls is not None:
             self._socket = tls.wrap_socket(self._socket, server_hostname=server_name or host)
             if self._socket.selected_alpn_protocol() != APPLICATION_PROTOCOL:

@@ -182,11 +182,14 @@ let programPath: String = {
         let endpoint: String
         private let output = Pipe()
 
-        init(_ directory: String, _ words: [String] = []) throws {
-            process.executableURL = URL(fileURLWithPath: programPath)
-            process.arguments = ["serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+        /// `errors`: a file for standard error. `launcher`: a program with arguments that executes the rest of its own.
+        init(_ directory: String, _ words: [String] = [], errors: String? = nil, launcher: [String] = []) throws {
+            let command = launcher + [programPath, "serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+            process.executableURL = URL(fileURLWithPath: command[0])
+            process.arguments = Array(command.dropFirst())
             process.standardOutput = output
-            process.standardError = FileHandle.nullDevice
+            if let errors { FileManager.default.createFile(atPath: errors, contents: nil) }
+            process.standardError = errors.flatMap { FileHandle(forWritingAtPath: $0) } ?? FileHandle.nullDevice
             try process.run()
             var line = Data()
             while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,

@@ -20,12 +20,12 @@ final class Responder: Sendable {
     let source = WorkSource()
     /// Who sends the connection's requests.
     let principal: Principal
-    /// The peer's address; `nil` unless there is an audit.
-    let peer: Endpoint?
+    /// Who the peer is, for the audit; `nil` unless there is one.
+    let peer: Peer?
     private let connection: Connection
     private let state = Mutex(State())
 
-    init(_ connection: Connection, _ principal: Principal, peer: Endpoint? = nil) {
+    init(_ connection: Connection, _ principal: Principal, peer: Peer? = nil) {
         self.peer = peer
         self.connection = connection
         self.principal = principal
