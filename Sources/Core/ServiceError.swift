@@ -10,6 +10,7 @@ public struct ServiceError: Error, Sendable {
         case frameTooLarge = 2
         case malformedFrame = 3
         case tooManyConnections = 4
+        case keyRefused = 8
 
         // Errors in a request: the connection stays open.
         case unknownOperation = 16
@@ -20,6 +21,7 @@ public struct ServiceError: Error, Sendable {
         case mutationConflict = 21
         case changesTrimmed = 22
         case staleEdit = 23
+        case roleMissing = 28
 
         // Errors of the service's state: try again later, or call its operator.
         case busy = 32
@@ -42,6 +44,10 @@ public struct ServiceError: Error, Sendable {
         case unknownHighlight = 88
         case behindSequence = 89
 
+        // Errors about principals: the connection stays open.
+        case unknownPrincipal = 96
+        case principalExists = 97
+
         // Errors that only a client reports. They are never on the wire.
         case connectionLost = 256
         case connectionRefused = 257
@@ -57,6 +63,7 @@ public struct ServiceError: Error, Sendable {
             case .frameTooLarge: "frame-too-large"
             case .malformedFrame: "malformed-frame"
             case .tooManyConnections: "too-many-connections"
+            case .keyRefused: "key-refused"
             case .unknownOperation: "unknown-operation"
             case .malformedRequest: "malformed-request"
             case .limitExceeded: "limit-exceeded"
@@ -65,6 +72,7 @@ public struct ServiceError: Error, Sendable {
             case .mutationConflict: "mutation-conflict"
             case .changesTrimmed: "changes-trimmed"
             case .staleEdit: "stale-edit"
+            case .roleMissing: "role-missing"
             case .busy: "busy"
             case .shuttingDown: "shutting-down"
             case .storageFull: "storage-full"
@@ -82,6 +90,8 @@ public struct ServiceError: Error, Sendable {
             case .unknownInvitation: "unknown-invitation"
             case .unknownHighlight: "unknown-highlight"
             case .behindSequence: "behind-sequence"
+            case .unknownPrincipal: "unknown-principal"
+            case .principalExists: "principal-exists"
             case .connectionLost: "connection-lost"
             case .connectionRefused: "connection-refused"
             case .deadlineExceeded: "deadline-exceeded"

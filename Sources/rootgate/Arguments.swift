@@ -5,6 +5,8 @@ struct Arguments {
     let operands: [String]
     private let options: [String: Option]
     private let given: [String: String]
+    /// All values of each option, in their order.
+    private let all: [String: [String]]
     private let environment: [String: String]
 
     /// Throws `UsageError` for an unknown option, a missing value or too many operands.
@@ -15,6 +17,7 @@ struct Arguments {
         self.options = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
         self.environment = environment
         var given: [String: String] = [:]
+        var all: [String: [String]] = [:]
         var operands: [String] = []
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -39,9 +42,11 @@ struct Arguments {
                 guard let value = rest.popFirst() else { throw UsageError("--\(name) needs a value (\(option.value))") }
                 given[name] = value
             }
+            all[name, default: []].append(given[name] ?? "")
         }
         guard operands.count <= operandsMax else { throw UsageError("unexpected \(operands[operandsMax])") }
         self.given = given
+        self.all = all
         self.operands = operands
     }
 
@@ -52,6 +57,9 @@ struct Arguments {
         if let value = environment[option.variable], !value.isEmpty { return value }
         return option.standard.isEmpty ? nil : option.standard
     }
+
+    /// All values of an option that may be given several times; the environment has one at most.
+    func texts(_ name: String) -> [String] { all[name] ?? text(name).map { [$0] } ?? [] }
 
     /// The value of an option that must be there.
     func required(_ name: String) throws -> String {

@@ -1,0 +1,77 @@
+import Core
+import Foundation
+import Principals
+import TestSupport
+import Testing
+
+/// Keys as text and as hashes.
+struct APIKeyTests {
+    @Test("A key's text has 64 characters, leads back to the key, and is not what the key prints")
+    func text() throws {
+        let key = APIKey.random()
+        #expect(key.text.utf8.count == Limits.keyTextBytes)
+        #expect(key.text.hasPrefix("rgk_\(key.identifier)_"))
+        #expect(try #require(APIKey(key.text)).text == key.text)
+        for shown in ["\(key)", String(reflecting: key), "\([key])"] { #expect(!key.text.hasSuffix(shown.suffix(20))) }
+    }
+
+    @Test("Two keys have nothing in common")
+    func random() {
+        let (one, two) = (APIKey.random(), APIKey.random())
+        #expect(one.identifier != two.identifier)
+        #expect(one.text.suffix(43) != two.text.suffix(43))
+    }
+
+    @Test("A text that differs in any place is no key, or another one")
+    func otherTexts() throws {
+        let text = APIKey.random(.seeded(runSeed)).text
+        for place in text.indices {
+            for character in ["!", "=", " ", "\u{0}", "é"] {
+                var other = text
+                other.replaceSubrange(place...place, with: character)
+                #expect(APIKey(other) == nil)
+            }
+        }
+        for other in ["", "rgk_", String(text.dropLast()), text + "A", text.uppercased(), " " + text] {
+            #expect(APIKey(other) == nil)
+        }
+    }
+
+    @Test("The hash is the SHA-256 of the salt and the secret, by the reference")
+    func hash() throws {
+        let key = APIKey.random(.seeded(7))
+        let hash = KeyHash(key, random: .seeded(8))
+        let base64 = String(key.text.suffix(43).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }) + "="
+        let secret = try #require(Data(base64Encoded: base64))
+        #expect(hash.hash.bytes == ReferenceSHA256.hash(hash.salt.bytes + Array(secret)))
+    }
+
+    @Test("A hash matches its key and no other one, whichever byte differs")
+    func matches() throws {
+        let key = APIKey.random()
+        let hash = KeyHash(key)
+        #expect(hash.matches(key))
+        #expect(!hash.matches(.random()))
+        var text = Array(key.text)
+        for place in 21..<63 {
+            let kept = text[place]
+            text[place] = kept == "A" ? "B" : "A"
+            let other = try #require(APIKey(String(text)))
+            #expect(!hash.matches(other), "place \(place)")
+            text[place] = kept
+        }
+    }
+
+    @Test("A key with the secret of another one and its own identifier does not match")
+    func otherIdentifier() throws {
+        let key = APIKey.random()
+        let other = try #require(APIKey("rgk_0123456789abcdef_" + key.text.suffix(43)))
+        #expect(!KeyHash(key).matches(other))
+    }
+
+    @Test("The salt is fresh for every hash")
+    func salts() {
+        let key = APIKey.random()
+        #expect(KeyHash(key) != KeyHash(key))
+    }
+}
