@@ -30,8 +30,8 @@ struct Pipeline: Sendable {
         let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
-            let layered = try RoleCheck.check(request, body: body, pending)
             try pending.reserve(bytes: body.count + request.answerBytes)
+            let layered = try RoleCheck.check(request, body: body, pending)
             switch request {
             case .hello(let minimum, let maximum, let key):
                 try hello(minimum...maximum, key, pending, respondingTo: responder)

@@ -46,6 +46,20 @@ struct APIKeyTests {
         #expect(hash.hash.bytes == ReferenceSHA256.hash(hash.salt.bytes + Array(secret)))
     }
 
+    @Test("The hash in PROTOCOL.md's example is that of the key in its other example")
+    func documentedHash() throws {
+        let document = try ProtocolDocument()
+        let hello = try #require(document.hexBlocks.first { $0.name == "hello-key-request" }?.bytes)
+        let key = try #require(APIKey(String(decoding: hello.suffix(64), as: UTF8.self)))
+        let request = try #require(document.jsonBlocks.first { $0.name == "createPrincipal-request" }).text
+        let fields = try #require(try JSONSerialization.jsonObject(with: Data(request.utf8)) as? [String: Any])
+        let stored = try JSONDecoder().decode(
+            KeyHash.self,
+            from: try JSONSerialization.data(
+                withJSONObject: try #require((fields["key"] as? [String: Any])?["hash"])))
+        #expect(stored.matches(key))
+    }
+
     @Test("A hash matches its key and no other one, whichever byte differs")
     func matches() throws {
         let key = APIKey.random()

@@ -114,6 +114,32 @@ struct PrincipalTests {
         }
     }
 
+    @Test("A query that waits gets nothing when its sender has lost the role meanwhile")
+    func waitingQueries() async throws {
+        let guarded = try await GuardedService()
+        let account = try #require(Account("ana"))
+        let key = try await guarded.principal("p", [LimitedRole(.collaborate, prefixes: every)])
+        let other = try guarded.client(
+            try await guarded.principal(
+                "q", [.collaborate, .observe].map { LimitedRole($0, prefixes: every) }))
+        let waiting = try guarded.client(key)
+        let shelf = try await other.send(ReadShelf(of: account, for: .everyApp, limit: 1))
+        var query = ReadShelf(of: account, for: .everyApp, limit: 1)
+        query.after = shelf.version
+        query.waitMilliseconds = 30_000
+        let answer = Task { [query] in await code { _ = try await waiting.send(query) } }
+        let deadline = ContinuousClock.now + patience
+        func waitingCount() async throws -> UInt64? {
+            try await other.statistics().first { $0.name == "requests-following" }?.value
+        }
+        while try await waitingCount() != 1, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        _ = try await guarded.administrator.send(RemoveKey(key.identifier))
+        _ = try await other.send(SetConsent(of: account, .everything, isAllowed: true))
+        #expect(await answer.value == .roleMissing)
+    }
+
     @Test("The audit tells when keys are made, first used and removed, and what was refused, and has no key")
     func audited() async throws {
         let scratch = ScratchDirectory()

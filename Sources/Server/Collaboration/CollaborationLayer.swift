@@ -228,6 +228,7 @@ final class CollaborationLayer: Sendable {
         for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {
                 try task.pending.checkRoomOnConnection()
+                try RoleCheck.checkAgain(task.request, task.pending)
                 equal[AnyHashable(task.request), default: []].append(task)
             } catch {
                 task.pending.fail(error)

@@ -26,6 +26,16 @@ enum RoleCheck {
         }
     }
 
+    /// Checks a query that has waited, because its sender may have lost the role meanwhile.
+    ///
+    /// Throws `roleMissing`.
+    static func checkAgain(_ request: any RuledRequest, _ pending: PendingRequest) throws(ServiceError) {
+        let role = RoleTable.role(ofRequest: type(of: request).name)
+        guard let role, pending.presentPrincipal.authority.allows(role, about: request.roleScope) else {
+            throw Authority.missing(role ?? .administer)
+        }
+    }
+
     private static func check(
         _ call: CollaborationCall, _ authority: Authority, _ pending: PendingRequest
     ) throws(ServiceError) -> any RuledRequest {

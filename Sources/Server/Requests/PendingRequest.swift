@@ -66,6 +66,9 @@ final class PendingRequest: Sendable {
         if let trace { tracer?.end(trace) }
     }
 
+    /// Who the connection's peer is now, which may differ from `principal` after some time.
+    var presentPrincipal: Principal { responder.identity.principal }
+
     /// The connection's place in the worker pool's turns.
     var source: WorkSource { responder.source }
 
