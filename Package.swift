@@ -146,7 +146,7 @@ let package = Package(
         tests(
             of: "Server",
             [
-                "Collaboration", "Core", "Hashing", "Identity", "Platform", "Principals", "RootgateClient",
+                "Collaboration", "Core", "Hashing", "Identity", "Platform", "Principals", "RootSets", "RootgateClient",
                 "ServiceTestSupport", "Signatures", "TLS", "Transport", "Verification", "Wire",
             ]),
         tests(

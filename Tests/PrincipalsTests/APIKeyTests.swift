@@ -76,6 +76,18 @@ struct APIKeyTests {
         }
     }
 
+    @Test("Hashes are compared by the function whose time does not depend on where they differ, and by nothing else")
+    func constantTime() throws {
+        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources/Principals/KeyHash.swift")
+        let text = try String(contentsOf: path, encoding: .utf8)
+        let body =
+            try #require(text.components(separatedBy: "func matches(").dropFirst().first)
+            .components(separatedBy: "\n    }").first ?? ""
+        #expect(body.contains("equalInConstantTime(given, stored, count: Digest.byteCount)"))
+        #expect(body.components(separatedBy: "==").count == 2 && body.contains("identifier == key.identifier"))
+    }
+
     @Test("A key with the secret of another one and its own identifier does not match")
     func otherIdentifier() throws {
         let key = APIKey.random()

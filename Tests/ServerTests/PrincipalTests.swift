@@ -301,6 +301,15 @@ struct PrincipalTests {
         }
         let administrator = try client(["spiffe://example.org/watcher"], key: guarded.administratorKey)
         #expect(await code { _ = try await administrator.statistics() } == .roleMissing)
+        let other = APIKey.random()
+        _ = try await administrator.send(
+            CreatePrincipal(
+                try GuardedService.name("z"), roles: [LimitedRole(.observe, prefixes: every)],
+                key: NewKey(KeyHash(other))))
+        let both = try client(["spiffe://example.org/watcher"], key: other)
+        _ = try await both.statistics()
+        _ = try await administrator.send(RemovePrincipal(try GuardedService.name("z")))
+        #expect(await code { _ = try await both.statistics() } == .roleMissing)
         let listed = try await administrator.send(ListPrincipals()).principals
         #expect(listed.map(\.name.text) == ["root", "watcher"])
         #expect(listed[1].lastUsedAt != nil)
