@@ -74,7 +74,8 @@ func removePrincipal(_ arguments: Arguments) async throws -> ExitCode {
     let client = try connect(arguments)
     defer { client.close() }
     let receipt: ChangeReceipt
-    if let text = arguments.text("key") {
+    // Only from the command line: ROOTGATE_KEY in the environment is the key that this client presents.
+    if arguments.isGiven("key"), let text = arguments.text("key") {
         try checkOperands(arguments, 1)
         guard let identifier = KeyIdentifier(text) else {
             throw UsageError("--key takes the identifier of a key, 16 hexadecimal characters")

@@ -345,5 +345,15 @@ struct PrincipalTests {
                 SetConsent(of: account, .everything, isAllowed: isAllowed), identifier: identifier)
             #expect(receipt.changed == 1)
         }
+        let observer = try guarded.client(
+            try await guarded.principal("observer", [LimitedRole(.observe, prefixes: every)]))
+        let logged = Set(try await observer.changes(after: 0).items.map { "\($0.mutation.identifier)" })
+        for name in ["one", "two"] {
+            let caller = Array(ReferenceSHA256.hash(Array("principal \(name)".utf8)).prefix(16))
+            let own = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
+            let content: [UInt8] = caller + own + [2, 0x61, 0x6e, 0x61]
+            let expected = ReferenceSHA256.hash(content).prefix(16)
+            #expect(logged.contains(Array(expected).hexadecimal))
+        }
     }
 }
