@@ -62,12 +62,21 @@ struct PrincipalTests {
                 Request.hello(minimum: 1, maximum: 1, key: Array(key.utf8)).append(to: &$0)
             }
         }
+        // What the right key allows is not done behind a wrong one.
+        let sneaky = CreatePrincipal(try GuardedService.name("sneaky"), roles: [])
+        FrameWriter.append(.request, Operation.collaborate.rawValue, requestID: 2, to: &bytes) {
+            CollaborationCall(identifier: .random(), name: CreatePrincipal.name, json: (try? JSON.encode(sneaky)) ?? [])
+                .append(to: &$0)
+        }
         peer.send(bytes)
         let refusal = try #require(try peer.readError())
         #expect(refusal.error.code == .keyRefused && refusal.header.requestID == 0)
         #expect(refusal.header.operation == Operation.hello.rawValue)
         #expect(!refusal.error.reason.contains(text.suffix(40)))
         #expect(peer.isClosed)
+        _ = try await guarded.principal("later", [])
+        let names = try await guarded.administrator.send(ListPrincipals()).principals.map(\.name.text)
+        #expect(!names.contains("sneaky") && names.contains("later"))
     }
 
     @Test("A client with a wrong key fails at once, with the service's reason")
@@ -218,6 +227,8 @@ struct PrincipalTests {
         try await expectUse(begin)
         calendar.advance(seconds: 3599)
         _ = try await client.statistics()
+        // The writer keeps the order: what was queued before is stored when this is.
+        _ = try await guarded.principal("later", [])
         #expect(try await use() == begin)
         calendar.advance(seconds: 1)
         _ = try await client.statistics()
