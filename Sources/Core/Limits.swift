@@ -108,6 +108,34 @@ public enum Limits {
     /// Lines about slow requests and passes that the log gets in one second.
     public static let slowLinesPerSecondMax = 20
 
+    // MARK: Principals
+
+    /// Principals of a service, and those in one page of a listing.
+    public static let principalsMax = 1024
+    public static let principalsPerPageMax = 256
+    /// ASCII characters of a principal's name.
+    public static let principalNameBytesMax = 128
+    /// Keys of one principal that are valid at once: one, and its successor while keys are rotated.
+    public static let keysPerPrincipalMax = 2
+    /// Names of certificates that identify one principal, and ASCII characters of each. A SPIFFE identity has at most
+    /// 2,048.
+    public static let certificateNamesMax = 8
+    public static let certificateNameBytesMax = 2048
+    /// Roles of one principal, counted once for each way in which a role is limited, and prefixes in all of them.
+    public static let rolesPerPrincipalMax = 32
+    public static let prefixesPerPrincipalMax = 64
+    /// Characters of a key's text, exactly.
+    public static let keyTextBytes = 64
+    /// Keys that one connection may present, right ones included. A wrong key ends the connection.
+    public static let keysPerConnectionMax = 8
+    /// Milliseconds after which the last use of a key or a certificate is stored again.
+    public static let useStoredMilliseconds: UInt64 = 3_600_000
+    /// Highest limit of each kind that a principal may have.
+    public static let principalLimitMax = 1 << 40
+    /// Pages of a list that a worker reads for a principal that sees only a part of it, before other work gets its
+    /// turn.
+    public static let filteredPagesPerTurn = 4
+
     // MARK: Verifier
 
     /// Proofs that a worker verifies in one pass over the stages.

@@ -10,6 +10,7 @@ public struct ServiceError: Error, Sendable {
         case frameTooLarge = 2
         case malformedFrame = 3
         case tooManyConnections = 4
+        case keyRefused = 8
 
         // Errors in a request: the connection stays open.
         case unknownOperation = 16
@@ -20,6 +21,7 @@ public struct ServiceError: Error, Sendable {
         case mutationConflict = 21
         case changesTrimmed = 22
         case staleEdit = 23
+        case roleMissing = 28
 
         // Errors of the service's state: try again later, or call its operator.
         case busy = 32
@@ -41,6 +43,10 @@ public struct ServiceError: Error, Sendable {
         case unknownInvitation = 87
         case unknownHighlight = 88
         case behindSequence = 89
+
+        // Errors about principals: the connection stays open.
+        case unknownPrincipal = 96
+        case principalExists = 97
 
         // Errors that only a client reports. They are never on the wire.
         case connectionLost = 256

@@ -2,6 +2,7 @@ package import Core
 import Dispatch
 import Foundation
 import Platform
+package import Principals
 package import Synchronization
 package import TLS
 package import Transport
@@ -34,12 +35,12 @@ package final class LoadRun: @unchecked Sendable {
     /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they
     /// are answered.
     ///
-    /// Throws `connectionRefused`, `tlsRefused` or `internalFault`.
+    /// Throws `connectionRefused`, `tlsRefused`, `keyRefused` or `internalFault`.
     package init(
-        _ endpoint: Endpoint, tls: TLSOptions? = nil, connections count: Int, depth: Int
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, key: APIKey? = nil, connections count: Int, depth: Int
     ) throws(ServiceError) {
         precondition(count > 0 && depth > 0, "a run needs a connection and a request")
-        let dialer = try Dialer(endpoint, tls: tls)
+        let dialer = try KeyedDialer(endpoint, tls: tls, key: key)
         self.depth = depth
         var connections: [LoadConnection] = []
         for _ in 0..<count {

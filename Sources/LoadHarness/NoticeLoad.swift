@@ -42,7 +42,7 @@ package final class NoticeLoad: Sendable {
         let post: [UInt8]
     }
 
-    private let dialer: Dialer
+    private let dialer: KeyedDialer
     private let plan: Plan
     /// Sets up and clears away; what is measured goes over connections of its own.
     private let client: RootgateClient
@@ -52,14 +52,15 @@ package final class NoticeLoad: Sendable {
     ///
     /// Throws what the service throws.
     package init(
-        _ endpoint: Endpoint, tls: TLSOptions? = nil, _ plan: Plan, _ progress: ProgressMeter = .silent
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, key: APIKey? = nil, _ plan: Plan,
+        _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) {
-        dialer = try Dialer(endpoint, tls: tls)
+        dialer = try KeyedDialer(endpoint, tls: tls, key: key)
         self.plan = plan
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
             throw ServiceError(.internalFault, "an account's name is not valid")
         }
-        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60), tls: tls))
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60), tls: tls, key: key))
         let person = Person(deviceCount: 1)
         var collaborations: [FollowedCollaboration] = []
         for number in 0..<max(1, plan.collaborations) {

@@ -11,6 +11,7 @@ import Wire
 ///     Session -> Pipeline.handle -> WorkerPool | RootSets -> PendingRequest -> Responder -> Connection
 struct Pipeline: Sendable {
     let resources: VerificationResources
+    let principals: PrincipalTable
     /// The way of all mutations.
     let storage: AuditedStorage
     let pool: WorkerPool
@@ -30,19 +31,22 @@ struct Pipeline: Sendable {
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
             try pending.reserve(bytes: body.count + request.answerBytes)
+            let layered = try RoleCheck.check(request, body: body, pending)
             switch request {
-            case .hello(let minimum, let maximum): try hello(minimum...maximum, pending)
+            case .hello(let minimum, let maximum, let key):
+                try hello(minimum...maximum, key, pending, respondingTo: responder)
             case .ping(let content): pending.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
             case .mutate(let mutation): apply(mutation, pending)
-            case .collaborate(let call): try collaboration.handle(call, pending)
+            case .collaborate(let call): try collaboration.handle(call, layered, pending)
             case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
             default: try read(request, pending)
             }
         } catch {
             pending.fail(error)
+            if error.code == .keyRefused { responder.refuse() }
         }
     }
 
@@ -73,18 +77,31 @@ struct Pipeline: Sendable {
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
         pending.begin(.queued)
-        let isTaken = pool.submit(from: pending.source) {
+        let list = FilteredList(request, for: pending.principal)
+        guard submit(request, list, pending) else { throw Admission.busy }
+    }
+
+    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns.
+    private func submit(_ request: Request, _ list: FilteredList?, _ pending: PendingRequest) -> Bool {
+        pool.submit(from: pending.source) {
             guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
             do throws(ServiceError) {
-                try resources.rootSets.read { snapshot throws(ServiceError) in
-                    try answer(request, from: snapshot, pending)
+                guard var list else {
+                    return try resources.rootSets.read { snapshot throws(ServiceError) in
+                        try answer(request, from: snapshot, pending)
+                    }
                 }
+                let isDone = try resources.rootSets.read { snapshot throws(ServiceError) in
+                    try list.readOn(snapshot)
+                }
+                if isDone { return pending.answer { list.append(to: &$0) } }
+                pending.begin(.queued)
+                guard submit(request, list, pending) else { throw Admission.busy }
             } catch {
                 pending.fail(error)
             }
         }
-        guard isTaken else { throw Admission.busy }
     }
 
     private func answer(
@@ -143,11 +160,14 @@ struct Pipeline: Sendable {
         }
     }
 
-    private func hello(_ versions: ClosedRange<UInt8>, _ pending: PendingRequest) throws(ServiceError) {
+    private func hello(
+        _ versions: ClosedRange<UInt8>, _ key: [UInt8]?, _ pending: PendingRequest, respondingTo responder: Responder
+    ) throws(ServiceError) {
         guard versions.contains(protocolVersion) else {
             throw ServiceError(
                 .unsupportedVersion, detail: UInt32(protocolVersion), "only version \(protocolVersion) is spoken here")
         }
+        if let key { try responder.identity.present(key: key) }
         let answer = HelloAnswer(
             version: protocolVersion,
             features: [.challenges, .deviceNonces, .inclusionOnly, .changeLog, .collaboration],

@@ -9,14 +9,18 @@ final class Session: ConnectionHandler {
     private let onClose: @Sendable () -> Void
 
     init(_ connection: Connection, _ pipeline: Pipeline, onClose: @escaping @Sendable () -> Void) {
-        responder = Responder(connection, .anonymous, peer: pipeline.storage.trail == nil ? nil : connection.peer)
+        let peer = connection.peer
+        responder = Responder(
+            connection,
+            ConnectionIdentity(pipeline.principals, certificate: connection.peerCertificate, peer: peer),
+            peer: pipeline.storage.trail == nil ? nil : peer)
         self.pipeline = pipeline
         self.onClose = onClose
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         var frames = FrameReader(buffer.bytes(range), expecting: [.request])
-        while !responder.pausesReading(), let frame = frames.next() {
+        while !responder.isRefused, !responder.pausesReading(), let frame = frames.next() {
             let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
             pipeline.handle(
                 frame.header, body: frame.body, frame: { FrameBytes(buffer, place) }, respondingTo: responder)

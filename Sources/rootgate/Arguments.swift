@@ -5,6 +5,8 @@ struct Arguments {
     let operands: [String]
     private let options: [String: Option]
     private let given: [String: String]
+    /// All values of each option, in their order.
+    private let all: [String: [String]]
     private let environment: [String: String]
     private let read = ReadOptions()
 
@@ -16,8 +18,13 @@ struct Arguments {
         self.options = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
         self.environment = environment
         var given: [String: String] = [:]
+        var all: [String: [String]] = [:]
         func note(_ name: String, _ value: String) throws {
-            guard given.updateValue(value, forKey: name) == nil else { throw UsageError("--\(name) is given twice") }
+            let isRepeatable = self.options[name]?.isRepeatable ?? false
+            guard given.updateValue(value, forKey: name) == nil || isRepeatable else {
+                throw UsageError("--\(name) is given twice")
+            }
+            all[name, default: []].append(value)
         }
         var operands: [String] = []
         var rest = words[...]
@@ -46,6 +53,7 @@ struct Arguments {
         }
         guard operands.count <= operandsMax else { throw UsageError("unexpected \(operands[operandsMax])") }
         self.given = given
+        self.all = all
         self.operands = operands
     }
 
@@ -56,6 +64,9 @@ struct Arguments {
         if let value = environment[option.variable], !value.isEmpty { return value }
         return option.standard.isEmpty ? nil : option.standard
     }
+
+    /// All values of an option that may be given several times; the environment has one at most.
+    func texts(_ name: String) -> [String] { all[name] ?? text(name).map { [$0] } ?? [] }
 
     /// The value of an option that must be there.
     func required(_ name: String) throws -> String {

@@ -50,8 +50,9 @@ struct Command: Sendable {
         self.operandsMax = operandsMax
         self.verbs = verbs
         self.summary = summary
-        // Whatever talks to a service can do so with TLS.
-        self.options = options.contains { $0.name == "server" } ? options + Option.encryption : options
+        // Whatever talks to a service can do so with TLS and a key.
+        self.options =
+            options.contains { $0.name == "server" } ? options + Option.encryption + [Option.keyFile] : options
         self.run = run
     }
 
@@ -124,6 +125,8 @@ extension Option {
         Option("tls-key", "FILE", "the key of --tls-certificate, in PEM, without a password"),
         Option("tls-server-name", "NAME", "the name that the service's certificate is for, if not HOST"),
     ]
+    static let keyFile = Option(
+        "key-file", "FILE", "the API key of this client (or ROOTGATE_KEY in the environment has the key)")
     static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
     static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
     static let quiet = Option(switch: "quiet", "don't show progress on stderr")

@@ -43,7 +43,7 @@ let loadCommand = Command(
     try await client.addAll(population.rootHashes, to: collaboration, progress)
     progress.begin("sending proofs", share: 0...1)
     let run = try LoadRun(
-        service.endpoint, tls: service.tls, connections: plan.connections, depth: plan.depth)
+        service.endpoint, tls: service.tls, key: service.key, connections: plan.connections, depth: plan.depth)
     var report = LoadReport()
     var sent = 0
     if plan.isInclusionOnly {

@@ -30,14 +30,19 @@ import Testing
             "withdraw": "account", "invitations": "past after limit all", "revoke": "",
             "shares": "account scope after limit all",
         ],
+        "keys": [
+            "create": "role prefix app expires certificate local-user offline data storage-max", "list": "",
+            "rotate": "expires", "remove": "key", "rotate-secret": "data secret-file drop-previous",
+        ],
         "roots": [
             "add": "file quiet", "remove": "file quiet", "test": "file quiet", "list": "after limit all", "count": "",
         ],
     ]
     private static let common: [String: Set<String>] = [
-        "collab": ["server", "timeout", "json"], "roots": ["server", "timeout", "json", "collaboration"],
+        "collab": ["server", "timeout", "json", "key-file"], "keys": ["server", "timeout", "json", "key-file"],
+        "roots": ["server", "timeout", "json", "key-file", "collaboration"],
     ]
-    private static let commands = [collabCommand, rootsCommand]
+    private static let commands = [collabCommand, keysCommand, rootsCommand]
 
     /// What a wrong command line is answered with; `nil` when the command takes it.
     private func refusal(_ command: Command, _ words: [String]) -> String? {

@@ -14,21 +14,23 @@ final class Responder: Sendable {
         var suspended: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var isClosed = false
         var isPaused = false
+        /// Whether the peer was refused: nothing more is read.
+        var isRefused = false
     }
 
     /// The connection's place in the worker pool's turns.
     let source = WorkSource()
     /// Who sends the connection's requests.
-    let principal: Principal
+    let identity: ConnectionIdentity
     /// Who the peer is, for the audit; `nil` unless there is one.
     let peer: Peer?
     private let connection: Connection
     private let state = Mutex(State())
 
-    init(_ connection: Connection, _ principal: Principal, peer: Peer? = nil) {
+    init(_ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil) {
         self.peer = peer
         self.connection = connection
-        self.principal = principal
+        self.identity = identity
     }
 
     /// Bytes of answers that the peer has not taken yet.
@@ -62,6 +64,15 @@ final class Responder: Sendable {
             return Array(state.suspended.values)
         }
         for drop in drops { drop() }
+    }
+
+    /// Whether the peer was refused: frames that follow are not read.
+    var isRefused: Bool { state.withLock { $0.isRefused } }
+
+    /// Closes the connection when the answers that were given are sent. No further frame is read.
+    func refuse() {
+        state.withLock { $0.isRefused = true }
+        connection.close()
     }
 
     /// Sends an answer that belongs to no request, and closes the connection.
