@@ -2,8 +2,8 @@ package import Core
 public import Foundation
 public import Principals
 
-/// Creates a principal. The first one of a service must be an administrator, because from then on nobody else can create
-/// others.
+/// Creates a principal. The first one of a service must be an administrator, because from then on nobody else can
+/// create others.
 public struct CreatePrincipal: RuledRequest {
     public static let name = "createPrincipal"
     public typealias Answer = ChangeReceipt
