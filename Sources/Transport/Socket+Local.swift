@@ -1,6 +1,6 @@
 import Core
 import Foundation
-package import Platform
+import Platform
 
 extension Socket {
     /// The permissions of a local socket's file, unless others are asked for: only processes of the service's own user,

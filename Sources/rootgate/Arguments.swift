@@ -15,12 +15,13 @@ struct Arguments {
         _ words: [String], options: [Option], operandsMax: Int,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
-        self.options = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        let declared = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        self.options = declared
         self.environment = environment
         var given: [String: String] = [:]
         var all: [String: [String]] = [:]
         func note(_ name: String, _ value: String) throws {
-            let isRepeatable = self.options[name]?.isRepeatable ?? false
+            let isRepeatable = declared[name]?.isRepeatable ?? false
             guard given.updateValue(value, forKey: name) == nil || isRepeatable else {
                 throw UsageError("--\(name) is given twice")
             }
@@ -40,7 +41,7 @@ struct Arguments {
             }
             let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
-            guard let option = self.options[name] else { throw UsageError("unknown option --\(name)") }
+            guard let option = declared[name] else { throw UsageError("unknown option --\(name)") }
             if option.isSwitch {
                 guard parts.count == 1 else { throw UsageError("--\(name) takes no value") }
                 try note(name, "1")
