@@ -112,7 +112,16 @@ struct ShelfRun {
     private mutating func remove() throws {
         guard below(4) == 0 else { return }
         let (link, (scope, app)) = (link(), scope())
-        let isKnown = model.items[link]?.shares.values.contains { app == nil || $0.app == app } ?? false
+        // The system removes whatever was shared, an app what it sees; and what was removed, it may remove again.
+        let isKnown: Bool
+        if app == nil {
+            isKnown = model.items[link] != nil
+        } else {
+            var unhidden = model
+            unhidden.items[link]?.isHidden = false
+            if model.items[link]?.isHidden == true { unhidden.ended = [] }
+            isKnown = !unhidden.shares(link, for: app).isEmpty
+        }
         #expect(
             world.code(of: RemoveHighlight(try url(link), of: account, for: scope))
                 == (isKnown ? nil : .unknownHighlight), context)

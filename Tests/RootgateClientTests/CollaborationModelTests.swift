@@ -217,19 +217,22 @@ private struct RandomSteps {
             switches.options = (0..<65).map { option("\($0)") }
             return ShareOptions(optionsGroups: [switches])
         case 7..<11:
-            switches.options += [option("lock", .readOnly), option("open", .readWrite)]
+            switches.options += [
+                option("lock", .readOnly), option("open", .readWrite), option("joining", .joinByInvitation),
+            ]
+            switches.options[4].isSelected = !once(in: 3)
             return ShareOptions(optionsGroups: [switches], summary: maybe("As we said"))
         default: return ShareOptions(optionsGroups: [access, switches])
         }
     }
 
     private mutating func choice() -> [String] {
-        let names = ["change", "view", "mentions", "comments", "lock", "open"]
+        let names = ["change", "view", "mentions", "comments", "lock", "open", "joining"]
         switch number(0..<12) {
         case 0: return ["change", "view"]
         case 1: return ["change", "comments"]
         case 2: return names.filter { _ in once(in: 3) }
-        case 3: return [one(of: ["lock", "open"])]
+        case 3: return [one(of: ["lock", "open"])] + (once(in: 2) ? ["joining"] : [])
         case 4: return ["lock", "open", "mentions"]
         case 5..<8: return ["change"]
         case 8: return ["view", "comments", "mentions"]
@@ -939,16 +942,18 @@ struct CollaborationModelTests {
         "conflicts", "identifiers of two subjects",
         "prepare: new", "prepare: known", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
         "highlight: unknown-collaboration",
-        "updateShareOptions: changed", "updateShareOptions: nothing", "updateShareOptions: option-conflict",
+        "updateShareOptions: changed", "updateShareOptions: remembered", "updateShareOptions: option-conflict",
         "updateShareOptions: option-required", "updateShareOptions: unknown-option",
-        "addParticipants: changed", "addParticipants: nothing", "removeParticipants: changed",
+        "addParticipants: changed", "addParticipants: remembered", "addParticipants again: remembered",
+        "removeParticipants: changed", "removeParticipants: bare root", "updateParticipant: remembered",
+        "linkAccount: remembered", "setConsent: remembered",
         "removeParticipants: not-permitted", "updateParticipant: changed", "updateParticipant: not-permitted",
         "listParticipants: answered", "linkAccount: changed", "linkAccount: not-permitted",
         "linkAccount: unknown-participant", "addStrangers: answered",
-        "postNotices: changed", "postNotices again: changed", "postNotices: nothing", "postNotices: grant-refused",
+        "postNotices: changed", "postNotices again: remembered", "postNotices: nothing", "postNotices: grant-refused",
         "postNotices: not-permitted", "readNotices: answered", "readNotices: more", "readNotices: behind-sequence",
         "clearNotices: changed", "walkFeed: answered",
-        "recordShare: changed", "recordShare again: changed", "recordShare: nothing", "recordShare: limit-exceeded",
+        "recordShare: changed", "recordShare again: remembered", "recordShare: nothing", "recordShare: limit-exceeded",
         "recordShare: malformed-request", "recordShare: unknown-collaboration",
         "readShelf: suggestion", "readShelf: pinned", "readShelf: all attributions", "readShelf: thumbnail",
         "readShelf: malformed-request", "readThumbnail: unknown-highlight",
@@ -959,7 +964,8 @@ struct CollaborationModelTests {
         "readAttribution: answered", "readAttribution: malformed-request", "readAttribution: unknown-highlight",
         "createInvitation: answered", "acceptInvitation: accepted", "acceptInvitation: in",
         "acceptInvitation: expired", "acceptInvitation: unknown", "acceptInvitation: used",
-        "acceptInvitation: conflict", "readInvitation: pending",
+        "acceptInvitation: conflict", "acceptInvitation: closed", "readInvitation: pending", "readInvitation: closed",
+        "readInvitation: conflict", "readInvitation: completed", "createInvitation: not-permitted",
         "withdrawAcceptance: changed",
         "withdrawAcceptance: nothing", "revokeInvitation: changed", "highlight: malformed-request",
         "listInvitations: answered", "listShares: answered", "readDetails: answered",
