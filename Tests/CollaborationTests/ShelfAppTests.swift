@@ -110,6 +110,18 @@ struct ShelfAppTests {
         #expect(world.code(of: pin) == .malformedRequest, "a conversation is named once")
     }
 
+    @Test("Two apps have different handles of one conversation, and an app has one")
+    func handlesOfApps() throws {
+        try share(4, "mine", in: "c")
+        try share(2, "mine", in: "d")
+        func handles(_ number: Int, _ app: String) throws -> [ConversationHandle] {
+            try world.send(ReadAttribution(try link(number), of: bo, for: .app(app))).attributions.map(\.handle)
+        }
+        #expect(try handles(1, "mine") == handles(4, "mine"), "both in c")
+        #expect(try handles(1, "mine") != handles(2, "other"), "both in c")
+        #expect(try handles(2, "mine") != handles(3, "other"), "both in d")
+    }
+
     @Test("An app removes only what it sees, and does not learn what else was shared")
     func removalByApp() throws {
         func code(_ number: Int) throws -> ServiceError.Code? {

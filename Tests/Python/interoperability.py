@@ -1338,7 +1338,8 @@ class CollaborationLayer:
         came = (receipt["changed"], receipt["removed"])
         self.checks.equal("remove: root hashes without a participant", came, (2, [{"identity": identity}]))
         roots = [bytes.fromhex(identity), bare]
-        self.checks.equal("removed: root hashes", self.client.test_roots(self.collaboration, roots).result(), [False] * 2)
+        tests = self.client.test_roots(self.collaboration, roots).result()
+        self.checks.equal("removed: root hashes", tests, [False] * 2)
 
     def check_opening(self) -> None:
         equal = self.checks.equal

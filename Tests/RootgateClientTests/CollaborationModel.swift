@@ -183,7 +183,7 @@ struct CollaborationModel: Sendable {
     /// As whom, if it was said.
     var acceptedAs: [Account: [CollaborationIdentifier: PersonIdentity]] = [:]
     var shelves: [Account: PersonalShelf] = [:]
-    /// By account and conversation, as far as answers have told them.
+    /// By account, then by conversation and app, as far as answers have told them.
     var handles: [Account: [String: ConversationHandle]] = [:]
     var grants: [HeldGrant] = []
     var challenges: [[UInt8]: Challenge] = [:]
@@ -725,10 +725,11 @@ extension CollaborationModel {
         var attributions: [Attribution] = []
         for (place, share) in visible.prefix(8).enumerated() {
             let fresh = told.flatMap { place < $0.count ? $0[place].handle : nil }
+            let place = "\(share.conversation.identifier) \(share.app)"
             attributions.append(
                 Attribution(
-                    handle: handle(of: share.conversation.identifier, for: account, fresh), date: share.date,
-                    isPinned: share.isPinned, sharer: app == nil ? share.sharer : nil,
+                    handle: handle(of: place, for: account, fresh), date: share.date, isPinned: share.isPinned,
+                    sharer: app == nil ? share.sharer : nil,
                     conversation: app == nil ? share.conversation : nil))
         }
         var thumbnail: ThumbnailReference?
@@ -744,7 +745,7 @@ extension CollaborationModel {
             attributions: attributions)
     }
 
-    /// The handle of a conversation: the one that is known, or the fresh one unless it stands for another conversation.
+    /// The handle of a conversation and an app: the one that is known, or the fresh one unless it stands for others.
     /// Zeros, which no handle is, when the service has told none.
     private mutating func handle(
         of conversation: String, for account: Account, _ fresh: ConversationHandle?

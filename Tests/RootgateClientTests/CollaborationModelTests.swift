@@ -195,6 +195,10 @@ private struct RandomSteps {
                 option("mentions", .mention, .addParticipants), option("comments", .comment, needs: ["mentions"]),
             ])
         if once(in: 3) { switches.options[0].isSelected = true }
+        if once(in: 3) {
+            switches.options.append(option("joining", .joinByInvitation))
+            switches.options[2].isSelected = once(in: 2)
+        }
         switch number(0..<24) {
         case 0: return nil
         case 1:
@@ -217,10 +221,7 @@ private struct RandomSteps {
             switches.options = (0..<65).map { option("\($0)") }
             return ShareOptions(optionsGroups: [switches])
         case 7..<11:
-            switches.options += [
-                option("lock", .readOnly), option("open", .readWrite), option("joining", .joinByInvitation),
-            ]
-            switches.options[4].isSelected = !once(in: 3)
+            switches.options += [option("lock", .readOnly), option("open", .readWrite)]
             return ShareOptions(optionsGroups: [switches], summary: maybe("As we said"))
         default: return ShareOptions(optionsGroups: [access, switches])
         }
@@ -493,7 +494,14 @@ private struct RandomSteps {
 
     /// Something that is done with an invitation by its token.
     private mutating func operationByToken(_ model: CollaborationModel) -> any ModelOperation {
-        let token = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
+        // Invitations by which nobody can come in now are rare.
+        let closed = model.tokens.filter { token in
+            guard let shared = model.places[token].flatMap({ model.collaborations[$0] }) else { return false }
+            return shared.invites[token].map { model.state(of: $0) == .pending || model.state(of: $0) == .accepted }
+                ?? false && OptionsModel.allows(.joinByInvitation, shared.options) == false
+        }
+        let usual = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
+        let token = once(in: 3) ? oneOrNone(of: closed) ?? usual : usual
         let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
         // An acceptance is often completed or taken back by the account itself.
         let accepter = once(in: 2) ? account() : invite?.acceptedBy ?? account()

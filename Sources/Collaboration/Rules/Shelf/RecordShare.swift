@@ -148,12 +148,12 @@ public struct RecordShare: RuledRequest {
         return Image(bytes: bytes, hash: hash, reference: .stored(hash: hash, type, byteCount: bytes.count))
     }
 
-    /// The handle of the conversation for an account: random, and made with the first share there.
+    /// The handle of the conversation for an account and the app: random, and made with the app's first share there.
     private func handle(
         _ account: Account, _ place: [UInt8], _ context: RuleContext,
         _ records: borrowing some RecordReader & ~Copyable, _ edit: inout Edit
     ) throws(ServiceError) -> ConversationHandle {
-        let key = RecordKeys.handle(account, place)
+        let key = RecordKeys.handle(account, place, ShelfKeys.short(app, context))
         let known = try records.record(key)?.value
         let bytes = known ?? context.random.nameBytes()
         if known == nil { edit.records.append(RecordEdit(key, value: bytes, expecting: .absent)) }
