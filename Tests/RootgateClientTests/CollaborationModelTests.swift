@@ -470,11 +470,14 @@ private struct RandomSteps {
     }
 
     private mutating func customizeDetails(of collaboration: CollaborationIdentifier) -> CustomizeDetails {
-        let item = CustomItem(
-            identifier: once(in: 20) ? "" : "item", title: text(["Open"]), url: maybe(one(of: world.links)))
+        let items = (0..<(once(in: 20) ? 33 : number(0..<3))).map { number in
+            CustomItem(
+                identifier: once(in: 20) ? "" : once(in: 20) ? "twin" : "item \(number)", title: text(["Open"]),
+                url: maybe(one(of: world.links)))
+        }
         return CustomizeDetails(
             of: collaboration, title: patch(text(["A new title", ""])),
-            customItems: patch(Array(repeating: item, count: once(in: 20) ? 33 : number(0..<3))),
+            customItems: patch(items),
             manageButtonTitle: patch(text(["Manage", "Manage", ""])))
     }
 
@@ -494,14 +497,19 @@ private struct RandomSteps {
 
     /// Something that is done with an invitation by its token.
     private mutating func operationByToken(_ model: CollaborationModel) -> any ModelOperation {
-        // Invitations by which nobody can come in now are rare.
-        let closed = model.tokens.filter { token in
-            guard let shared = model.places[token].flatMap({ model.collaborations[$0] }) else { return false }
-            return shared.invites[token].map { model.state(of: $0) == .pending || model.state(of: $0) == .accepted }
-                ?? false && OptionsModel.allows(.joinByInvitation, shared.options) == false
+        // Invitations by which nobody can come in now, and those whose accepter was removed, are rare.
+        let rare = model.tokens.filter { token in
+            guard let shared = model.places[token].flatMap({ model.collaborations[$0] }),
+                let invite = shared.invites[token]
+            else { return false }
+            switch model.state(of: invite) {
+            case .pending, .accepted: return OptionsModel.allows(.joinByInvitation, shared.options) == false
+            case .completed: return !shared.takesPart(by: invite)
+            case .revoked, .expired: return false
+            }
         }
         let usual = once(in: 30) ? InvitationToken(bytes: random.bytes(16)) : token(model)
-        let token = once(in: 3) ? oneOrNone(of: closed) ?? usual : usual
+        let token = once(in: 3) ? oneOrNone(of: rare) ?? usual : usual
         let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
         // An acceptance is often completed or taken back by the account itself.
         let accepter = once(in: 2) ? account() : invite?.acceptedBy ?? account()
@@ -636,7 +644,10 @@ private struct RandomSteps {
         }
         switch number(0..<18) {
         case 0..<5: return AddParticipants(people(4).map { participant($0) }, to: collaboration, by: grant)
-        case 5, 6: return RemoveParticipants(people(3), from: collaboration, by: grant)
+        case 5, 6:
+            let bare = (model.collaborations[collaboration]?.strangers ?? []).sorted().prefix(once(in: 2) ? 1 : 0)
+            return RemoveParticipants(
+                people(3) + bare.map { PersonIdentity(rootHash: $0) }, from: collaboration, by: grant)
         case 7, 8:
             let change = participant(member(of: collaboration, model))
             return UpdateParticipant(

@@ -963,9 +963,9 @@ extension CustomizeDetails: ModelledRequest {
         try model.checkText(manageButtonTitle.value)
         if manageButtonTitle == .set("") { throw model.refusal(.malformedRequest) }
         try model.checkCount(customItems.value?.count ?? 0, 32)
-        let items = customItems.value ?? []
-        if Set(items.map(\.identifier)).count != items.count { throw model.refusal(.malformedRequest) }
+        var seen: Set<String> = []
         for item in customItems.value ?? [] {
+            guard seen.insert(item.identifier).inserted else { throw model.refusal(.malformedRequest) }
             try model.checkName(item.identifier)
             try model.checkText(item.title)
             try model.checkText(item.subtitle)
@@ -1174,7 +1174,12 @@ extension ListShares: ModelledRequest {
         let page = shares.prefix(limit)
         return Answer(
             shares: page.compactMap { share in
-                model.collaborations[share.collaboration].map { scope == .private ? $0.ownersHighlight : $0.highlight }
+                guard let shared = model.collaborations[share.collaboration] else { return nil }
+                if scope == .private { return shared.ownersHighlight }
+                // The account takes part as the person who came in, or as one that it is linked to.
+                let linked = shared.members.filter { $0.value.account == account }.map(\.key)
+                let people = linked + [model.acceptedAs[account]?[share.collaboration]].compactMap { $0 }
+                return people.contains { shared.roots.contains($0.rootHash) } ? shared.highlight : nil
             },
             next: shares.count > limit ? page.last?.name : nil)
     }
