@@ -24,7 +24,7 @@ import Principals
 ///                                         over: as whom (32)
 ///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
-///     r account 0 conversation            the handle of a conversation for the account (16)
+///     r account 0 conversation app        the handle of a conversation for the account, as an app knows it (16)
 ///     e collaboration 0 account           an account to whose shelf the collaboration's link was shared
 ///     z hash                              the bytes of a thumbnail, by their SHA-256
 ///     w hash                              their number (8), written whenever a share takes or leaves the thumbnail
@@ -169,8 +169,9 @@ enum RecordKeys {
 
     static func items(_ account: Account) -> [UInt8] { key(.item, Array(account.name.utf8), ends: true) }
 
-    static func handle(_ account: Account, _ conversation: [UInt8]) -> [UInt8] {
-        key(.handle, Array(account.name.utf8), ends: true) + conversation
+    /// `app`: its fingerprint.
+    static func handle(_ account: Account, _ conversation: [UInt8], _ app: [UInt8]) -> [UInt8] {
+        key(.handle, Array(account.name.utf8), ends: true) + conversation + app
     }
 
     static func shelfOfLink(_ collaboration: CollaborationIdentifier, _ account: Account) -> [UInt8] {
