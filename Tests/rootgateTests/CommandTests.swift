@@ -188,7 +188,7 @@ let programPath: String = {
             process.executableURL = URL(fileURLWithPath: command[0])
             process.arguments = Array(command.dropFirst())
             process.standardOutput = output
-            #expect(if let errors { FileManager.default.createFile(atPath: errors, contents: nil) })
+            if let errors { #expect(FileManager.default.createFile(atPath: errors, contents: nil)) }
             process.standardError = errors.flatMap { FileHandle(forWritingAtPath: $0) } ?? FileHandle.nullDevice
             try process.run()
             var line = Data()
