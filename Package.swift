@@ -69,27 +69,28 @@ let package = Package(
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
-        layer("Collaboration", ["Core"]),
+        layer("Principals", ["Core", "Hashing", "Wire"]),
+        layer("Collaboration", ["Core", "Principals"]),
         layer(
             "Server",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Signatures", "RootSets",
-                "Verification", "Wire", "Transport", "TLS", "Collaboration",
+                "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration",
             ]),
 
         // What talks to it.
-        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "TLS", "Collaboration"]),
+        layer("RootgateClient", ["Core", "Platform", "Wire", "Transport", "TLS", "Principals", "Collaboration"]),
         layer(
             "LoadHarness",
             [
                 "COpenSSL", "Core", "Platform", "Hashing", "Signatures", "Identity", "Wire", "Transport",
-                "TLS", "RootgateClient",
+                "TLS", "Principals", "RootgateClient",
             ]),
         program(
             "rootgate",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Identity", "Signatures",
-                "Verification", "Transport", "TLS", "Server", "RootgateClient", "LoadHarness",
+                "Verification", "Transport", "TLS", "Principals", "Server", "RootgateClient", "LoadHarness",
             ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
@@ -116,6 +117,11 @@ let package = Package(
             name: "KernelMutants", dependencies: ["CKernels"], path: "Tests/KernelMutants",
             cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // Enters a sandbox and attempts what it should refuse, for the tests of Platform.
+        .executableTarget(
+            name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
+        ),
+
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
@@ -127,7 +133,7 @@ let package = Package(
             of: "CKernels",
             ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
         tests(of: "Core"),
-        tests(of: "Platform"),
+        tests(of: "Platform", ["SandboxProbe"]),
         tests(of: "Hashing", ["Core", "Platform"]),
         tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
         tests(of: "Audit", ["Core", "Hashing", "Platform"]),
@@ -138,30 +144,34 @@ let package = Package(
         tests(of: "RootSets", ["Core", "Platform"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
-        tests(of: "Collaboration", ["Core"]),
+        tests(of: "Principals", ["Core", "Hashing", "Wire"]),
+        tests(of: "Collaboration", ["Core", "Hashing", "Principals"]),
         tests(of: "Transport", ["Core", "Platform"]),
         tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",
             [
-                "Collaboration", "Core", "Hashing", "Identity", "Platform", "RootgateClient", "ServiceTestSupport",
-                "Signatures", "TLS", "Transport", "Verification", "Wire",
+                "Collaboration", "Core", "Hashing", "Identity", "Platform", "Principals", "RootSets", "RootgateClient",
+                "ServiceTestSupport", "Signatures", "TLS", "Transport", "Verification", "Wire",
             ]),
         tests(
             of: "RootgateClient",
             [
-                "Audit", "Collaboration", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport",
-                "Transport", "Wire",
+                "Audit", "Collaboration", "Core", "Hashing", "Identity", "Principals", "Secrets", "Server",
+                "ServiceTestSupport", "Transport", "Wire",
             ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
         tests(of: "rootgate-bench"),
         tests(
             of: "rootgate",
-            ["Audit", "Core", "Hashing", "Identity", "Secrets", "Server", "ServiceTestSupport", "Transport"]),
+            [
+                "Audit", "Core", "Hashing", "Identity", "Principals", "Secrets", "Server", "ServiceTestSupport",
+                "Transport",
+            ]),
 
         // The rules of style, over every file that git tracks.
-        .testTarget(name: "TidyTests", swiftSettings: swift),
+        .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -24,20 +24,3 @@ struct Benchmark: Sendable {
         try body(scale.beginning(setUpShare: setUpShare))
     }
 }
-
-/// Gives each of some parts of the work its share of the whole, by the seconds that it is expected to take.
-struct WorkShares {
-    private let total: Double
-    private var done = 0.0
-
-    init(total: Double) {
-        self.total = max(total, .leastNonzeroMagnitude)
-    }
-
-    /// The share of the next part, which is expected to take `seconds`.
-    mutating func next(_ seconds: Double) -> ClosedRange<Double> {
-        let begin = done / total
-        done += seconds
-        return begin...max(begin, min(1, done / total))
-    }
-}

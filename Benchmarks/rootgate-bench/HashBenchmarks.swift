@@ -2,6 +2,7 @@ import COpenSSL
 import Core
 import Hashing
 import Merkle
+import Verification
 
 let hashBenchmarks = [
     Benchmark("sha256.node", "SHA-256 of 64 bytes, 256 at a time, one core") { scale in
@@ -87,6 +88,63 @@ let hashBenchmarks = [
         }
         return Measurement("root.proof", unit: "roots/s", rounds: rounds, against: "OpenSSL SHA256(), 3 siblings")
     },
+    Benchmark("challenge.issue", "challenges made for one request of 4,096, one core") { scale in
+        let key = [UInt8](repeating: 7, count: 32)
+        let book = ChallengeBook(keys: RotatingKeys(KeyPair(current: MessageAuthenticator(key: key))))
+        let maker = book.makeTagMaker()
+        let count = Limits.challengesPerRequestMax
+        var bytes = [UInt8](repeating: 0, count: count * ChallengeBook.challengeBytes)
+        let reference = try LibcryptoAuthenticator(key: key)
+        let rounds = scale.alternate {
+            scale.rate(items: count) {
+                bytes.withUnsafeMutableBytes { bytes in
+                    if let start = bytes.baseAddress { book.issue(count, to: start, with: maker) }
+                }
+            }
+        } _: {
+            scale.rate(items: count) {
+                bytes.withUnsafeMutableBytes { bytes in
+                    guard let start = bytes.baseAddress else { return }
+                    for index in 0..<count { reference.writeTag(behind: start + 48 * index, length: 24) }
+                }
+            }
+        }
+        return Measurement("challenge.issue", unit: "challenges/s", rounds: rounds, against: "OpenSSL EVP_MAC")
+    },
 ]
 
 private let batch = 256
+
+/// HMAC-SHA256 with libcrypto's interface, one message after the other. The key is set once.
+private final class LibcryptoAuthenticator {
+    private let context: OpaquePointer
+    private var tag = [UInt8](repeating: 0, count: 32)
+
+    init(key: [UInt8]) throws {
+        var name = Array("SHA256".utf8CString)
+        let mac = EVP_MAC_fetch(nil, "HMAC", nil)
+        defer { EVP_MAC_free(mac) }
+        guard let context = EVP_MAC_CTX_new(mac) else { throw ServiceError(.internalFault, "libcrypto has no HMAC") }
+        self.context = context
+        let isSet = name.withUnsafeMutableBufferPointer { name in
+            var parameters = [
+                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0), OSSL_PARAM_construct_end(),
+            ]
+            return EVP_MAC_init(context, key, key.count, &parameters) == 1
+        }
+        guard isSet else { throw ServiceError(.internalFault, "libcrypto takes no key for HMAC") }
+    }
+
+    deinit { EVP_MAC_CTX_free(context) }
+
+    /// Writes the first 24 bytes of the message's tag behind it.
+    func writeTag(behind message: UnsafeMutableRawPointer, length: Int) {
+        var count = 0
+        let isDone =
+            EVP_MAC_init(context, nil, 0, nil) == 1
+            && EVP_MAC_update(context, message.assumingMemoryBound(to: UInt8.self), length) == 1
+            && EVP_MAC_final(context, &tag, &count, tag.count) == 1
+        precondition(isDone && count == tag.count, "libcrypto made no tag")
+        UnsafeMutableRawBufferPointer(start: message + length, count: 24).copyBytes(from: tag.prefix(24))
+    }
+}

@@ -16,10 +16,14 @@ struct Traffic: Hashable {
     var depth = 2
     var batch = 256
     var isEncrypted = false
+    /// Over a local socket instead of loopback TCP.
+    var isLocal = false
 
     static let batches = Traffic()
     static let encryptedBatches = Traffic(isEncrypted: true)
-    static func singles(connections: Int) -> Traffic { Traffic(connections: connections, depth: 1, batch: 1) }
+    static func singles(connections: Int, isLocal: Bool = false) -> Traffic {
+        Traffic(connections: connections, depth: 1, batch: 1, isLocal: isLocal)
+    }
 
     /// Proofs in flight at once.
     var window: Int { connections * depth * batch }
@@ -113,13 +117,13 @@ final class ProofBench {
 
     // MARK: The service
 
-    /// A service with one plain and one encrypted address.
+    /// A service with one plain and one encrypted address, and a local socket.
     private static func service(
         in directory: TemporaryDirectory, _ certificates: BenchCertificates, workers: Int, hasKernels: Bool
     ) throws -> Service {
         var configuration = Configuration(dataDirectory: directory.path, workers: workers)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        configuration.plainEndpoints = configuration.endpoints
+        configuration.plainEndpoints = configuration.endpoints + [Endpoint(path: directory.path + "/socket")]
         configuration.tls = certificates.settings
         configuration.storageBytesMax = 64 << 30
         configuration.linkBase = "https://example.com/c"
@@ -129,6 +133,11 @@ final class ProofBench {
 
     /// Where the service listens without encryption.
     var endpoint: Endpoint { service.plainEndpoints[0] }
+
+    private func endpoint(_ traffic: Traffic) -> Endpoint {
+        if traffic.isLocal { return service.plainEndpoints[1] }
+        return traffic.isEncrypted ? service.endpoints[0] : endpoint
+    }
 
     var rootSets: RootSets { service.resources.rootSets }
 
@@ -200,9 +209,11 @@ final class ProofBench {
     /// Proofs of the next devices, with fresh challenges. The caller advances `mix` by as many as it sends.
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
         try assureNewDevices(for: proofs)
-        var bytes: [UInt8] = []
-        service.resources.challenges.issue(proofs, into: &bytes)
-        let size = ChallengeBook.challengeBytes
+        let (book, size) = (service.resources.challenges, ChallengeBook.challengeBytes)
+        var bytes = [UInt8](repeating: 0, count: size * proofs)
+        bytes.withUnsafeMutableBytes { bytes in
+            if let start = bytes.baseAddress { book.issue(proofs, to: start, with: book.makeTagMaker()) }
+        }
         let challenges = (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
         return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
     }
@@ -216,16 +227,15 @@ final class ProofBench {
     /// Connects, and waits until the service has accepted every connection: a proof without a signature goes over each.
     private func connect(_ traffic: Traffic) throws -> LoadRun {
         let run = try LoadRun(
-            traffic.isEncrypted ? service.endpoints[0] : endpoint,
-            tls: traffic.isEncrypted ? certificates.options : nil, connections: traffic.connections,
-            depth: traffic.depth)
+            endpoint(traffic), tls: traffic.isEncrypted ? certificates.options : nil,
+            connections: traffic.connections, depth: traffic.depth)
         let greetings = try population.inclusionRequests(count: traffic.connections * traffic.depth, batch: 1)
         try check(run.drive(greetings), proofs: greetings.count)
         return run
     }
 
-    /// Sends proofs over loopback, at `perSecond` requests a second or as fast as they are answered: so many at most,
-    /// and none after `seconds`.
+    /// Sends proofs over loopback or a local socket, at `perSecond` requests a second or as fast as they are answered:
+    /// so many at most, and none after `seconds`.
     func drive(
         _ traffic: Traffic, proofs: Int, seconds: Double = .infinity, perSecond: Double? = nil
     ) throws -> LoadReport {
@@ -245,8 +255,8 @@ final class ProofBench {
         }
     }
 
-    /// Proofs per second over loopback, in a round of `sendingSeconds`. Every benchmark and every sweep measures this
-    /// in the same way.
+    /// Proofs per second over loopback or a local socket, in a round of `sendingSeconds`. Every benchmark and every
+    /// sweep measures this in the same way.
     func overLoopback(_ traffic: Traffic = .batches) throws -> Double {
         // Enough for every connection to be busy most of the time.
         let fewest = max(2 * traffic.window, scale.size(4096, tiny: 512))

@@ -30,6 +30,20 @@ let proofBenchmarks = [
             "proof.new.loopback.single", unit: "proofs/s", rounds: rounds, against: "proof.new.loopback",
             conditions: bench.conditions(.singles(connections: 256)))
     },
+    Benchmark(
+        "proof.new.unix.single", "one proof a request over a local socket, 256 connections with one request in flight"
+    ) { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let traffic = Traffic.singles(connections: 256, isLocal: true)
+        let rounds = try scale.alternate {
+            try bench.overLoopback(traffic)
+        } _: {
+            try bench.overLoopback(.singles(connections: 256))
+        }
+        return Measurement(
+            "proof.new.unix.single", unit: "proofs/s", rounds: rounds, against: "proof.new.loopback.single",
+            conditions: bench.conditions(traffic))
+    },
     loopback(
         "proof.new.loopback.single64", "one proof a request, 64 connections with one request in flight",
         .singles(connections: 64)),

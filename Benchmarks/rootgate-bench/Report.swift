@@ -16,10 +16,13 @@ struct Report {
     let note: (String) -> Void
 
     private var results: URL { directory.appendingPathComponent("RESULTS.md") }
+    /// What is measured so far. A report that ends early leaves it.
+    private var unfinished: URL { directory.appendingPathComponent("RESULTS.unfinished.md") }
     private var plots: URL { directory.appendingPathComponent("plots") }
     private var progress: ProgressMeter { scale.scale.progress }
 
-    /// Returns what was left out, and why.
+    /// Returns what was left out, and why. Until everything is measured, what is measured so far is in
+    /// RESULTS.unfinished.md.
     ///
     /// Throws `ReportError` before anything is measured when the README has no place for figures, or when RESULTS.md is
     /// to keep figures of another machine.
@@ -35,6 +38,7 @@ struct Report {
             progress.begin("sweep.\(sweep.name)", share: shares.next(sweep.seconds))
             do {
                 document.setSection(sweep.title, try section(sweep))
+                try store(document, in: unfinished)
             } catch let error as SetUpTooLong {
                 leftOut.append("sweep.\(sweep.name): \(error)")
             }
@@ -44,14 +48,15 @@ struct Report {
             Machine.settle()
             do {
                 document.set(try benchmark.run(scale.scale), about: benchmark.about)
+                try store(document, in: unfinished)
             } catch let error as SetUpTooLong {
                 leftOut.append("\(benchmark.name): \(error)")
             }
         }
-        document.order(
-            benchmarks: allBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title))
-        let warning = scale.scale.isTiny ? " **Tiny sizes: these figures mean nothing.**" : ""
-        try Data(document.text(warning: warning).utf8).write(to: results)
+        try store(document, in: results)
+        if FileManager.default.fileExists(atPath: unfinished.path) {
+            try FileManager.default.removeItem(at: unfinished)
+        }
         do {
             try writeFigures(document)
         } catch let error as ReportError {
@@ -72,6 +77,15 @@ struct Report {
         document = earlier
         document.facts = facts
         return document
+    }
+
+    /// Writes the document in the order of the lists of benchmarks and sweeps. The file is whole or as it was.
+    private func store(_ document: ResultsDocument, in file: URL) throws {
+        var document = document
+        document.order(
+            benchmarks: allBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title))
+        let warning = scale.scale.isTiny ? " **Tiny sizes: these figures mean nothing.**" : ""
+        try Data(document.text(warning: warning).utf8).write(to: file, options: .atomic)
     }
 
     private func section(_ sweep: Sweep) throws -> String {

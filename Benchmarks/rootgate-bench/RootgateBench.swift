@@ -14,7 +14,8 @@ let usage = """
     --report            all benchmarks, and sweeps over batch sizes, connections, roots, known keys, threads and
                         load, written to RESULTS.md and plots/*.svg in Benchmarks/results/KIND, where KIND names
                         what verifies this machine's signatures; with --filter, RESULTS.md keeps the figures of
-                        the others. The figures in README.md are rewritten too
+                        the others. The figures in README.md are rewritten too. A report that ends early leaves
+                        what it has measured in RESULTS.unfinished.md, and RESULTS.md as it was
     --output DIRECTORY  where the report goes instead; the README's figures go to figures.md there, and README.md
                         stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more

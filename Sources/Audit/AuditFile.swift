@@ -30,7 +30,7 @@ final class AuditFile {
 
     /// Opens the file for appending, and makes it (mode 0600) when it is missing. Cuts off an unfinished last line.
     ///
-    /// Throws unless it is a plain file whose last line is one of an audit, and no other process has it open so.
+    /// Throws unless it is a regular file that ends with a line of an audit, and when another process has locked it.
     init(path: String, _ calls: AuditCalls) throws(AuditFailure) {
         self.path = path
         self.calls = calls
@@ -43,8 +43,14 @@ final class AuditFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .unopened(path: path, SystemFailure("stat")) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(path: path) }
-        try lock()
+        // A process that is ending may hold the lock.
+        switch System.lock(descriptor, milliseconds: 1000) {
+        case .locked: break
+        case .held: throw .inUse(path: path)
+        case .failed(let failure): throw .unopened(path: path, failure)
+        }
         let end = try AuditFile.end(of: descriptor, path, bytes: Int(status.st_size))
+        precondition(end.length <= status.st_size, "the last line ends behind the file")
         length = end.length
         head = end.head
         tornBytes = Int(status.st_size) - length
@@ -55,16 +61,6 @@ final class AuditFile {
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
-    }
-
-    /// A process that is ending may hold the lock. It gets a second to release it.
-    private func lock() throws(AuditFailure) {
-        for _ in 0..<100 {
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
-            guard errno == EWOULDBLOCK else { throw .unopened(path: path, SystemFailure("lock")) }
-            usleep(10_000)
-        }
-        throw .inUse(path: path)
     }
 
     // MARK: The end of a file
@@ -118,6 +114,7 @@ final class AuditFile {
     /// Appends lines with their line feeds and makes them durable. When it throws, the file ends where it did before,
     /// or in bytes that the next call overwrites.
     func append(_ lines: [UInt8]) throws(SystemFailure) {
+        precondition(lines.last == 10, "the last line has no line feed")
         var written = 0
         while written < lines.count {
             let count = lines[written...].withUnsafeBytes { calls.write(descriptor, $0, length + written) }
@@ -129,6 +126,7 @@ final class AuditFile {
             }
             written += count
         }
+        assert(written == lines.count, "more bytes were written than there are")
         guard calls.synchronize(descriptor) == 0 else {
             let failure = SystemFailure("fsync")
             trim()
@@ -141,6 +139,7 @@ final class AuditFile {
     /// Reserves disk blocks for `bytes` more bytes, or for as many as the disk has. Does nothing while most of them are
     /// reserved. A file system that can't reserve is asked for its free space instead.
     func reserve(_ bytes: Int) {
+        precondition(room >= 0 && bytes >= 0, "room for less than nothing")
         guard room < bytes / 4 * 3 else { return }
         var wanted = bytes
         while wanted > room {

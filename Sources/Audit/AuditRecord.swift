@@ -1,6 +1,6 @@
 import Core
 
-/// Something that an audit has a line for: who did what, and what came of it.
+/// The content of one line: who did what, with which outcome.
 package struct AuditRecord: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         /// A change, made or refused by the storage.

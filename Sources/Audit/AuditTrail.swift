@@ -5,7 +5,7 @@ import Synchronization
 
 /// The audit of a running service. One thread writes the lines, many at once, and makes them durable with one call.
 ///
-/// A mutation first takes a ticket, which reserves room on the disk for its line. Its answer is sent after its line is
+/// A mutation first reserves room on the disk for its line. Its answer is sent after its line is
 /// durable. So no change is answered without a line, and a full disk stops mutations before they are made. When the
 /// disk is full, lines about removals use a reserve.
 ///
@@ -27,20 +27,20 @@ package final class AuditTrail: Sendable {
     }
 
     /// The right to append one line.
-    package struct Ticket: Sendable {
+    package struct Reservation: Sendable {
         fileprivate let bytes: Int
     }
 
     struct Entry: Sendable {
         let record: AuditRecord
         let at: UInt64
-        let ticket: Ticket
+        let reservation: Reservation
         let completion: (@Sendable (ServiceError?) -> Void)?
     }
 
     private struct State {
         var waiting: [Entry] = []
-        /// Bytes for which tickets were given and whose lines are not written.
+        /// Bytes that are reserved and whose lines are not written.
         var promised = 0
         /// Bytes that the disk has for lines that are not written, as of the last look.
         var room = 0
@@ -116,8 +116,8 @@ package final class AuditTrail: Sendable {
     ///
     /// Returns `nil` when the audit is optional and there is no room. Throws `storageFull` when the disk is full or
     /// fails, and `busy` when too many lines wait.
-    package func admit(_ record: AuditRecord, isRemoval: Bool) throws(ServiceError) -> Ticket? {
-        let bytes = record.lineBytesMax
+    package func reserve(_ record: AuditRecord, isRemoval: Bool) throws(ServiceError) -> Reservation? {
+        let bytes = AuditTrail.checkedBytes(of: record)
         let refusal = state.withLock { state -> ServiceError? in
             if state.isClosed { return ServiceError(.shuttingDown, "the audit is closed") }
             if let failure = state.failure { return failure }
@@ -131,10 +131,17 @@ package final class AuditTrail: Sendable {
             state.promised += bytes
             return nil
         }
-        guard let refusal else { return Ticket(bytes: bytes) }
+        guard let refusal else { return Reservation(bytes: bytes) }
         guard settings.isOptional else { throw refusal }
         countLost(refusal.reason)
         return nil
+    }
+
+    /// The room that a record's line is given.
+    private static func checkedBytes(of record: AuditRecord) -> Int {
+        let bytes = record.lineBytesMax
+        precondition(bytes > 0 && bytes <= Limits.auditLineBytesMax, "a line is longer than a line may be")
+        return bytes
     }
 
     private static let busy = ServiceError(.busy, "too many lines wait for the audit: try again later")
@@ -144,23 +151,26 @@ package final class AuditTrail: Sendable {
     /// Appends a line. The writer's thread calls `completion` when the line is durable, or with the failure that keeps
     /// it from being so: then the change was made, and its line is written as soon as that is possible.
     package func append(
-        _ record: AuditRecord, _ ticket: Ticket, completion: @escaping @Sendable (ServiceError?) -> Void
+        _ record: AuditRecord, _ reservation: Reservation, completion: @escaping @Sendable (ServiceError?) -> Void
     ) {
-        let entry = Entry(record: record, at: date(), ticket: ticket, completion: completion)
+        let entry = Entry(record: record, at: date(), reservation: reservation, completion: completion)
         guard !enqueue(entry) else { return }
         completion(settings.isOptional ? nil : ServiceError(.shuttingDown, "the audit is closed"))
     }
 
-    /// Gives a ticket back: there is nothing to write.
-    package func withdraw(_ ticket: Ticket) {
-        state.withLock { $0.promised -= ticket.bytes }
+    /// Gives a reservation back: there is nothing to write.
+    package func withdraw(_ reservation: Reservation) {
+        state.withLock { state in
+            state.promised -= reservation.bytes
+            precondition(state.promised >= 0, "a reservation was given back twice")
+        }
     }
 
     /// Appends a line for which nobody waits. Without room for it, it is only counted.
     package func note(_ record: AuditRecord) { note(record, isForced: false) }
 
     private func note(_ record: AuditRecord, isForced: Bool) {
-        let bytes = record.lineBytesMax
+        let bytes = AuditTrail.checkedBytes(of: record)
         let isAdmitted = state.withLock { state in
             let hasRoom = state.waiting.count < Limits.auditLinesWaitingMax && hasRoom(for: bytes, state)
             guard !state.isClosed, hasRoom || isForced else { return false }
@@ -168,7 +178,7 @@ package final class AuditTrail: Sendable {
             return true
         }
         guard isAdmitted else { return countLost("there is no room for it") }
-        _ = enqueue(Entry(record: record, at: date(), ticket: Ticket(bytes: bytes), completion: nil))
+        _ = enqueue(Entry(record: record, at: date(), reservation: Reservation(bytes: bytes), completion: nil))
     }
 
     private func hasRoom(for bytes: Int, _ state: State) -> Bool {
@@ -232,17 +242,19 @@ package final class AuditTrail: Sendable {
     }
 
     private func run(_ writer: AuditWriter) {
+        writer.thread.bind()
         while let turn = nextTurn(isRetrying: writer.isFailing) {
             if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
             var entries = turn.entries
             if turn.lost > 0 {
                 let record = AuditRecord.ofService("lost-lines", detail: "\(turn.lost)")
-                entries.append(Entry(record: record, at: date(), ticket: Ticket(bytes: 0), completion: nil))
+                entries.append(Entry(record: record, at: date(), reservation: Reservation(bytes: 0), completion: nil))
             }
             let written = writer.write(entries, key.withLock { $0 }, now: date)
             settle(written, writer)
         }
         writer.close()
+        writer.thread.unbind()
         ended.signal()
     }
 
@@ -281,14 +293,15 @@ package final class AuditTrail: Sendable {
         }
         state.withLock { state in
             state.failure = failure
-            state.promised -= result.settled.reduce(0) { $0 + $1.ticket.bytes }
+            state.promised -= result.settled.reduce(0) { $0 + $1.reservation.bytes }
+            precondition(state.promised >= 0, "a line was written twice")
         }
         show(writer)
         let answer = settings.isOptional ? nil : failure
         for entry in result.settled + result.unanswered { entry.completion?(answer) }
     }
 
-    /// Reserves room on the disk and shows it to `admit`.
+    /// Reserves room on the disk and shows it to `reserve`.
     private func show(_ writer: AuditWriter) {
         let promised = state.withLock { $0.promised }
         writer.reserve(promised + settings.aheadBytes + settings.reserveBytes)

@@ -28,14 +28,17 @@ package struct AuditVerification {
         let isGenuine: Bool?
     }
 
-    /// `files`: by path, in any order. `keys`: the audit keys by the names of their generations; none: tags are not
-    /// checked. `known`: the hash of a line that must be there.
-    package init(
-        _ files: [(path: String, contents: Data)], keys: [String: MessageAuthenticator], known: Digest? = nil
-    ) {
+    /// `paths`: the files, in any order. `keys`: the audit keys by the names of their generations; none: tags are not
+    /// checked. `known`: the hash of a line that must be there. `contents` reads a file; one at a time is in memory.
+    ///
+    /// Throws what `contents` throws.
+    package init<Failure: Error>(
+        _ paths: [String], keys: [String: MessageAuthenticator], known: Digest? = nil,
+        contents: (String) throws(Failure) -> Data
+    ) throws(Failure) {
         var lines: [(first: UInt64, lines: [Line])] = []
-        for file in files {
-            let read = read(file.contents, of: file.path, keys)
+        for path in paths {
+            let read = read(try contents(path), of: path, keys)
             lineCount += read.count
             if let first = read.first { lines.append((first.content.number, read)) }
         }

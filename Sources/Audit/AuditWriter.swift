@@ -3,10 +3,10 @@ import Foundation
 import Hashing
 import Platform
 
-/// The writing side of an audit: the open file, the head of the chain, and lines that could not be written yet. It
-/// belongs to the thread of the trail.
+/// The writing side of an audit: the open file, the head of the chain, and lines that could not be written yet.
 ///
-/// Sendable without the compiler's proof: it is handed to that thread before anything uses it.
+/// Sendable without the compiler's proof: it belongs to the thread of the trail from when that thread binds it until it
+/// unbinds it. Each method asserts this.
 final class AuditWriter: @unchecked Sendable {
     struct Result {
         /// Entries whose lines are durable.
@@ -16,6 +16,7 @@ final class AuditWriter: @unchecked Sendable {
         var failure: SystemFailure?
     }
 
+    let thread = ThreadConfinement()
     private var file: AuditFile
     private var head: AuditFile.Head
     private let settings: AuditTrail.Settings
@@ -42,12 +43,16 @@ final class AuditWriter: @unchecked Sendable {
     /// Bytes for which the disk has blocks behind the last line.
     var room: Int { file.room }
 
-    func reserve(_ bytes: Int) { file.reserve(bytes) }
+    func reserve(_ bytes: Int) {
+        thread.assertIsCurrentOrUnbound()
+        file.reserve(bytes)
+    }
 
     /// Writes the lines of entries behind those that could not be written before.
     func write(
         _ entries: [AuditTrail.Entry], _ key: AuditTrail.Key, now: () -> UInt64
     ) -> Result {
+        thread.assertIsCurrentOrUnbound()
         var rest = (kept + entries)[...]
         var result = Result()
         kept = []
@@ -60,13 +65,16 @@ final class AuditWriter: @unchecked Sendable {
                 count += 1
                 if lines.count >= Limits.auditBatchBytesMax { break }
             }
+            assert(next.number == head.number + UInt64(count), "a line has another number than its place")
             do throws(SystemFailure) {
                 try file.append(lines)
             } catch {
                 fail(error)
                 result.failure = error
                 result.unanswered = Array(rest)
-                kept = rest.map { AuditTrail.Entry(record: $0.record, at: $0.at, ticket: $0.ticket, completion: nil) }
+                kept = rest.map {
+                    AuditTrail.Entry(record: $0.record, at: $0.at, reservation: $0.reservation, completion: nil)
+                }
                 return result
             }
             if failure != nil { log("the audit \(file.path) is written again") }
@@ -96,6 +104,7 @@ final class AuditWriter: @unchecked Sendable {
     /// Moves the file aside, unless somebody else has, and begins another one whose first line continues the chain. On
     /// a failure the lines go on in the present file; so they do when another file has the name for the moved one.
     func beginNewFile(at time: UInt64, _ key: AuditTrail.Key) {
+        thread.assertIsCurrentOrUnbound()
         let digits = String(head.number)
         let movedPath = file.path + "." + String(repeating: "0", count: max(0, 12 - digits.count)) + digits
         let wasMoved = !file.isInPlace
@@ -139,5 +148,9 @@ final class AuditWriter: @unchecked Sendable {
         guard rename(path, movedPath) == 0 else { throw SystemFailure("rename") }
     }
 
-    func close() { file.trim() }
+    func close() {
+        thread.assertIsCurrentOrUnbound()
+        precondition(kept.isEmpty || isFailing, "lines are kept although the file can be written")
+        file.trim()
+    }
 }

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 /// Lets the calling thread's sleeps end when they should instead of up to 50 us later; variadic functions
 /// can't be called from Swift.
@@ -19,5 +20,21 @@ extern int fallocate(int descriptor, int mode, __off_t offset, __off_t bytes);
 
 static inline int reserve_behind_end(int descriptor, long offset, long bytes) {
     return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
+/// What SO_PEERCRED stores, as unix(7) has it. The header hides `struct ucred` without _GNU_SOURCE.
+struct peer_credentials {
+    int process;
+    unsigned int user;
+    unsigned int group;
+};
+
+/// Reads who is at the other end of a local socket. Returns 0, or -1 with errno.
+static inline int read_peer_credentials(int descriptor, struct peer_credentials *credentials) {
+    socklen_t length = sizeof *credentials;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, credentials, &length) != 0) return -1;
+    if (length == sizeof *credentials) return 0;
+    errno = EINVAL;
+    return -1;
 }
 #endif

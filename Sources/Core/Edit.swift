@@ -21,10 +21,17 @@ public struct Edit: Hashable, Sendable {
     }
 
     /// Whether the edit makes the storage larger. Such an edit is refused while the storage is full. Replacing a record
-    /// does not count, so that people can always be removed.
+    /// does not count, so that people can always be removed. An edit that changes nothing does: it only makes the
+    /// change log larger.
     package var needsSpace: Bool {
-        creation != nil || !addedRoots.isEmpty
+        creation != nil || !addedRoots.isEmpty || isEmpty
             || records.contains { $0.value != nil && $0.expectation != .present && !$0.expectation.isVersion }
+    }
+
+    /// Whether the edit changes nothing: it is in the change log only to remember its request.
+    package var isEmpty: Bool {
+        creation == nil && !dropsCollaboration && addedRoots.isEmpty && removedRoots.isEmpty && removedRanges.isEmpty
+            && records.allSatisfy(\.isCheck)
     }
 }
 

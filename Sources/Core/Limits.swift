@@ -85,6 +85,14 @@ public enum Limits {
     public static let idleConnectionsCompared = 64
     /// Connections that the system keeps for a listener until the service accepts them.
     public static let listenBacklog = 1024
+    /// Bytes of the path of a local socket. The system's address has one more, for the zero at its end.
+    #if os(Linux)
+    public static let localSocketPathBytesMax = 107
+    #else
+    public static let localSocketPathBytesMax = 103
+    #endif
+    /// Milliseconds that a start waits for another one that is about to listen in the same folder.
+    public static let socketFolderMillisecondsMax = 2000
 
     // MARK: Memory of requests
 
@@ -140,6 +148,34 @@ public enum Limits {
     /// Lines about slow requests and passes that the log gets in one second.
     public static let slowLinesPerSecondMax = 20
 
+    // MARK: Principals
+
+    /// Principals of a service, and those in one page of a listing.
+    public static let principalsMax = 1024
+    public static let principalsPerPageMax = 256
+    /// ASCII characters of a principal's name.
+    public static let principalNameBytesMax = 128
+    /// Keys of one principal that are valid at once: one, and its successor while keys are rotated.
+    public static let keysPerPrincipalMax = 2
+    /// Names of certificates that identify one principal, and ASCII characters of each. A SPIFFE identity has at most
+    /// 2,048.
+    public static let certificateNamesMax = 8
+    public static let certificateNameBytesMax = 2048
+    /// Roles of one principal, counted once for each way in which a role is limited, and prefixes in all of them.
+    public static let rolesPerPrincipalMax = 32
+    public static let prefixesPerPrincipalMax = 64
+    /// Characters of a key's text, exactly.
+    public static let keyTextBytes = 64
+    /// Keys that one connection may present, right ones included. A wrong key ends the connection.
+    public static let keysPerConnectionMax = 8
+    /// Milliseconds after which the last use of a key or a certificate is stored again.
+    public static let useStoredMilliseconds: UInt64 = 3_600_000
+    /// Highest limit of each kind that a principal may have.
+    public static let principalLimitMax = 1 << 40
+    /// Pages of a list that a worker reads for a principal that sees only a part of it, before other work gets its
+    /// turn.
+    public static let filteredPagesPerTurn = 4
+
     // MARK: Verifier
 
     /// Proofs that a worker verifies in one pass over the stages.
@@ -151,6 +187,17 @@ public enum Limits {
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.
     public static let proofsPerTurn = 32
+    /// Challenges that a worker makes in no more than the time of a proof. So many count as one waiting proof.
+    public static let challengesPerItem = 32
+    /// Challenges that a worker makes for one connection before it takes work from the next one.
+    public static let challengesPerTurn = proofsPerTurn * challengesPerItem
+
+    /// A participant's share of the memory for spent challenges, and of that for nonces, is this part of what his
+    /// collaboration may have of it.
+    public static let sharesPerCollaboration = 4
+    /// Expired nonces that are forgotten when a nonce is spent, at most, and when there would be no room for it.
+    public static let noncesForgottenAtOnce = 8
+    public static let noncesForgottenForRoom = 1024
 
     /// Peers whose turns the worker pool remembers while none of their work waits.
     public static let idleTurnsMax = 1024

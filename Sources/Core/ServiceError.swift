@@ -4,12 +4,13 @@
 /// to the code (a limit, an operation). `origin` says who made the error: the service or this process.
 public struct ServiceError: Error, Sendable {
     /// The code on the wire. Codes are stable and listed in PROTOCOL.md.
-    public enum Code: UInt16, CaseIterable, Sendable {
+    public enum Code: UInt16, StableCode {
         // Errors in a frame: the service closes the connection after the answer.
         case unsupportedVersion = 1
         case frameTooLarge = 2
         case malformedFrame = 3
         case tooManyConnections = 4
+        case keyRefused = 8
 
         // Errors in a request: the connection stays open.
         case unknownOperation = 16
@@ -20,6 +21,7 @@ public struct ServiceError: Error, Sendable {
         case mutationConflict = 21
         case changesTrimmed = 22
         case staleEdit = 23
+        case roleMissing = 28
 
         // Errors of the service's state: try again later, or call its operator.
         case busy = 32
@@ -42,6 +44,10 @@ public struct ServiceError: Error, Sendable {
         case unknownHighlight = 88
         case behindSequence = 89
 
+        // Errors about principals: the connection stays open.
+        case unknownPrincipal = 96
+        case principalExists = 97
+
         // Errors that only a client reports. They are never on the wire.
         case connectionLost = 256
         case connectionRefused = 257
@@ -50,46 +56,7 @@ public struct ServiceError: Error, Sendable {
         case malformedAnswer = 260
         case tlsRefused = 261
 
-        /// The stable name: lower-case words joined by hyphens.
-        public var name: String {
-            switch self {
-            case .unsupportedVersion: "unsupported-version"
-            case .frameTooLarge: "frame-too-large"
-            case .malformedFrame: "malformed-frame"
-            case .tooManyConnections: "too-many-connections"
-            case .unknownOperation: "unknown-operation"
-            case .malformedRequest: "malformed-request"
-            case .limitExceeded: "limit-exceeded"
-            case .unknownCollaboration: "unknown-collaboration"
-            case .collaborationExists: "collaboration-exists"
-            case .mutationConflict: "mutation-conflict"
-            case .changesTrimmed: "changes-trimmed"
-            case .staleEdit: "stale-edit"
-            case .busy: "busy"
-            case .shuttingDown: "shutting-down"
-            case .storageFull: "storage-full"
-            case .storageFailed: "storage-failed"
-            case .storageDamaged: "storage-damaged"
-            case .storageInUse: "storage-in-use"
-            case .internalFault: "internal-fault"
-            case .notPermitted: "not-permitted"
-            case .unknownOption: "unknown-option"
-            case .optionConflict: "option-conflict"
-            case .optionRequired: "option-required"
-            case .noLinkBase: "no-link-base"
-            case .unknownParticipant: "unknown-participant"
-            case .grantRefused: "grant-refused"
-            case .unknownInvitation: "unknown-invitation"
-            case .unknownHighlight: "unknown-highlight"
-            case .behindSequence: "behind-sequence"
-            case .connectionLost: "connection-lost"
-            case .connectionRefused: "connection-refused"
-            case .deadlineExceeded: "deadline-exceeded"
-            case .cancelled: "cancelled"
-            case .malformedAnswer: "malformed-answer"
-            case .tlsRefused: "tls-refused"
-            }
-        }
+        public static let names = StableNames<Code>()
 
         /// Whether the service closes the connection after this error. It does so when it can't find the next frame or
         /// rejects the peer.

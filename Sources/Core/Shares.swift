@@ -36,7 +36,7 @@ package struct Shares: Sendable {
 /// Places that peers share by the rule of `Shares`, with what each of them holds.
 package struct PeerShares: Sendable {
     private var shares: Shares
-    private var held: [Peer: Int] = [:]
+    private var held: [Holder: Int] = [:]
 
     package init(capacity: Int) {
         shares = Shares(capacity: capacity)
@@ -46,7 +46,7 @@ package struct PeerShares: Sendable {
     package var taken: Int { shares.taken }
 
     /// Takes `count` places for a peer. Returns false, and takes none, when they are more than its share.
-    package mutating func take(_ count: Int, by peer: Peer) -> Bool {
+    package mutating func take(_ count: Int, by peer: Holder) -> Bool {
         let own = held[peer, default: 0]
         guard shares.allows(count, to: own) else { return false }
         shares.take(count)
@@ -55,7 +55,7 @@ package struct PeerShares: Sendable {
     }
 
     /// Gives back places that the peer holds.
-    package mutating func giveBack(_ count: Int, by peer: Peer) {
+    package mutating func giveBack(_ count: Int, by peer: Holder) {
         guard count > 0 else { return }
         let left = held[peer, default: 0] - count
         precondition(left >= 0, "a peer gives back more than it holds")
@@ -64,7 +64,7 @@ package struct PeerShares: Sendable {
     }
 
     /// Passes one place of a peer to another one, whatever that one's share is.
-    package mutating func pass(from peer: Peer, to other: Peer) {
+    package mutating func pass(from peer: Holder, to other: Holder) {
         giveBack(1, by: peer)
         shares.take(1)
         held[other, default: 0] += 1

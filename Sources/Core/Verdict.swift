@@ -1,9 +1,8 @@
 /// The service's verdict on one proof. The raw value is the byte on the wire; the name is the text everywhere else.
-/// Both are stable and listed in PROTOCOL.md.
 ///
 /// Zero is no verdict, so that memory that was never written grants nothing. Values below 16 mean that every requested
 /// check passed. All other values are refusals.
-public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
+public enum Verdict: UInt8, StableCode, BitwiseCopyable {
     /// Everything holds: challenge or nonce, root hash, membership and signature.
     case granted = 1
     /// Inclusion-only: the root hash is in the collaboration's set. The signature was not checked.
@@ -38,38 +37,5 @@ public enum Verdict: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// The signature does not verify.
     case badSignature = 28
 
-    /// The stable name: lower-case words joined by hyphens.
-    public var name: String {
-        switch self {
-        case .granted: "granted"
-        case .included: "included"
-        case .unlisted: "unlisted"
-        case .malformed: "malformed"
-        case .badKey: "bad-key"
-        case .badIndex: "bad-index"
-        case .badSignatureEncoding: "bad-signature-encoding"
-        case .challengeForged: "challenge-forged"
-        case .challengeExpired: "challenge-expired"
-        case .challengeReplayed: "challenge-replayed"
-        case .badNonce: "bad-nonce"
-        case .nonceReplayed: "nonce-replayed"
-        case .replayMemoryFull: "replay-memory-full"
-        case .unknownCollaboration: "unknown-collaboration"
-        case .notParticipant: "not-participant"
-        case .badSignature: "bad-signature"
-        }
-    }
-
-    /// Whether the proof was refused.
-    public var isRefusal: Bool { rawValue >= 16 }
-
-    /// The verdict with that stable name; `nil` if there is none.
-    public init?(name: some StringProtocol) {
-        guard let verdict = Verdict.allCases.first(where: { $0.name == name }) else { return nil }
-        self = verdict
-    }
-}
-
-extension Verdict: CustomStringConvertible {
-    public var description: String { name }
+    public static let names = StableNames<Verdict>()
 }

@@ -8,25 +8,9 @@ package final class TagChecker {
     /// The most messages in one call.
     package static let capacity = BatchAuthenticator.capacity
 
-    /// The authenticators of one version of the keys.
-    private struct Authenticators {
-        let version: UInt64
-        let current: BatchAuthenticator
-        let previous: BatchAuthenticator?
-
-        init(_ keys: RotatingKeys, length: Int, _ hashing: BatchHashing) {
-            let (pair, version) = keys.versioned
-            self.version = version
-            current = BatchAuthenticator(pair.current, length: length, hashing: hashing)
-            previous = pair.previous.map { BatchAuthenticator($0, length: length, hashing: hashing) }
-        }
-    }
-
-    private let keys: RotatingKeys
     private let length: Int
     private let tagBytes: Int
-    private let hashing: BatchHashing
-    private var authenticators: Authenticators
+    private var authenticators: RotatingAuthenticators
     private let results = ScratchBuffer<Bool>(repeating: false, count: TagChecker.capacity)
     /// The messages that are hashed again.
     private let failed = ScratchBuffer<Int>(repeating: 0, count: TagChecker.capacity)
@@ -34,19 +18,15 @@ package final class TagChecker {
     /// `length`: the number of bytes of every message; `tagBytes`: those of the tag behind it, at most 32.
     package init(_ keys: RotatingKeys, length: Int, tagBytes: Int, hashing: BatchHashing = .standard) {
         precondition(tagBytes > 0 && tagBytes <= Digest.byteCount, "a tag is empty or longer than its hash")
-        self.keys = keys
         self.length = length
         self.tagBytes = tagBytes
-        self.hashing = hashing
-        authenticators = Authenticators(keys, length: length, hashing)
+        authenticators = RotatingAuthenticators(keys, length: length, hashing: hashing, wantsPrevious: true)
     }
 
     /// Tells of each of `count` messages, at most `capacity`, whether its tag is genuine. `message` returns the address
     /// of a message. The result is valid until the next call.
     package func check(_ count: Int, message: (Int) -> UnsafeRawPointer) -> UnsafeBufferPointer<Bool> {
-        if keys.version != authenticators.version {
-            authenticators = Authenticators(keys, length: length, hashing)
-        }
+        authenticators.follow()
         let tags = authenticators.current.tags(of: count, message: message)
         var failedCount = 0
         for place in 0..<count {

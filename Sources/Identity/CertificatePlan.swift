@@ -23,6 +23,10 @@ package struct CertificatePlan: Sendable {
     package var validTo = 3600
     package var usages: [Usage] = [.server, .client]
     package var isAuthority = false
+    /// How many authorities may stand between this one and a certificate; `nil`: any number. For authorities only.
+    package var authoritiesMax: UInt8?
+    /// The domain in which this authority may sign names; `nil`: everywhere.
+    package var permittedDomain: String?
 
     package init(_ adjust: (inout CertificatePlan) -> Void = { _ in }) {
         adjust(&self)

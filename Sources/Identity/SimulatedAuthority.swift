@@ -22,19 +22,28 @@ package struct SimulatedCertificate: Sendable {
 
 /// Makes certificates for tests and benchmarks, with P-256 keys. Owns an `X509` and an `EVP_PKEY`.
 package final class SimulatedAuthority {
+    /// The certificates between one that this authority signs and the topmost authority, in PEM format.
+    package let chain: String
     private let certificate: OpaquePointer
     private let key: OpaquePointer
 
-    /// An authority whose certificate `parent` has signed; without a parent, it has signed its own.
-    package init(_ name: String = "simulated authority", signedBy parent: SimulatedAuthority? = nil) {
+    /// An authority whose certificate `parent` has signed; without a parent, it has signed its own. `adjust` changes
+    /// what its certificate says.
+    package init(
+        _ name: String = "simulated authority", signedBy parent: SimulatedAuthority? = nil,
+        _ adjust: (inout CertificatePlan) -> Void = { _ in }
+    ) {
         key = SimulatedAuthority.makeKey()
         let plan = CertificatePlan {
             $0.commonName = name
             $0.names = []
             $0.usages = []
             $0.isAuthority = true
+            adjust(&$0)
         }
-        certificate = SimulatedAuthority.make(plan, key, issuer: parent?.certificate, issuerKey: parent?.key ?? key)
+        let made = SimulatedAuthority.make(plan, key, issuer: parent?.certificate, issuerKey: parent?.key ?? key)
+        certificate = made
+        chain = parent.map { SimulatedAuthority.pem("CERTIFICATE", SimulatedAuthority.encoded(made)) + $0.chain } ?? ""
     }
 
     deinit {
@@ -110,7 +119,14 @@ package final class SimulatedAuthority {
 
     private static func extensions(of plan: CertificatePlan) -> [(CInt, [UInt8])] {
         var extensions: [(CInt, [UInt8])] = []
-        if plan.isAuthority { extensions.append((NID_basic_constraints, element(0x30, [0x01, 0x01, 0xff]))) }
+        if plan.isAuthority {
+            let bound: [UInt8] = plan.authoritiesMax.map { [0x02, 0x01, $0] } ?? []
+            extensions.append((NID_basic_constraints, element(0x30, [0x01, 0x01, 0xff] + bound)))
+        }
+        if let domain = plan.permittedDomain {
+            let subtree = element(0x30, element(0x82, Array(domain.utf8)))
+            extensions.append((NID_name_constraints, element(0x30, element(0xa0, subtree))))
+        }
         if !plan.names.isEmpty {
             extensions.append((NID_subject_alt_name, element(0x30, plan.names.flatMap(\.encoded))))
         }

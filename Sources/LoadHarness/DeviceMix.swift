@@ -9,6 +9,8 @@ package struct DeviceMix: Sendable {
     package var firstNew = 0
 
     package init(known: Int, knownPercent: Int) {
+        precondition((0...100).contains(knownPercent) && known >= 0, "a share is no percentage")
+        precondition(known > 0 || knownPercent == 0, "there is no known device")
         self.known = known
         self.knownPercent = knownPercent
     }

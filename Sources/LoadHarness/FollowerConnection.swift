@@ -12,7 +12,7 @@ struct Follower: Sendable {
 
 /// The followers that share one connection.
 ///
-/// Sendable without the compiler's proof: only the loop's thread touches it.
+/// Sendable without the compiler's proof: only the loop's thread touches it, which is asserted.
 final class FollowerConnection: ConnectionHandler, @unchecked Sendable {
     private let connection: Connection
     private let loop: EventLoop
@@ -33,6 +33,7 @@ final class FollowerConnection: ConnectionHandler, @unchecked Sendable {
     }
 
     private func query(_ numbers: [Int]) {
+        connection.assertOnThread()
         guard !numbers.isEmpty else { return }
         var bytes: [UInt8] = []
         for number in numbers {
@@ -45,6 +46,7 @@ final class FollowerConnection: ConnectionHandler, @unchecked Sendable {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
+        connection.assertOnThread()
         var answered: [Int] = []
         defer { query(answered) }
         return tally.forEachAnswer(in: buffer.bytes(range), on: connection) { header, body in

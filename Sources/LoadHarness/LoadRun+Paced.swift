@@ -10,6 +10,9 @@ extension LoadRun {
     /// for all answers. Latency counts from when a request was due, so that a delay shows even when the
     /// service reads requests late.
     package func drive(_ requests: [LoadRequest], perSecond: Double) -> LoadReport {
+        precondition(perSecond > 0, "requests are sent at no rate")
+        thread.bind()
+        defer { thread.unbind() }
         let workload = Workload(requests)
         var tally = Tally(workload)
         let begin = LoadRun.now
@@ -54,6 +57,7 @@ private final class PacedSender: Sendable {
     let isStopped = Atomic<Bool>(false)
 
     init(_ workload: Workload, dueAt: [UInt64], on descriptors: [CInt]) {
+        precondition(dueAt.count == workload.count && !descriptors.isEmpty, "a request has no time or no connection")
         self.workload = workload
         self.dueAt = dueAt
         self.descriptors = descriptors

@@ -2,6 +2,7 @@ package import Core
 import Dispatch
 import Foundation
 import Platform
+package import Principals
 package import Synchronization
 package import TLS
 package import Transport
@@ -13,7 +14,7 @@ import Wire
 /// The run usually shares the cores with the service, so it has to cost little. Frames are encoded beforehand, sending
 /// neither copies nor allocates, and one buffer receives all answers.
 ///
-/// Sendable without the compiler's proof: one thread drives at a time, and `answered` is atomic.
+/// Sendable without the compiler's proof: one thread drives at a time, which is asserted, and `answered` is atomic.
 package final class LoadRun: @unchecked Sendable {
     /// After so long without any answer the requests in flight count as lost.
     private static let patienceMilliseconds: CInt = 60_000
@@ -24,6 +25,8 @@ package final class LoadRun: @unchecked Sendable {
     private let receiveBuffer = ScratchBuffer<UInt8>(uninitializedCount: LoadRun.bufferBytes, alignment: 64)
     var buffer: UnsafeMutableRawBufferPointer { receiveBuffer.bytes }
     private let depth: Int
+    /// The thread that drives, while it does.
+    let thread = ThreadConfinement()
     /// The connections' positions by their descriptors.
     private var places: [Int]
     /// Proofs answered so far.
@@ -32,11 +35,12 @@ package final class LoadRun: @unchecked Sendable {
     /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they
     /// are answered.
     ///
-    /// Throws `connectionRefused`, `tlsRefused` or `internalFault`.
+    /// Throws `connectionRefused`, `tlsRefused`, `keyRefused` or `internalFault`.
     package init(
-        _ endpoint: Endpoint, tls: TLSOptions? = nil, connections count: Int, depth: Int
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, key: APIKey? = nil, connections count: Int, depth: Int
     ) throws(ServiceError) {
-        let dialer = try Dialer(endpoint, tls: tls)
+        precondition(count > 0 && depth > 0, "a run needs a connection and a request")
+        let dialer = try KeyedDialer(endpoint, tls: tls, key: key)
         self.depth = depth
         var connections: [LoadConnection] = []
         for _ in 0..<count {
@@ -60,6 +64,11 @@ package final class LoadRun: @unchecked Sendable {
     /// nothing after `seconds`.
     package func drive(_ requests: [LoadRequest], isRepeating: Bool = false, seconds: Double = .infinity) -> LoadReport
     {
+        precondition(
+            !isRepeating || requests.isEmpty || requests.count > connections.count * depth,
+            "a request would be in flight twice")
+        thread.bind()
+        defer { thread.unbind() }
         let workload = Workload(requests)
         var tally = Tally(workload)
         let begin = LoadRun.now
@@ -109,6 +118,7 @@ package final class LoadRun: @unchecked Sendable {
                 }
             }
         }
+        assert(connections.allSatisfy { $0.isLost || $0.inFlight == 0 }, "a request is neither answered nor lost")
         return tally.report(seconds: Double(LoadRun.now - begin) / 1e9)
     }
 
@@ -116,6 +126,7 @@ package final class LoadRun: @unchecked Sendable {
 
     /// Waits for events; when none comes for too long, every connection is given up.
     func wait(into ready: inout [Readiness]) {
+        thread.assertIsCurrent()
         let begin = LoadRun.now
         poller.wait(milliseconds: LoadRun.patienceMilliseconds, into: &ready)
         // A signal may end the wait early.
@@ -127,6 +138,7 @@ package final class LoadRun: @unchecked Sendable {
 
     /// Reads once on `connection`. Returns how many requests were answered.
     func receive(on connection: LoadConnection, into tally: inout Tally) -> Int {
+        thread.assertIsCurrent()
         let before = tally.requests
         var proofs = 0
         var now: UInt64?

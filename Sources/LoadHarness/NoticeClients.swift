@@ -17,13 +17,13 @@ final class NoticeClients: Sendable {
         let post: [UInt8]
     }
 
-    private let dialer: Dialer
+    private let dialer: KeyedDialer
     private let feeds: [FeedStart]
     private let tally: NoticeTally
     private let loop: EventLoop
 
     /// Throws `internalFault` when the system has no descriptors left.
-    init(_ dialer: Dialer, _ feeds: [FeedStart], _ tally: NoticeTally) throws(ServiceError) {
+    init(_ dialer: KeyedDialer, _ feeds: [FeedStart], _ tally: NoticeTally) throws(ServiceError) {
         (self.dialer, self.feeds, self.tally) = (dialer, feeds, tally)
         loop = try .startedForClient(name: "notice clients")
     }

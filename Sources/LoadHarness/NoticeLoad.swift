@@ -42,7 +42,7 @@ package final class NoticeLoad: Sendable {
         let post: [UInt8]
     }
 
-    private let dialer: Dialer
+    private let dialer: KeyedDialer
     private let plan: Plan
     /// Sets up and clears away; what is measured goes over connections of its own.
     private let client: RootgateClient
@@ -52,14 +52,15 @@ package final class NoticeLoad: Sendable {
     ///
     /// Throws what the service throws.
     package init(
-        _ endpoint: Endpoint, tls: TLSOptions? = nil, _ plan: Plan, _ progress: ProgressMeter = .silent
+        _ endpoint: Endpoint, tls: TLSOptions? = nil, key: APIKey? = nil, _ plan: Plan,
+        _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) {
-        dialer = try Dialer(endpoint, tls: tls)
+        dialer = try KeyedDialer(endpoint, tls: tls, key: key)
         self.plan = plan
         guard let owner = Account("load-\(MutationIdentifier.random())") else {
             throw ServiceError(.internalFault, "an account's name is not valid")
         }
-        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60), tls: tls))
+        client = try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(60), tls: tls, key: key))
         let person = Person(deviceCount: 1)
         var collaborations: [FollowedCollaboration] = []
         for number in 0..<max(1, plan.collaborations) {
@@ -82,9 +83,7 @@ package final class NoticeLoad: Sendable {
         _ = try await client.send(
             AddParticipants(
                 [NewParticipant(PersonIdentity(rootHash: identity.rootHash), displayName: "Ana")], to: collaboration))
-        guard let challenge = try await client.challenges(1).challenges.first else {
-            throw ServiceError(.malformedAnswer, "the service gave no challenge")
-        }
+        let challenge = try await client.challenge()
         let decision = try await client.open(try identity.proof(ofDevice: 0, signing: challenge), in: collaboration)
         guard let grant = decision.grant else {
             throw ServiceError(.grantRefused, "the participant was not let in: \(decision.verdict.name)")
@@ -108,8 +107,8 @@ package final class NoticeLoad: Sendable {
         count: Int, perSecond: Double = .infinity, _ progress: ProgressMeter = .silent
     ) async throws(ServiceError) -> NoticeReport {
         let tally = NoticeTally()
-        let shower = show(tally, of: count, progress)
-        defer { shower.cancel() }
+        let progressTask = show(tally, of: count, progress)
+        defer { progressTask.cancel() }
         let posts = (count + plan.batch - 1) / plan.batch
         let clients = try NoticeClients(dialer, try await feedStarts(), tally)
         let plan = plan

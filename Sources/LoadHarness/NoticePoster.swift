@@ -5,7 +5,7 @@ import Wire
 
 /// The connection that posts notices and counts the answers.
 ///
-/// Sendable without the compiler's proof: only the loop's thread touches it.
+/// Sendable without the compiler's proof: only the loop's thread touches it, which is asserted.
 final class NoticePoster: ConnectionHandler, @unchecked Sendable {
     private let connection: Connection
     /// The requests' bodies without the mutation's identifier, which is new for each request.
@@ -18,6 +18,7 @@ final class NoticePoster: ConnectionHandler, @unchecked Sendable {
     private var answered = 0
 
     init(_ connection: Connection, _ posts: [[UInt8]], posts count: Int, inFlightMax: Int, _ tally: NoticeTally) {
+        precondition(!posts.isEmpty && count >= 0 && inFlightMax > 0, "there is nothing to post, or no way to")
         self.connection = connection
         bodies = posts.map { json in
             var body: [UInt8] = []
@@ -31,6 +32,7 @@ final class NoticePoster: ConnectionHandler, @unchecked Sendable {
 
     /// Sends posts until `count` have been sent in all.
     func allow(_ count: Int) {
+        connection.assertOnThread()
         allowed = min(count, posts)
         if posts == 0 { tally.endPosting() }
         send()
@@ -51,6 +53,7 @@ final class NoticePoster: ConnectionHandler, @unchecked Sendable {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
+        connection.assertOnThread()
         let progress = tally.forEachAnswer(in: buffer.bytes(range), on: connection) { header, body in
             guard header.kind == .answer else { return tally.fail(body) }
             answered += 1

@@ -21,8 +21,7 @@ package final class ProgressMeter: Sendable {
         /// What runs now, and the step of it.
         var part = ""
         var step = ""
-        /// From where to where the part goes in the whole work, of which 0 is the beginning and 1 the end; `nil` when
-        /// that is not known.
+        /// The part's range in the whole work, from 0 to 1; nil when unknown.
         var share: ClosedRange<Double>?
         /// Where the first part of known share began: what was done then, and the time.
         var origin: (done: Double, time: Duration)?
@@ -64,9 +63,10 @@ package final class ProgressMeter: Sendable {
     /// A meter that writes nothing.
     package static let silent = ProgressMeter(.quiet, now: { .zero }, write: { _ in })
 
-    /// The next part of the work begins. `share` says from where to where it goes in the whole work (0 to 1), as far
-    /// as that is known; the time left is estimated from it.
+    /// The next part of the work begins. `share`: the part's range in the whole work, from 0 to 1; nil when unknown.
+    /// The time left is estimated from it.
     package func begin(_ part: String, share: ClosedRange<Double>? = nil) {
+        precondition(share.map { $0.lowerBound >= 0 && $0.upperBound <= 1 } ?? true, "a share is beyond the whole")
         change { state, time in
             (state.part, state.step, state.share) = (part, "", share)
             state.isPartWritten = false

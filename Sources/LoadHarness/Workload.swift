@@ -17,6 +17,7 @@ struct Workload: Sendable {
         var frameStarts = [0]
         var verdictStarts = [0]
         for (number, request) in requests.enumerated() {
+            precondition(request.frame.count >= Limits.frameHeaderBytes, "a request has no header")
             let start = frames.count
             frames.append(contentsOf: request.frame)
             // The request id, the last 8 bytes of the header.

@@ -59,6 +59,24 @@ package enum System {
         setsockopt(socket, CInt(IPPROTO_TCP), TCP_NOPUSH, &value, socklen_t(MemoryLayout<CInt>.size))
     }
 
+    /// Who is at the other end of a local socket, as of the moment it connected; `nil` when the system can't tell.
+    package static func peerCredentials(of socket: CInt) -> PeerCredentials? {
+        var (user, group): (uid_t, gid_t) = (0, 0)
+        guard getpeereid(socket, &user, &group) == 0 else { return nil }
+        var process: pid_t = 0
+        var length = socklen_t(MemoryLayout<pid_t>.size)
+        // SOL_LOCAL, which the module leaves out.
+        if getsockopt(socket, 0, LOCAL_PEERPID, &process, &length) != 0 { process = 0 }
+        return PeerCredentials(user: user, process: process)
+    }
+
+    /// Does nothing here, and reports that.
+    package static func enterSandbox(_ rules: SandboxRules) -> SandboxReport {
+        var report = SandboxReport()
+        report.missing = ["a sandbox (not available on this system)"]
+        return report
+    }
+
     /// Lets other threads run before the calling one where not all of them can run.
     package static func yieldToOtherThreads() { pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0) }
 

@@ -97,6 +97,13 @@ package enum System {
         setsockopt(socket, CInt(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<CInt>.size))
     }
 
+    /// Who is at the other end of a local socket, as of the moment it connected; `nil` when the system can't tell.
+    package static func peerCredentials(of socket: CInt) -> PeerCredentials? {
+        var found = peer_credentials()
+        guard read_peer_credentials(socket, &found) == 0 else { return nil }
+        return PeerCredentials(user: found.user, process: found.process)
+    }
+
     /// Lets other threads run before the calling one where not all of them can run.
     package static func yieldToOtherThreads() { lower_priority(5) }
 

@@ -19,6 +19,7 @@ package final class WakePipe: Sendable {
     }
 
     deinit {
+        // A failure of close(2) has no consequence: the pipe holds nothing that anybody needs.
         close(descriptor)
         close(writer)
     }
@@ -26,13 +27,14 @@ package final class WakePipe: Sendable {
     /// Makes the descriptor readable. May be called on any thread.
     package func wake() {
         var byte: UInt8 = 1
-        // It can only fail because the pipe is full; then the descriptor is readable.
+        // The result does not matter: writing fails only when the pipe is full, and then the descriptor is readable.
         _ = write(writer, &byte, 1)
     }
 
     /// Makes the descriptor unreadable again, until the next `wake`.
     package func drain() {
         var bytes = [UInt8](repeating: 0, count: 64)
+        // An empty pipe ends it with an error. Whatever else could end it leaves the descriptor readable.
         while read(descriptor, &bytes, bytes.count) > 0 {}
     }
 }

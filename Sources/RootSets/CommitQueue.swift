@@ -12,7 +12,7 @@ final class CommitQueue: Sendable {
     private struct Pending: Sendable {
         let mutation: Mutation
         let bytes: Int
-        let peer: Peer
+        let peer: Holder
         let completion: Completion
     }
 
@@ -55,7 +55,7 @@ final class CommitQueue: Sendable {
     /// Queues a mutation of a peer, which shares the queue with others (`Shares`). The writer's thread calls
     /// `completion` once the mutation is durable or refused. If the mutation is not queued, `completion` is called at
     /// once with `busy` or `shuttingDown`.
-    func submit(_ mutation: Mutation, of peer: Peer, completion: @escaping Completion) {
+    func submit(_ mutation: Mutation, of peer: Holder, completion: @escaping Completion) {
         let bytes = CommitQueue.weight(of: mutation)
         precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
@@ -162,7 +162,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Commits the group in one transaction. If the space runs out, that transaction is aborted and the mutations are
-    /// committed one by one, so that those that free space succeed.
+    /// committed one by one: then the mutations that free space succeed.
     private func commit(_ group: ArraySlice<Pending>) {
         writer.assertIsCurrent()
         do throws(StorageFailure) {

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Platform
 
 /// Locks a data directory until `deinit`, with flock(2) on a file for that purpose. The system releases the lock when
 /// the process ends, even after a crash.
@@ -11,30 +12,22 @@ final class DirectoryLock: Sendable {
     /// Throws `storageInUse` when another holder keeps the lock for a second, `storageFailed` when the directory can't
     /// be made or the lock file can't be opened.
     init(directory: String) throws(ServiceError) {
-        func failure(_ action: String) -> ServiceError {
-            let number = errno
+        func failure(_ action: String, _ failure: SystemFailure? = nil) -> ServiceError {
+            let failure = failure ?? SystemFailure(action)
             return ServiceError(
-                number == ENOSPC ? .storageFull : .storageFailed, detail: UInt32(bitPattern: number),
-                "\(action) \(directory): \(String(cString: strerror(number)))")
+                failure.number == ENOSPC ? .storageFull : .storageFailed, detail: UInt32(bitPattern: failure.number),
+                "\(action) \(directory): \(failure.reason)")
         }
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
         descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
-        // A process that is ending, or a child process that is just starting, may hold the lock. It gets one second to
-        // release it.
-        var tries = 100
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let held = errno == EWOULDBLOCK
-            let error = failure("locking the data directory")
-            tries -= 1
-            // `deinit` closes the descriptor, also when `init` throws here. Closing it twice could close another file
-            // that got its number.
-            guard held, tries > 0 else {
-                throw held
-                    ? ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate")
-                    : error
-            }
-            usleep(10_000)
+        // `deinit` closes the descriptor, also when `init` throws here. Closing it twice could close another file that
+        // got its number.
+        switch System.lock(descriptor, milliseconds: 1000) {
+        case .locked: break
+        case .held:
+            throw ServiceError(.storageInUse, "the data directory \(directory) is in use by another rootgate")
+        case .failed(let error): throw failure("locking the data directory", error)
         }
     }
 

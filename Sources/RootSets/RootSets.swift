@@ -88,7 +88,7 @@ package final class RootSets: Sendable {
     /// Queues a mutation of a peer. `completion` is called once: on the writer's thread when the mutation is durable or
     /// refused, or at once with `busy` when it is above the peer's share of the queue, or with `shuttingDown`.
     package func submit(
-        _ mutation: Mutation, of peer: Peer = .service,
+        _ mutation: Mutation, of peer: Holder = .service,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
         queue.submit(mutation, of: peer, completion: completion)

@@ -2,9 +2,11 @@ import Core
 import Dispatch
 import Foundation
 import Platform
+import Principals
 import Synchronization
 import TLS
 import Transport
+import Wire
 
 /// Keeps at most one link to the service, or one attempt to connect, at any time.
 final class Connector: Sendable {
@@ -16,12 +18,17 @@ final class Connector: Sendable {
     }
 
     private let dialer: Dialer
+    /// Presented on every connection before anything else; `nil`: there is none.
+    private let key: APIKey?
+    private let connectTimeout: Duration
     private let connectMilliseconds: CInt
     private let loop: EventLoop
     private let phase = Mutex(Phase.idle)
 
-    init(_ dialer: Dialer, connectTimeout: Duration) throws(ServiceError) {
+    init(_ dialer: Dialer, key: APIKey?, connectTimeout: Duration) throws(ServiceError) {
         self.dialer = dialer
+        self.key = key
+        self.connectTimeout = connectTimeout
         connectMilliseconds = CInt(clamping: Int64(min(connectTimeout, .seconds(86_400)) / .milliseconds(1)))
         loop = try .startedForClient(name: "rootgate client")
     }
@@ -54,7 +61,33 @@ final class Connector: Sendable {
     }
 
     private func connect() async -> Result<Link, ServiceError> {
-        let result = await withCheckedContinuation { (done: CheckedContinuation<Result<Link, ServiceError>, Never>) in
+        var result = await dial()
+        if let key, case .success(let link) = result, let refusal = await present(key, on: link) {
+            link.close()
+            result = .failure(refusal)
+        }
+        phase.withLock { phase in
+            guard case .connecting = phase else {
+                if case .success(let link) = result { link.close() }
+                return
+            }
+            phase = if case .success(let link) = result { .connected(link) } else { .idle }
+        }
+        return result
+    }
+
+    /// Says hello with the key. Returns the error that refused it.
+    private func present(_ key: APIKey, on link: Link) async -> ServiceError? {
+        var body: [UInt8] = []
+        Request.hello(minimum: protocolVersion, maximum: protocolVersion, key: Array(key.text.utf8)).append(to: &body)
+        switch await link.request(.hello, body: body, deadline: ContinuousClock.now + connectTimeout) {
+        case .success: return nil
+        case .failure(let error): return error
+        }
+    }
+
+    private func dial() async -> Result<Link, ServiceError> {
+        await withCheckedContinuation { (done: CheckedContinuation<Result<Link, ServiceError>, Never>) in
             // Connecting and resolving names block, so they must not run on a thread of Swift's concurrency pool.
             DispatchQueue.global().async { [self] in
                 do throws(ServiceError) {
@@ -69,14 +102,6 @@ final class Connector: Sendable {
                 }
             }
         }
-        phase.withLock { phase in
-            guard case .connecting = phase else {
-                if case .success(let link) = result { link.close() }
-                return
-            }
-            phase = if case .success(let link) = result { .connected(link) } else { .idle }
-        }
-        return result
     }
 
     func close() {

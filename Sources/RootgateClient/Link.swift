@@ -60,7 +60,8 @@ final class Link: ConnectionHandler {
                 let refusal = state.withLock { state -> ServiceError? in
                     if state.cancelled.remove(id) != nil { return Link.cancelled }
                     if state.isClosed { return Link.lost }
-                    state.waiting[id] = Waiting(waiter: waiter, deadline: deadline)
+                    let former = state.waiting.updateValue(Waiting(waiter: waiter, deadline: deadline), forKey: id)
+                    precondition(former == nil, "two requests have one identifier")
                     if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
                     return nil
                 }
@@ -111,6 +112,7 @@ final class Link: ConnectionHandler {
     // MARK: On the loop's thread
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
+        connection.assertOnThread()
         var frames = FrameReader(buffer.bytes(range), expecting: [.answer, .error])
         while let frame = frames.next() { deliver(frame.header, frame.body) }
         if frames.violation != nil {
@@ -143,6 +145,7 @@ final class Link: ConnectionHandler {
     func drained() {}
 
     func closed() {
+        connection.assertOnThread()
         // With TLS 1.3 the service's refusal of a client's certificate arrives after the handshake.
         failAll(
             connection.failure.map { ServiceError(.tlsRefused, "the connection to the service failed: \($0)") }

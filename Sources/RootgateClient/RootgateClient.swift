@@ -1,4 +1,5 @@
 public import Core
+public import Principals
 public import TLS
 public import Transport
 import Wire
@@ -23,19 +24,23 @@ public final class RootgateClient: Sendable {
         public var reconnectPauseMax: Duration
         /// How connections are encrypted; `nil`: they are not.
         public var tls: TLSOptions?
+        /// The API key by which the service knows this client; `nil`: it has none. Whoever sees an unencrypted
+        /// connection learns the key.
+        public var key: APIKey?
 
         /// Ten seconds for a request, three for an attempt to connect, pauses from 25 milliseconds to two seconds, no
-        /// encryption.
+        /// encryption, no key.
         public init(
             requestTimeout: Duration = .seconds(10), connectTimeout: Duration = .seconds(3),
             reconnectPause: Duration = .milliseconds(25), reconnectPauseMax: Duration = .seconds(2),
-            tls: TLSOptions? = nil
+            tls: TLSOptions? = nil, key: APIKey? = nil
         ) {
             self.requestTimeout = requestTimeout
             self.connectTimeout = connectTimeout
             self.reconnectPause = reconnectPause
             self.reconnectPauseMax = reconnectPauseMax
             self.tls = tls
+            self.key = key
         }
     }
 
@@ -49,7 +54,8 @@ public final class RootgateClient: Sendable {
     public init(_ endpoint: Endpoint, configuration: Configuration = Configuration()) throws(ServiceError) {
         self.configuration = configuration
         connector = try Connector(
-            Dialer(endpoint, tls: configuration.tls), connectTimeout: configuration.connectTimeout)
+            Dialer(endpoint, tls: configuration.tls), key: configuration.key,
+            connectTimeout: configuration.connectTimeout)
     }
 
     deinit {
@@ -91,6 +97,16 @@ public final class RootgateClient: Sendable {
             let answer = try Answer.challenges(body)
             return IssuedChallenges(challenges: answer.challenges, validMilliseconds: answer.validMilliseconds)
         }
+    }
+
+    /// One fresh challenge for a device to sign.
+    ///
+    /// Throws `malformedAnswer` when the service gives none.
+    public func challenge() async throws(ServiceError) -> [UInt8] {
+        guard let challenge = try await challenges(1).challenges.first else {
+            throw ServiceError(.malformedAnswer, "the service gave no challenge")
+        }
+        return challenge
     }
 
     /// Whether the device may open the collaboration.
@@ -294,8 +310,8 @@ public final class RootgateClient: Sendable {
                 }
             case .failure(let error): failure = error
             }
-            // Who refuses the other's certificate refuses it the next time, too.
-            guard failure.code != .tlsRefused else { throw failure }
+            // Who refuses the other's certificate or key refuses it the next time, too.
+            guard failure.code != .tlsRefused, failure.code != .keyRefused else { throw failure }
             guard !connector.isClosed, ContinuousClock.now + pause < deadline else { throw failure }
             // Each client pauses for a different time: otherwise all clients would connect at the same moment.
             let jittered = pause * Double.random(in: 0.5...1)

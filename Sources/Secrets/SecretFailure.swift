@@ -8,7 +8,7 @@ package enum SecretFailure: Error, Sendable {
     /// It is a folder, a link or a device.
     case noFile(path: String)
     /// Others than its owner may read or write it.
-    case open(path: String, mode: UInt32)
+    case readableByOthers(path: String, mode: UInt32)
     /// It belongs to neither this process's user nor root.
     case foreign(path: String, owner: UInt32)
     /// It does not have the length of a file with a secret.
@@ -29,7 +29,7 @@ extension SecretFailure: CustomStringConvertible {
         case .unreadable(let path, let failure): "can't read the secret \(path): \(failure)"
         case .unwritable(let path, let failure): "can't write the secret \(path): \(failure)"
         case .noFile(let path): "the secret \(path) is not a plain file: name a file that is no link, folder or device"
-        case .open(let path, let mode):
+        case .readableByOthers(let path, let mode):
             "refused the secret \(path): its mode is \(SecretFailure.octal(mode)), so that others than its owner can "
                 + "use it; say chmod 600 \(path)"
         case .foreign(let path, let owner):

@@ -59,7 +59,7 @@ package struct SecretFile: Sendable {
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw .foreign(path: path, owner: UInt32(status.st_uid))
         }
-        guard status.st_mode & 0o077 == 0 else { throw .open(path: path, mode: UInt32(status.st_mode)) }
+        guard status.st_mode & 0o077 == 0 else { throw .readableByOthers(path: path, mode: UInt32(status.st_mode)) }
         guard status.st_size == SecretFile.byteCount else {
             throw .wrongLength(path: path, bytes: Int(status.st_size))
         }
@@ -72,7 +72,8 @@ package struct SecretFile: Sendable {
     }
 
     private static func decode(_ contents: SecretMemory) -> RootSecret? {
-        contents.withBytes { bytes in
+        precondition(contents.count == byteCount, "a file with a secret has another length")
+        return contents.withBytes { bytes in
             let digest = SHA256.hash(UnsafeRawBufferPointer(rebasing: bytes[..<digestOffset]))
             guard Array(bytes[..<magic.count]) == magic, digest.bytes == Array(bytes[digestOffset...]),
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) == version
@@ -87,6 +88,7 @@ package struct SecretFile: Sendable {
 
     private static func generation(_ index: Int, in bytes: UnsafeRawBufferPointer) -> SecretGeneration {
         let start = generationsOffset + index * generationBytes
+        precondition(index >= 0 && start + generationBytes <= digestOffset, "a file has two generations at most")
         let secret = SecretMemory(count: SecretGeneration.secretBytes)
         secret.bytes.copyBytes(from: bytes[(start + 16)..<(start + generationBytes)])
         return SecretGeneration(
@@ -190,6 +192,7 @@ package struct SecretFile: Sendable {
         bytes.storeBytes(of: UInt32(generations.count).littleEndian, toByteOffset: 20, as: UInt32.self)
         for (index, generation) in generations.enumerated() {
             let start = generationsOffset + index * generationBytes
+            precondition(start + generationBytes <= digestOffset, "a file has two generations at most")
             bytes.storeBytes(of: generation.identifier.littleEndian, toByteOffset: start, as: UInt64.self)
             bytes.storeBytes(of: generation.madeAt.littleEndian, toByteOffset: start + 8, as: UInt64.self)
             generation.secret.withBytes { secret in

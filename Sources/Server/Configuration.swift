@@ -19,6 +19,8 @@ package struct Configuration: Sendable {
     package var isAuditOptional = false
     /// Where to listen; port 0 takes a free one.
     package var endpoints: [Endpoint] = [Endpoint(host: "localhost", port: 7570)]
+    /// The permissions of the files of local sockets.
+    package var listenMode = Socket.standardMode
     /// Whether addresses other than loopback are allowed although nothing is encrypted.
     package var allowsPlainText = false
     /// Addresses that speak plain text although `endpoints` speak TLS; for embedding and benchmarks.

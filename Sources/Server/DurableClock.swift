@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// It runs with a monotonic clock and follows the system's date forward: when the date is ahead of it, it leaps to the
 /// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute and at the
-/// end. So after a restart with a date that was set back, it goes on at the time of the end, or up to a minute before a
-/// crash: a grant is never valid for longer than its validity, the time in which no service ran, and that minute.
+/// end. The date may be set back while no service runs. After such a restart it continues at the last stored time. So a
+/// grant may live longer than its validity: by the time in which no service ran, and after a crash by one minute more.
 final class DurableClock: Sendable {
     /// The name of the file in a data directory: the time (8, little-endian), and its complement (8).
     static let fileName = "clock"

@@ -11,6 +11,7 @@ import Wire
 ///     Session -> Pipeline.handle -> WorkerPool | RootSets -> PendingRequest -> Responder -> Connection
 struct Pipeline: Sendable {
     let resources: VerificationResources
+    let principals: PrincipalTable
     /// The way of all mutations.
     let storage: AuditedStorage
     let pool: WorkerPool
@@ -33,19 +34,22 @@ struct Pipeline: Sendable {
             try pending.reserve(
                 Limits.requestOverheadBytes + kept + request.answerBytes,
                 isUrgent: Urgency.isUrgent(header.operation, body))
+            let layered = try RoleCheck.check(request, body: body, pending)
             switch request {
-            case .hello(let minimum, let maximum): try hello(minimum...maximum, pending)
+            case .hello(let minimum, let maximum, let key):
+                try hello(minimum...maximum, key, pending, respondingTo: responder)
             case .ping(let content): pending.answer { $0.append(contentsOf: content) }
-            case .issueChallenges(let count): issue(count, pending)
+            case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
             case .mutate(let mutation): apply(mutation, pending)
-            case .collaborate(let call): try collaboration.handle(call, pending)
+            case .collaborate(let call): try collaboration.handle(call, layered, pending)
             case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
             default: try read(request, pending)
             }
         } catch {
             pending.fail(error)
+            if error.code == .keyRefused { responder.refuse() }
         }
     }
 
@@ -85,19 +89,32 @@ struct Pipeline: Sendable {
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
         pending.begin(.queued)
-        let isTaken = pool.submit(from: pending.source) {
+        let list = FilteredList(request, for: pending.principal)
+        guard submit(request, list, pending) else { throw Admission.busy }
+    }
+
+    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns.
+    private func submit(_ request: Request, _ list: FilteredList?, _ pending: PendingRequest) -> Bool {
+        pool.submit(from: pending.source) {
             guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
             do throws(ServiceError) {
                 try pending.reserveAnswer(request.pageBytes)
-                try resources.rootSets.read { snapshot throws(ServiceError) in
-                    try answer(request, from: snapshot, pending)
+                guard var list else {
+                    return try resources.rootSets.read { snapshot throws(ServiceError) in
+                        try answer(request, from: snapshot, pending)
+                    }
                 }
+                let isDone = try resources.rootSets.read { snapshot throws(ServiceError) in
+                    try list.readOn(snapshot)
+                }
+                if isDone { return pending.answer { list.append(to: &$0) } }
+                pending.begin(.queued)
+                guard submit(request, list, pending) else { throw Admission.busy }
             } catch {
                 pending.fail(error)
             }
         }
-        guard isTaken else { throw Admission.busy }
     }
 
     private func answer(
@@ -135,19 +152,37 @@ struct Pipeline: Sendable {
         return found
     }
 
-    private func issue(_ count: Int, _ pending: PendingRequest) {
+    private func issue(_ count: Int, _ pending: PendingRequest) throws(ServiceError) {
+        guard count > 0 else { return answer(with: UnsafeRawBufferPointer(start: nil, count: 0), pending) }
+        pending.begin(.queued)
+        let request = ChallengeRequest(count: count) {
+            pending.begin(.working)
+        } completion: { request in
+            answer(with: request.bytes, pending)
+        }
+        guard pool.submit(request, from: pending.source) else { throw Admission.busy }
+    }
+
+    private func answer(with challenges: UnsafeRawBufferPointer, _ pending: PendingRequest) {
         pending.answer { bytes in
+            bytes.reserveCapacity(bytes.count + 16 + challenges.count)
             Answer.appendChallengesHeader(
-                count: count, challengeBytes: ChallengeBook.challengeBytes,
+                count: challenges.count / ChallengeBook.challengeBytes, challengeBytes: ChallengeBook.challengeBytes,
                 validMilliseconds: resources.challenges.validMilliseconds, to: &bytes)
-            resources.challenges.issue(count, into: &bytes)
+            bytes.append(contentsOf: challenges)
         }
     }
 
-    private func hello(_ versions: ClosedRange<UInt8>, _ pending: PendingRequest) throws(ServiceError) {
+    private func hello(
+        _ versions: ClosedRange<UInt8>, _ key: [UInt8]?, _ pending: PendingRequest, respondingTo responder: Responder
+    ) throws(ServiceError) {
         guard versions.contains(protocolVersion) else {
             throw ServiceError(
                 .unsupportedVersion, detail: UInt32(protocolVersion), "only version \(protocolVersion) is spoken here")
+        }
+        if let key {
+            try responder.identity.present(key: key)
+            responder.become(.principal(responder.identity.principal.value), pool)
         }
         let answer = HelloAnswer(
             version: protocolVersion,
@@ -185,7 +220,8 @@ extension Request {
     fileprivate var answerBytes: Int {
         switch self {
         case .verify(let batch): batch.count * (4 + (batch.wantsRoots ? 1 + Digest.byteCount : 1))
-        case .issueChallenges(let count): count * ChallengeBook.challengeBytes
+        // The challenges are in memory twice while the answer is built.
+        case .issueChallenges(let count): 2 * count * ChallengeBook.challengeBytes
         case .open(let batch):
             batch.count * (4 + 1 + Digest.byteCount + Limits.grantBytes)
                 + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborationCount) : 0)

@@ -19,16 +19,16 @@ final class Places: Sendable {
         var kept: PeerShares
         /// The places of each peer, in the order in which they were taken or last looked at. Some are not taken any
         /// more.
-        var queues: [Peer: Queue<Place>] = [:]
-        var counts: [Peer: Int] = [:]
+        var queues: [Holder: Queue<Place>] = [:]
+        var counts: [Holder: Int] = [:]
         /// The peers with so many connections; no set is empty.
-        var peersByCount: [Int: Set<Peer>] = [:]
+        var peersByCount: [Int: Set<Holder>] = [:]
         var largestCount = 0
         /// Connections that were refused or had to go, and are not closed yet.
         var leaving = 0
 
         /// Changes the number of the peer's connections by one or minus one.
-        mutating func count(_ peer: Peer, _ change: Int) {
+        mutating func count(_ peer: Holder, _ change: Int) {
             let before = counts[peer, default: 0]
             let now = before + change
             precondition(now >= 0, "a peer has fewer connections than none")
@@ -41,7 +41,7 @@ final class Places: Sendable {
             if peersByCount[largestCount] == nil { largestCount = max(0, largestCount - 1) }
         }
 
-        mutating func seat(_ peer: Peer, isKept: Bool) -> Place {
+        mutating func seat(_ peer: Holder, isKept: Bool) -> Place {
             let place = Place(peer, isKept: isKept)
             count(peer, 1)
             queues[peer, default: Queue()].append(place)
@@ -78,7 +78,7 @@ final class Places: Sendable {
     }
 
     /// Takes a place for a new connection of the peer, if need be that of another connection.
-    func take(_ peer: Peer) -> Outcome {
+    func take(_ peer: Holder) -> Outcome {
         let (outcome, victim) = state.withLock { state -> (Outcome, Place?) in
             if state.general.take(1, by: peer) { return (.seated(state.seat(peer, isKept: false)), nil) }
             if peer.isLocal, state.kept.take(1, by: peer) {
@@ -139,7 +139,7 @@ final class Places: Sendable {
 /// Sendable without the compiler's proof: `isTaken` is used only under the lock of `Places`. The rest does not change,
 /// or has a lock of its own.
 final class Place: @unchecked Sendable {
-    let peer: Peer
+    let peer: Holder
     /// Whether it is one of those that are kept for connections from this machine.
     let isKept: Bool
     /// Whether the connection is neither closed nor asked to go.
@@ -150,7 +150,7 @@ final class Place: @unchecked Sendable {
         weak var responder: Responder?
     }
 
-    fileprivate init(_ peer: Peer, isKept: Bool) {
+    fileprivate init(_ peer: Holder, isKept: Bool) {
         self.peer = peer
         self.isKept = isKept
     }

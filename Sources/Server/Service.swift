@@ -39,15 +39,18 @@ package final class Service: Sendable {
     private let durableClock: DurableClock
     private let housekeeping: Housekeeping
     private let audit: AuditTrail?
+    private let principals: PrincipalTable
     private let hasEnded = Atomic<Bool>(false)
 
-    /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line.
+    /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
+    /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() },
-        log: @escaping @Sendable (String) -> Void = { _ in }
+        log: @escaping @Sendable (String) -> Void = { _ in },
+        beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
         try Service.checkHosts(configuration)
@@ -60,7 +63,8 @@ package final class Service: Sendable {
         let rootSets = try Service.openStorage(configuration)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
-        let storage = AuditedStorage(rootSets: rootSets, trail: audit)
+        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock)
+        let storage = AuditedStorage(rootSets: rootSets, principals: principals, trail: audit)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
         do throws(ServiceError) {
             // The event loops' threads are its workers, so it starts no thread of its own.
@@ -73,6 +77,12 @@ package final class Service: Sendable {
         let sockets: Sockets
         do throws(StartupFailure) {
             sockets = try Sockets(configuration, clock, log: log)
+            do throws(StartupFailure) {
+                try beforeServing()
+            } catch {
+                sockets.closeListeners()
+                throw error
+            }
         } catch {
             pool.close()
             rootSets.close()
@@ -92,7 +102,8 @@ package final class Service: Sendable {
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
-                    resources: resources, storage: storage, pool: pool, admission: admission, statistics: statistics,
+                    resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
+                    statistics: statistics,
                     collaboration: collaboration,
                     tracer: tracer),
                 site, connectionsMax: configuration.connectionsMax, log: log)
@@ -106,6 +117,29 @@ package final class Service: Sendable {
             secrets.maintain()
             durableClock.store()
         }
+        if !principals.isConfigured { log(Service.openness(configuration)) }
+    }
+
+    private static func readPrincipals(
+        _ configuration: Configuration, _ rootSets: RootSets, _ audit: AuditTrail?,
+        _ date: @escaping @Sendable () -> Date
+    ) throws(StartupFailure) -> PrincipalTable {
+        do throws(ServiceError) {
+            return try PrincipalTable(rootSets, trail: audit, date: date)
+        } catch {
+            rootSets.close()
+            audit?.close()
+            throw StartupFailure.storage(directory: configuration.dataDirectory, error)
+        }
+    }
+
+    /// One line about what connections may do while there is no principal.
+    private static func openness(_ configuration: Configuration) -> String {
+        let others =
+            configuration.endpoints.allSatisfy(\.isLoopback)
+            ? "" : ", and connections from elsewhere nothing but hello and ping"
+        return "no principal is configured: every connection from this machine may do everything\(others) "
+            + "(rootgate keys create makes the first principal)"
     }
 
     private static func makeResources(

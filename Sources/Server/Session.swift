@@ -9,16 +9,19 @@ final class Session: ConnectionHandler {
     private let onClose: @Sendable () -> Void
 
     /// `owner`: who shares memory, places and turns with others.
-    init(_ connection: Connection, _ pipeline: Pipeline, owner: Peer, onClose: @escaping @Sendable () -> Void) {
+    init(_ connection: Connection, _ pipeline: Pipeline, owner: Holder, onClose: @escaping @Sendable () -> Void) {
+        let peer = connection.peer
         responder = Responder(
-            connection, .anonymous, owner: owner, peer: pipeline.storage.trail == nil ? nil : connection.peer)
+            connection,
+            ConnectionIdentity(pipeline.principals, certificate: connection.peerCertificate, peer: peer),
+            owner: owner, peer: pipeline.storage.trail == nil ? nil : peer)
         self.pipeline = pipeline
         self.onClose = onClose
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         var frames = FrameReader(buffer.bytes(range), expecting: [.request])
-        while !responder.pausesReading(), let frame = frames.next() {
+        while !responder.isRefused, !responder.pausesReading(), let frame = frames.next() {
             let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
             pipeline.handle(
                 frame.header, body: frame.body, frame: { FrameBytes(buffer, place) },

@@ -15,9 +15,9 @@ final class Sockets: Sendable {
     let associationEndpoints: [Endpoint]
     /// The memory of received frames, requests in work and unread answers.
     let memory: MemoryBudget
-    private let listeners: [CInt]
-    private let plainListeners: [CInt]
-    private let associationListeners: [CInt]
+    private let listeners: [Listener]
+    private let plainListeners: [Listener]
+    private let associationListeners: [Listener]
     private let loops: [EventLoop]
     /// `nil` when clients speak plain text.
     private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
@@ -49,22 +49,23 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
-        var listeners: [(descriptor: CInt, endpoint: Endpoint)] = []
-        var plainListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
-        var associationListeners: [(descriptor: CInt, endpoint: Endpoint)] = []
+        var listeners: [Listener] = []
+        var plainListeners: [Listener] = []
+        var associationListeners: [Listener] = []
         do throws(StartupFailure) {
-            for endpoint in configuration.endpoints { listeners += try Sockets.listen(on: endpoint) }
-            for endpoint in configuration.plainEndpoints { plainListeners += try Sockets.listen(on: endpoint) }
+            let mode = configuration.listenMode
+            for endpoint in configuration.endpoints { listeners += try Sockets.listen(on: endpoint, mode) }
+            for endpoint in configuration.plainEndpoints { plainListeners += try Sockets.listen(on: endpoint, mode) }
             if let endpoint = configuration.associationEndpoint {
-                associationListeners = try Sockets.listen(on: endpoint)
+                associationListeners = try Sockets.listen(on: endpoint, mode)
             }
         } catch {
-            for listener in listeners + plainListeners + associationListeners { close(listener.descriptor) }
+            for listener in listeners + plainListeners + associationListeners { listener.close() }
             throw error
         }
-        self.listeners = listeners.map(\.descriptor)
-        self.plainListeners = plainListeners.map(\.descriptor)
-        self.associationListeners = associationListeners.map(\.descriptor)
+        self.listeners = listeners
+        self.plainListeners = plainListeners
+        self.associationListeners = associationListeners
         endpoints = listeners.map(\.endpoint)
         plainEndpoints = plainListeners.map(\.endpoint)
         associationEndpoints = associationListeners.map(\.endpoint)
@@ -87,11 +88,9 @@ final class Sockets: Sendable {
         }
     }
 
-    private static func listen(
-        on endpoint: Endpoint
-    ) throws(StartupFailure) -> [(descriptor: CInt, endpoint: Endpoint)] {
+    private static func listen(on endpoint: Endpoint, _ mode: UInt32) throws(StartupFailure) -> [Listener] {
         do throws(SystemFailure) {
-            return try Socket.listen(on: endpoint)
+            return try Socket.listen(on: endpoint, mode: mode)
         } catch {
             throw error.number == EADDRINUSE
                 ? StartupFailure.portTaken(endpoint) : StartupFailure.cannotListen(endpoint, error)
@@ -113,7 +112,7 @@ final class Sockets: Sendable {
         do throws(ServiceError) {
             for loop in loops { workers.append(try pipeline.pool.attachWorker { [weak loop] in loop?.wake() }) }
         } catch {
-            for listener in listeners + plainListeners + associationListeners { close(listener) }
+            closeListeners()
             throw error
         }
         for (number, (loop, worker)) in zip(loops, workers).enumerated() {
@@ -125,8 +124,9 @@ final class Sockets: Sendable {
         let places = Places(count: connectionsMax)
         for (listeners, tls) in [(listeners, tls), (plainListeners, nil)] {
             for listener in listeners {
-                loops[0].listen(on: listener) { [self] descriptor in
-                    guard let handshakes = tls?.handshakes else {
+                loops[0].listen(on: listener.descriptor) { [self] descriptor in
+                    // Nothing leaves the machine over a local socket, so it speaks plain text.
+                    guard let handshakes = tls?.handshakes, listener.endpoint.path == nil else {
                         return adopt(PlainStream(descriptor), pipeline, places)
                     }
                     handshakes.begin(descriptor) { [self] stream in
@@ -139,7 +139,7 @@ final class Sockets: Sendable {
         }
         guard let site else { return }
         for listener in associationListeners {
-            loops[0].listen(on: listener) { [self] descriptor in
+            loops[0].listen(on: listener.descriptor) { [self] descriptor in
                 welcome(descriptor, site)
             } refuse: { failure in
                 log("can't accept connections for now: \(failure)")
@@ -149,7 +149,7 @@ final class Sockets: Sendable {
 
     /// Serves a connection to the association's page, or closes it when its address has too many.
     private func welcome(_ descriptor: CInt, _ site: AssociationSite) {
-        let peer = Peer(of: descriptor)
+        let peer = Holder(of: descriptor)
         guard visitors.withLock({ $0.take(1, by: peer) }) else {
             close(descriptor)
             return
@@ -162,7 +162,7 @@ final class Sockets: Sendable {
     /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many
     /// are being told.
     private func adopt(_ stream: any ByteStream, _ pipeline: Pipeline, _ places: Places) {
-        let peer = Peer(of: stream.descriptor)
+        let peer = Holder(of: stream.descriptor)
         var place: Place?
         switch places.take(peer) {
         case .seated(let taken): place = taken
@@ -191,13 +191,20 @@ final class Sockets: Sendable {
         }
     }
 
+    /// Closes the listeners of a service that was not started.
+    func closeListeners() {
+        for listener in listeners + plainListeners + associationListeners { listener.close() }
+    }
+
     /// Reads the files of certificates again.
     func reloadCertificates() {
         tls?.server.reload()
     }
 
-    /// Closes the listeners, and the connections whose handshakes are not finished.
+    /// Closes the listeners, removes the files of local sockets, and closes the connections whose handshakes are not
+    /// finished.
     func stopListening() {
+        for listener in listeners + plainListeners + associationListeners { listener.removeFile() }
         loops[0].stopListening()
         tls?.handshakes.stop()
     }

@@ -6,7 +6,7 @@ package import Transport
 
 /// The reason why a service can't start. It is for the operator, on the command line; a client never gets one.
 package enum StartupFailure: Error, Sendable {
-    /// Another process listens on that port of that address.
+    /// Another process listens on that port of that address, or on that local socket.
     case portTaken(Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
@@ -28,6 +28,8 @@ package enum StartupFailure: Error, Sendable {
     case certificates(String)
     /// The file for the trace of requests can't be made.
     case trace(path: String, String)
+    /// A sandbox is required, and the system does not have all of it; what holds and what is missing.
+    case sandbox(SandboxReport)
     /// The system has no memory or no descriptors for the service's threads.
     case outOfResources(String)
 
@@ -47,7 +49,8 @@ extension StartupFailure: CustomStringConvertible {
     package var description: String {
         switch self {
         case .portTaken(let endpoint):
-            "port \(endpoint.port) on \(endpoint.host) is taken: another process listens there"
+            (endpoint.path.map { "the socket \($0)" } ?? "port \(endpoint.port) on \(endpoint.host)")
+                + " is taken: another process listens there"
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
@@ -61,6 +64,7 @@ extension StartupFailure: CustomStringConvertible {
         case .linkBase(let text, let reason): "the link base \(text) can't be used: \(reason)"
         case .certificates(let reason): reason
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
+        case .sandbox(let report): "\(report); --sandbox auto starts without what is missing"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }
     }

@@ -3,8 +3,10 @@ import Foundation
 import Platform
 import Transport
 
-/// A handshake that is under way. Owns the socket and the `SSL` object until a stream takes them over. Used by one
-/// thread.
+/// A handshake that is under way. Owns the socket and the `SSL` object until a stream takes them over.
+///
+/// One thread uses it, which the caller asserts: `HandshakeLoop` by its confinement. `ClientTLS.secure` makes, uses and
+/// drops it in one call.
 final class Handshake {
     enum Progress {
         case waits(Interest)
@@ -18,6 +20,7 @@ final class Handshake {
 
     /// Throws when there is no memory; then the socket is closed.
     init(_ descriptor: CInt, _ context: TLSContext) throws(TLSFailure) {
+        precondition(descriptor >= 0, "a handshake needs a socket")
         self.descriptor = descriptor
         self.context = context
         ERR_clear_error()

@@ -10,7 +10,7 @@ package import Transport
 /// The event loops serve established connections on threads of their own, which the system prefers to this one. So a
 /// flood of handshakes delays other handshakes only. Their number and time are bounded.
 ///
-/// Sendable without the compiler's proof: only the loop's thread uses the state outside of `newcomers`. Each method
+/// Sendable without the compiler's proof: only the loop's thread uses the state outside of `accepted`. Each method
 /// that only this thread may call asserts it.
 package final class HandshakeLoop: @unchecked Sendable {
     /// The bounds of handshakes.
@@ -23,19 +23,19 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     package typealias Completion = @Sendable (any ByteStream) -> Void
 
-    private struct Newcomer {
+    private struct Accepted {
         let descriptor: CInt
         let begun: UInt64
         let completion: Completion
     }
 
-    private struct Newcomers {
-        var waiting = Queue<Newcomer>()
+    private struct AcceptedSockets {
+        var waiting = Queue<Accepted>()
         var isStopped = false
         var hasEnded = false
     }
 
-    private struct Guest {
+    private struct Unfinished {
         let handshake: Handshake
         let number: UInt64
         let completion: Completion
@@ -46,12 +46,12 @@ package final class HandshakeLoop: @unchecked Sendable {
     private let bounds: Bounds
     private let clock: MonotonicClock
     private let log: @Sendable (String) -> Void
-    private let newcomers = Mutex(Newcomers())
+    private let accepted = Mutex(AcceptedSockets())
     private let ended = DispatchSemaphore(value: 0)
     private let thread = ThreadConfinement()
     private let poller: any Poller
     private let wakePipe: WakePipe
-    private var guests: [CInt: Guest] = [:]
+    private var unfinished: [CInt: Unfinished] = [:]
     /// Descriptors in the order in which their handshakes began, with their numbers. An entry whose handshake is over
     /// is skipped: its descriptor has another number or none.
     private var order = Queue<(descriptor: CInt, number: UInt64, deadline: UInt64)>()
@@ -83,7 +83,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     /// Closes every connection whose handshake is not finished, and waits until the thread has ended.
     package func stop() {
         precondition(!thread.isCurrent, "the thread would wait for its own end")
-        newcomers.withLock { $0.isStopped = true }
+        accepted.withLock { $0.isStopped = true }
         wakePipe.wake()
         ended.wait()
     }
@@ -91,11 +91,11 @@ package final class HandshakeLoop: @unchecked Sendable {
     /// Begins the handshake on a socket that was accepted, and takes the socket over. Calls `completion` on the loop's
     /// thread when the handshake has succeeded; otherwise the socket is closed. May be called on any thread.
     package func begin(_ descriptor: CInt, completion: @escaping Completion) {
-        let newcomer = Newcomer(descriptor: descriptor, begun: clock.milliseconds, completion: completion)
-        let (isTaken, surplus) = newcomers.withLock { newcomers -> (Bool, Newcomer?) in
-            if newcomers.hasEnded { return (false, nil) }
-            newcomers.waiting.append(newcomer)
-            return (true, newcomers.waiting.count > bounds.unfinishedMax ? newcomers.waiting.popFirst() : nil)
+        let socket = Accepted(descriptor: descriptor, begun: clock.milliseconds, completion: completion)
+        let (isTaken, surplus) = accepted.withLock { accepted -> (Bool, Accepted?) in
+            if accepted.hasEnded { return (false, nil) }
+            accepted.waiting.append(socket)
+            return (true, accepted.waiting.count > bounds.unfinishedMax ? accepted.waiting.popFirst() : nil)
         }
         guard isTaken else {
             close(descriptor)
@@ -121,55 +121,57 @@ package final class HandshakeLoop: @unchecked Sendable {
         var ready: [Readiness] = []
         var nextCheck = clock.milliseconds + Limits.certificateCheckMilliseconds
         var hasMore = false
-        while !newcomers.withLock({ $0.isStopped }) {
+        while !accepted.withLock({ $0.isStopped }) {
             let pause = hasMore ? 0 : CInt(Limits.certificateCheckMilliseconds)
             poller.wait(milliseconds: pause, into: &ready)
             for event in ready {
                 if event.descriptor == wakePipe.descriptor { wakePipe.drain() } else { advance(event.descriptor) }
             }
-            hasMore = admit()
+            hasMore = beginAccepted()
             giveUpLate()
             if clock.milliseconds >= nextCheck {
                 tls.reloadIfChanged()
                 nextCheck = clock.milliseconds + Limits.certificateCheckMilliseconds
             }
         }
-        for guest in guests.values { poller.forget(guest.handshake.descriptor) }
-        guests = [:]
-        newcomers.withLock { newcomers in
-            newcomers.hasEnded = true
-            while let newcomer = newcomers.waiting.popFirst() { close(newcomer.descriptor) }
+        for entry in unfinished.values { poller.forget(entry.handshake.descriptor) }
+        unfinished = [:]
+        accepted.withLock { accepted in
+            accepted.hasEnded = true
+            while let socket = accepted.waiting.popFirst() { close(socket.descriptor) }
         }
         thread.unbind()
         ended.signal()
     }
 
-    /// Begins the handshakes of some newcomers. Returns whether more are waiting.
-    private func admit() -> Bool {
+    /// Begins the handshakes on some accepted sockets. Returns whether more are waiting.
+    private func beginAccepted() -> Bool {
         thread.assertIsCurrent()
         for _ in 0..<Limits.handshakesBegunPerTurn {
-            guard let newcomer = newcomers.withLock({ $0.waiting.popFirst() }) else { return false }
-            begin(newcomer)
+            guard let socket = accepted.withLock({ $0.waiting.popFirst() }) else { return false }
+            begin(socket)
         }
-        return newcomers.withLock { !$0.waiting.isEmpty }
+        return accepted.withLock { !$0.waiting.isEmpty }
     }
 
-    private func begin(_ newcomer: Newcomer) {
-        if guests.count >= bounds.unfinishedMax { giveUpOldest() }
+    private func begin(_ socket: Accepted) {
+        thread.assertIsCurrent()
+        if unfinished.count >= bounds.unfinishedMax { giveUpOldest() }
         do throws(TLSFailure) {
-            let handshake = try tls.beginHandshake(on: newcomer.descriptor)
+            let handshake = try tls.beginHandshake(on: socket.descriptor)
             nextNumber += 1
-            let guest = Guest(
-                handshake: handshake, number: nextNumber, completion: newcomer.completion, interest: .reading)
+            let entry = Unfinished(
+                handshake: handshake, number: nextNumber, completion: socket.completion, interest: .reading)
             do throws(SystemFailure) {
-                try poller.watch(newcomer.descriptor, for: .reading, isNew: true)
+                try poller.watch(socket.descriptor, for: .reading, isNew: true)
             } catch {
                 // The handshake closes the socket.
                 return log("closed a new connection: \(error)")
             }
-            guests[newcomer.descriptor] = guest
-            order.append((newcomer.descriptor, nextNumber, newcomer.begun + bounds.milliseconds))
-            advance(newcomer.descriptor)
+            unfinished[socket.descriptor] = entry
+            precondition(unfinished.count <= bounds.unfinishedMax, "more handshakes are unfinished than may be")
+            order.append((socket.descriptor, nextNumber, socket.begun + bounds.milliseconds))
+            advance(socket.descriptor)
         } catch {
             log("closed a new connection: \(error)")
         }
@@ -177,52 +179,55 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     private func advance(_ descriptor: CInt) {
         thread.assertIsCurrent()
-        guard let guest = guests[descriptor] else { return }
+        guard let entry = unfinished[descriptor] else { return }
         do throws(HandshakeFailure) {
-            switch try guest.handshake.advance() {
+            switch try entry.handshake.advance() {
             case .waits(let interest):
-                guard interest != guest.interest else { return }
-                guests[descriptor]?.interest = interest
+                guard interest != entry.interest else { return }
+                unfinished[descriptor]?.interest = interest
                 // Watching fails only for lack of memory. The handshake then ends when it is late.
                 try? poller.watch(descriptor, for: interest, isNew: false)
             case .done(let stream):
                 forget(descriptor)
-                guest.completion(stream)
+                entry.completion(stream)
             }
         } catch {
             forget(descriptor)
-            // Whoever only looks whether the port is open is not worth a line.
-            if error != .ended { refuse(guest, error) }
+            // A port scan is not logged.
+            if error != .ended { refuse(entry, error) }
         }
     }
 
-    private func refuse(_ guest: Guest, _ failure: HandshakeFailure) {
-        log("refused a TLS connection from \(Socket.peerName(of: guest.handshake.descriptor)): \(failure)")
+    private func refuse(_ entry: Unfinished, _ failure: HandshakeFailure) {
+        log("refused a TLS connection from \(Socket.peerName(of: entry.handshake.descriptor)): \(failure)")
     }
 
     private func forget(_ descriptor: CInt) {
+        thread.assertIsCurrent()
         poller.forget(descriptor)
-        guests[descriptor] = nil
+        unfinished[descriptor] = nil
     }
 
     /// Gives up the handshakes that take too long.
     private func giveUpLate() {
+        thread.assertIsCurrent()
         let now = clock.milliseconds
         while let first = order.first {
-            let guest = guests[first.descriptor]
-            let isUnderWay = guest?.number == first.number
+            let entry = unfinished[first.descriptor]
+            let isUnderWay = entry?.number == first.number
             guard !isUnderWay || now > first.deadline else { return }
             order.removeFirst()
-            guard isUnderWay, let guest else { continue }
+            guard isUnderWay, let entry else { continue }
             forget(first.descriptor)
-            refuse(guest, .timedOut)
+            refuse(entry, .timedOut)
         }
     }
 
     /// Gives up the handshake that has been under way for the longest time, because there are too many.
     private func giveUpOldest() {
+        thread.assertIsCurrent()
         while let first = order.popFirst() {
-            guard guests[first.descriptor]?.number == first.number else { continue }
+            guard unfinished[first.descriptor]?.number == first.number else { continue }
             sayThereAreTooMany(first.descriptor)
             return forget(first.descriptor)
         }

@@ -4,7 +4,12 @@ import CLibSSL
 enum RefusalReason {
     /// The reason why the handshake of `ssl` failed: the peer's certificate, an alert of the peer, or its bytes.
     static func text(_ ssl: OpaquePointer, _ error: ErrorQueue.Entry?) -> String {
-        guard let error, error.isOfLibSSL else { return "its handshake failed: \(error?.text ?? "no reason is known")" }
+        guard let error, error.isOfLibSSL else {
+            // A wrong signature of a certificate leaves libcrypto's error before libssl's.
+            let verification = SSL_get_verify_result(ssl)
+            if verification != X509_V_OK { return text(ofVerification: verification) }
+            return "its handshake failed: \(error?.text ?? "no reason is known")"
+        }
         if error.reason == SSL_R_CERTIFICATE_VERIFY_FAILED { return text(ofVerification: SSL_get_verify_result(ssl)) }
         if error.isAlert { return text(ofAlert: error.reason - ErrorQueue.Entry.alertBase) }
         return text(ofReason: error.reason) ?? "its handshake failed: \(error.text)"
@@ -24,6 +29,9 @@ enum RefusalReason {
         case X509_V_ERR_CERT_SIGNATURE_FAILURE: "its certificate's signature is wrong"
         case X509_V_ERR_INVALID_CA: "its certificate is signed by one that is no authority"
         case X509_V_ERR_CERT_CHAIN_TOO_LONG: "its chain of certificates is too long"
+        case X509_V_ERR_PATH_LENGTH_EXCEEDED: "its chain has more authorities than one of them allows (path length)"
+        case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION:
+            "its certificate has a name that its authority may not sign (name constraints)"
         default: "its certificate is refused: " + String(cString: X509_verify_cert_error_string(result))
         }
     }

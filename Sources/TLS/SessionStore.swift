@@ -2,8 +2,8 @@ import CLibSSL
 import Core
 import Synchronization
 
-/// The sessions that a client may resume. Each is used once, so that an observer can't connect two connections with
-/// each other.
+/// The sessions that a client may resume. Each is used once, so that an observer can't tell that two connections are of
+/// one client.
 final class SessionStore: Sendable {
     /// An `SSL_SESSION`, freed with this object.
     ///
@@ -29,6 +29,7 @@ final class SessionStore: Sendable {
         sessions.withLock { sessions in
             if sessions.count == Limits.sessionsKeptMax { sessions.removeFirst() }
             sessions.append(session)
+            precondition(sessions.count <= Limits.sessionsKeptMax, "more sessions are kept than may be")
         }
     }
 

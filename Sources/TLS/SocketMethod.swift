@@ -2,7 +2,7 @@ import CLibSSL
 import Foundation
 import Platform
 
-/// libssl's way to a socket, but for one thing: writing to a connection that the peer has closed raises no SIGPIPE.
+/// libssl's socket BIO, except that writing to a connection that the peer has closed raises no SIGPIPE.
 /// Where the kernel encrypts, libssl's own function writes; a service ignores that signal.
 enum SocketMethod {
     /// Made once and never freed. Nothing writes to it after that.

@@ -36,6 +36,7 @@ package final class TLSStream: ByteStream {
     /// Takes over an `SSL` object whose handshake is done, with its socket.
     init(_ ssl: OpaquePointer, _ context: TLSContext, _ certificate: PeerCertificate?) {
         descriptor = SSL_get_fd(ssl)
+        precondition(descriptor >= 0, "a stream needs a socket")
         self.context = context
         peerCertificate = certificate
         isResumed = SSL_session_reused(ssl) == 1
@@ -68,6 +69,7 @@ package final class TLSStream: ByteStream {
                     state.holdsBytes = transfer == .ended
                     return .bytes(filled)
                 }
+                precondition(count > 0 && count <= room.count - filled, "libssl has read beyond the room")
                 filled += count
                 // The poller tells of more bytes. Asking the socket for them now would cost a call each time.
                 state.holdsBytes = SSL_has_pending(ssl) == 1
@@ -93,6 +95,7 @@ package final class TLSStream: ByteStream {
                     let transfer = TLSStream.outcome(of: result, &state)
                     return sent > 0 ? .bytes(sent) : transfer
                 }
+                precondition(count > 0 && count <= bytes.count - sent, "libssl has sent more than there is")
                 sent += count
             }
             return .bytes(sent)

@@ -140,7 +140,7 @@ package final class Connection: @unchecked Sendable {
     /// Takes over `stream` and begins to read from it. `peer` is who shares the loop's memory with others. May be
     /// called on any thread. Closes it when the loop has ended; then `handler` is not called.
     package static func start(
-        _ stream: any ByteStream, on loop: EventLoop, of peer: Peer = .service,
+        _ stream: any ByteStream, on loop: EventLoop, of peer: Holder = .service,
         handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
         let isTaken = loop.execute {
@@ -155,7 +155,7 @@ package final class Connection: @unchecked Sendable {
 
     /// Takes over `descriptor`, a non-blocking socket without encryption.
     package static func start(
-        _ descriptor: CInt, on loop: EventLoop, of peer: Peer = .service,
+        _ descriptor: CInt, on loop: EventLoop, of peer: Holder = .service,
         handler: @escaping @Sendable (Connection) -> any ConnectionHandler
     ) {
         start(PlainStream(descriptor), on: loop, of: peer, handler: handler)

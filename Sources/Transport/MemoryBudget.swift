@@ -13,18 +13,18 @@ package final class MemoryBudget: Sendable {
     fileprivate struct State {
         var common: Shares
         var urgent: Shares
-        var peers: [Peer: PeerMemory] = [:]
+        var peers: [Holder: PeerMemory] = [:]
     }
 
     /// What a peer holds.
     ///
     /// Sendable without the compiler's proof: it is used under the budget's lock only.
     fileprivate final class PeerMemory: @unchecked Sendable {
-        let peer: Peer
+        let peer: Holder
         var held = MemoryCharge()
         var accounts = 0
 
-        init(_ peer: Peer) {
+        init(_ peer: Holder) {
             self.peer = peer
         }
     }
@@ -62,10 +62,10 @@ package final class MemoryBudget: Sendable {
     var hasRoom: Bool { state.withLock { $0.common.taken < $0.common.capacity } }
 
     /// An account for a new connection of this peer.
-    package func account(for peer: Peer) -> MemoryAccount { MemoryAccount(self, peer) }
+    package func account(for peer: Holder) -> MemoryAccount { MemoryAccount(self, peer) }
 
     /// What the peer holds, with one account more. Called under the lock.
-    fileprivate func join(_ peer: Peer, _ state: inout State) -> PeerMemory {
+    fileprivate func join(_ peer: Holder, _ state: inout State) -> PeerMemory {
         let memory = state.peers[peer] ?? PeerMemory(peer)
         memory.accounts += 1
         state.peers[peer] = memory
@@ -90,7 +90,7 @@ package final class MemoryAccount: @unchecked Sendable {
     private var held = MemoryCharge()
     private let strained = Atomic<Bool>(false)
 
-    fileprivate init(_ budget: MemoryBudget, _ peer: Peer) {
+    fileprivate init(_ budget: MemoryBudget, _ peer: Holder) {
         self.budget = budget
         memory = budget.state.withLock { budget.join(peer, &$0) }
     }
@@ -147,7 +147,7 @@ package final class MemoryAccount: @unchecked Sendable {
     }
 
     /// Counts the connection, and what it holds, as another peer's from now on.
-    package func move(to peer: Peer) {
+    package func move(to peer: Holder) {
         budget.state.withLock { state in
             guard peer != memory.peer else { return }
             let next = budget.join(peer, &state)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A TCP socket without encryption.
+/// A TCP socket or a local one, without encryption.
 package final class PlainStream: ByteStream {
     package let descriptor: CInt
 

@@ -1,20 +1,24 @@
 import Foundation
+package import Platform
 
 extension Socket {
-    /// The peer's numeric address and port, for a log; "an unknown address" when the connection has ended.
+    /// Who the peer is, for a log; "an unknown address" when the connection has ended.
     package static func peerName(of descriptor: CInt) -> String {
         peer(of: descriptor)?.description ?? "an unknown address"
     }
 
-    /// The numeric address and the port of the peer of a connected socket, as `127.0.0.1:40000` or `[::1]:40000`;
-    /// `nil` when the system can't tell.
-    static func peer(of descriptor: CInt) -> Endpoint? {
+    /// The numeric address and the port of the peer of a connected socket, or the process at the other end of a local
+    /// one; `nil` when the system can't tell.
+    static func peer(of descriptor: CInt) -> Peer? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutableBytes(of: &storage) { bytes in
-            bytes.withMemoryRebound(to: sockaddr.self) { address -> Endpoint? in
+            bytes.withMemoryRebound(to: sockaddr.self) { address -> Peer? in
                 guard getpeername(descriptor, address.baseAddress, &length) == 0, let start = address.baseAddress else {
                     return nil
+                }
+                if CInt(start.pointee.sa_family) == AF_UNIX {
+                    return System.peerCredentials(of: descriptor).map { .local($0) }
                 }
                 var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
                 var port = [CChar](repeating: 0, count: Int(NI_MAXSERV))
@@ -26,16 +30,24 @@ extension Socket {
                 func text(_ characters: [CChar]) -> String {
                     String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
                 }
-                return UInt16(text(port)).map { Endpoint(host: text(host), port: $0) }
+                return UInt16(text(port)).map { .network(Endpoint(host: text(host), port: $0)) }
             }
         }
     }
 }
 
 extension Connection {
-    /// The peer's address; `nil` when the system can't tell. Only for the loop's thread, while the connection is open.
-    package var peer: Endpoint? {
+    /// The peer's address, or the process at the other end of a local socket; `nil` when the system can't tell. Only
+    /// for the loop's thread, while the connection is open.
+    package var peer: Peer? {
         assertOnThread()
         return Socket.peer(of: descriptor)
+    }
+
+    /// The process at the other end of a local socket; `nil` for every other connection. Only for the loop's thread,
+    /// while the connection is open.
+    package var peerCredentials: PeerCredentials? {
+        guard case .local(let credentials) = peer else { return nil }
+        return credentials
     }
 }

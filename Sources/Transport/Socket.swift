@@ -2,7 +2,7 @@ package import Core
 import Foundation
 package import Platform
 
-/// System calls on TCP sockets. Only this file knows their C types.
+/// System calls on sockets. Only this file and its extensions know their C types.
 package enum Socket {
     // MARK: Listening
 
@@ -11,14 +11,14 @@ package enum Socket {
     ///
     /// Throws when the service can listen on none of the addresses, or when another process has the port on one of
     /// them. Otherwise that process would get some of the clients. With port 0, addresses on which the first one's port
-    /// is taken are left out.
+    /// is taken are left out. `mode`: the permissions of a local socket's file. The file of a dead service is replaced,
+    /// and every other file stays: then EADDRINUSE or EEXIST is thrown.
     package static func listen(
-        on endpoint: Endpoint, backlog: CInt = CInt(Limits.listenBacklog)
+        on endpoint: Endpoint, mode: UInt32 = standardMode, backlog: CInt = CInt(Limits.listenBacklog)
     ) throws(SystemFailure) -> [Listener] {
-        try listen(at: try addresses(of: endpoint, passive: true), port: endpoint.port, backlog: backlog)
+        if let path = endpoint.path { return [try listen(at: path, mode: mode, backlog: backlog)] }
+        return try listen(at: try addresses(of: endpoint, passive: true), port: endpoint.port, backlog: backlog)
     }
-
-    package typealias Listener = (descriptor: CInt, endpoint: Endpoint)
 
     static func listen(at addresses: [Address], port wanted: UInt16, backlog: CInt) throws(SystemFailure) -> [Listener]
     {
@@ -46,7 +46,7 @@ package enum Socket {
                 continue
             }
             if port == 0 { port = localPort(of: descriptor) }
-            listeners.append((descriptor, Endpoint(host: address.text, port: port)))
+            listeners.append(Listener(descriptor, Endpoint(host: address.text, port: port)))
         }
         guard !listeners.isEmpty else { throw failure }
         return listeners
@@ -61,14 +61,18 @@ package enum Socket {
 
     /// Accepts the next waiting connection, as a non-blocking descriptor.
     static func accept(from listener: CInt) -> Acceptance {
-        let descriptor = Foundation.accept(listener, nil, nil)
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let descriptor = withUnsafeMutableBytes(of: &storage) { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { Foundation.accept(listener, $0.baseAddress, &length) }
+        }
         guard descriptor >= 0 else {
             switch errno {
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted(SystemFailure("accept"))
             default: return .nothing
             }
         }
-        guard prepare(descriptor) else {
+        guard prepare(descriptor, isLocal: CInt(storage.ss_family) == AF_UNIX) else {
             close(descriptor)
             return .nothing
         }
@@ -77,8 +81,8 @@ package enum Socket {
 
     // MARK: Connecting
 
-    /// Connects to an address of the host. Waits up to `milliseconds` for each address. The returned descriptor is
-    /// non-blocking.
+    /// Connects to an address of the host, or to a local socket. Waits up to `milliseconds` for each address. The
+    /// returned descriptor is non-blocking.
     ///
     /// Throws `connectionRefused` when no address answers.
     package static func connect(to endpoint: Endpoint, milliseconds: CInt) throws(ServiceError) -> CInt {
@@ -90,13 +94,14 @@ package enum Socket {
         var failure = SystemFailure("connect", number: EADDRNOTAVAIL)
         let addresses: [Address]
         do throws(SystemFailure) {
+            if let path = endpoint.path { return try connect(toPath: path, milliseconds: milliseconds) }
             addresses = try Socket.addresses(of: endpoint, passive: false)
         } catch {
             throw refused(error)
         }
         for address in addresses {
             let descriptor = socket(address.family, System.streamSocket, 0)
-            guard descriptor >= 0, prepare(descriptor) else {
+            guard descriptor >= 0, prepare(descriptor, isLocal: false) else {
                 failure = SystemFailure("socket")
                 if descriptor >= 0 { close(descriptor) }
                 continue
@@ -194,12 +199,12 @@ package enum Socket {
         return addresses
     }
 
-    private static func prepare(_ descriptor: CInt) -> Bool {
+    static func prepare(_ descriptor: CInt, isLocal: Bool) -> Bool {
         System.silenceBrokenPipe(descriptor)
-        return stopBlocking(descriptor) && setOption(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+        return stopBlocking(descriptor) && (isLocal || setOption(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1))
     }
 
-    private static func stopBlocking(_ descriptor: CInt) -> Bool {
+    static func stopBlocking(_ descriptor: CInt) -> Bool {
         fcntl(descriptor, F_SETFD, FD_CLOEXEC) != -1
             && fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) != -1
     }

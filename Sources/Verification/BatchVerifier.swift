@@ -93,7 +93,9 @@ package final class BatchVerifier {
         try filterSigned(proofs, verdicts)
         stopwatch.lap("signature")
         resources.challenges.withMemory { memory in
-            filter(verdicts) { spend($1, &memory) }
+            filter(verdicts) {
+                spend($1, MemoryHolder(collaboration: proofs[$1].collaboration, root: roots[$1]), &memory)
+            }
         }
         settle(as: .granted, verdicts)
         offerKeys()
@@ -332,18 +334,20 @@ package final class BatchVerifier {
 
     /// Spends the challenge or nonce of a proof that passed all other stages. A refused proof spends nothing, so nobody
     /// can use up somebody else's challenge.
-    private func spend(_ position: Int, _ memory: inout ChallengeBook.Memory) -> Verdict? {
+    private func spend(
+        _ position: Int, _ holder: @autoclosure () -> MemoryHolder, _ memory: inout SpentChallenges
+    ) -> Verdict? {
         switch freshness[position] {
         case .none: return .challengeForged
         case .challenge(let token):
-            switch memory.spend(token) {
+            switch memory.spend(token, by: holder()) {
             case .spent: return nil
             case .replayed: return .challengeReplayed
             case .expired: return .challengeExpired
             case .memoryFull: return .replayMemoryFull
             }
         case .nonce(let fingerprint, let windowSeconds):
-            switch resources.nonces.spend(fingerprint, windowSeconds: windowSeconds) {
+            switch resources.nonces.spend(fingerprint, windowSeconds: windowSeconds, by: holder()) {
             case .spent: return nil
             case .replayed: return .nonceReplayed
             case .memoryFull: return .replayMemoryFull

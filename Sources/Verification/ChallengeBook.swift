@@ -13,14 +13,12 @@ import Synchronization
 /// before a restart, or by a service with the same secret. It is never accepted here, because only its own object
 /// remembers whether it is spent.
 ///
-/// Numbers are assigned in ascending order. So the memory of spent challenges needs one bit for each number: a segment
-/// of 8 KiB holds 65,536 of them. When a new segment begins, those segments are freed whose spent challenges have all
-/// expired. When the memory is full, `spend` refuses. A challenge that has not expired is never forgotten.
+/// Numbers are assigned in ascending order, so that the memory of spent challenges is small where many neighbours are
+/// spent: see `SpentChallenges`. When it is full, `spend` refuses. A challenge that has not expired is never forgotten.
 package final class ChallengeBook: Sendable {
     /// Number of bytes in a challenge.
     package static let challengeBytes = 48
     private static let signedBytes = 24
-    fileprivate static let segmentBits: UInt64 = 1 << 16
 
     /// Whether a challenge can be spent now, or why it can't.
     package enum Standing: Equatable, BitwiseCopyable, Sendable {
@@ -39,39 +37,17 @@ package final class ChallengeBook: Sendable {
         package let expiry: UInt64
     }
 
-    package enum Spending: Sendable {
-        case spent
-        case replayed
-        /// The challenge expired after it was judged. The memory may already have forgotten whether it was spent.
-        case expired
-        case memoryFull
-    }
-
-    fileprivate struct Segment {
-        var bits = [UInt64](repeating: 0, count: Int(ChallengeBook.segmentBits / 64))
-        var expiry: UInt64 = 0
-
-        mutating func mark(word: Int, mask: UInt64, _ expiry: UInt64) -> Spending {
-            assert(mask.nonzeroBitCount == 1, "not exactly one challenge is spent")
-            guard bits[word] & mask == 0 else { return .replayed }
-            bits[word] |= mask
-            self.expiry = max(self.expiry, expiry)
-            return .spent
-        }
-    }
-
     /// What authenticates challenges.
     private let keys: RotatingKeys
     /// Differs between all objects with the same keys.
     private let epoch: UInt64
     private let clock: MonotonicClock
     private let nextNumber = Atomic<UInt64>(0)
-    private let memory = Mutex(Memory())
+    private let spent: Mutex<SpentChallenges>
     /// How long a challenge is valid.
     package let validMilliseconds: UInt64
 
-    /// `random` gives the epoch. `replayBytesMax`: memory for spent challenges. It is allocated in steps of 8 KiB, and
-    /// at least one.
+    /// `random` gives the epoch. `replayBytesMax`: memory for spent challenges.
     package init(
         keys: RotatingKeys, validMilliseconds: UInt64 = 120_000, replayBytesMax: Int = 64 << 20,
         clock: MonotonicClock = .system, random: RandomSource = .system
@@ -80,29 +56,37 @@ package final class ChallengeBook: Sendable {
         epoch = random.bytes(8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         self.clock = clock
         self.validMilliseconds = validMilliseconds
-        memory.withLock { $0.segmentsMax = max(1, replayBytesMax / Int(ChallengeBook.segmentBits / 8)) }
+        spent = Mutex(
+            SpentChallenges(
+                validMilliseconds: validMilliseconds, bytesMax: replayBytesMax, hash: KeyedHash(random: random)))
     }
 
-    /// Appends `count` new challenges, 48 bytes each.
-    package func issue(_ count: Int, into bytes: inout [UInt8]) {
+    /// Makes what authenticates new challenges. Each thread needs its own.
+    package func makeTagMaker() -> TagMaker {
+        TagMaker(
+            keys, length: ChallengeBook.signedBytes,
+            tagBytes: ChallengeBook.challengeBytes - ChallengeBook.signedBytes)
+    }
+
+    /// Writes `count` new challenges to `bytes`, 48 bytes each, which need not be aligned.
+    package func issue(_ count: Int, to bytes: UnsafeMutableRawPointer, with maker: TagMaker) {
         precondition(count >= 0, "the number of challenges is negative")
         let (first, next) = nextNumber.add(UInt64(count), ordering: .relaxed)
         precondition(next >= first, "the numbers of challenges are used up")
-        let end = bytes.count + count * ChallengeBook.challengeBytes
         let now = clock.milliseconds
-        let authenticator = keys.current
-        bytes.reserveCapacity(bytes.count + count * ChallengeBook.challengeBytes)
-        for index in 0..<count {
-            let start = bytes.count
-            withUnsafeBytes(of: now.littleEndian) { bytes.append(contentsOf: $0) }
-            withUnsafeBytes(of: (first + UInt64(index)).littleEndian) { bytes.append(contentsOf: $0) }
-            withUnsafeBytes(of: epoch.littleEndian) { bytes.append(contentsOf: $0) }
-            let tag = bytes.withUnsafeBytes { authenticator.tag(of: UnsafeRawBufferPointer(rebasing: $0[start...])) }
-            tag.withUnsafeBytes {
-                bytes.append(contentsOf: $0.prefix(ChallengeBook.challengeBytes - ChallengeBook.signedBytes))
+        let size = ChallengeBook.challengeBytes
+        for start in stride(from: 0, to: count, by: TagMaker.capacity) {
+            let batch = min(count - start, TagMaker.capacity)
+            let place = bytes + start * size
+            for index in 0..<batch {
+                let challenge = place + index * size
+                challenge.storeBytes(of: now.littleEndian, as: UInt64.self)
+                let number = first + UInt64(start + index)
+                challenge.storeBytes(of: number.littleEndian, toByteOffset: 8, as: UInt64.self)
+                challenge.storeBytes(of: epoch.littleEndian, toByteOffset: 16, as: UInt64.self)
             }
+            maker.tag(batch) { place + $0 * size }
         }
-        precondition(bytes.count == end, "a challenge does not have \(ChallengeBook.challengeBytes) bytes")
     }
 
     /// Judges data of a challenge's size at the time `now`, without checking whether it was spent. `isGenuine`: whether
@@ -158,56 +142,24 @@ package final class ChallengeBook: Sendable {
     }
 
     /// Spends the challenge. Of all callers with the same challenge, exactly one gets `spent`.
-    package func spend(_ token: Token) -> Spending {
-        withMemory { $0.spend(token) }
+    package func spend(_ token: Token, by holder: MemoryHolder) -> SpentChallenges.Spending {
+        withMemory { $0.spend(token, by: holder) }
     }
 
-    /// The memory of spent challenges, while its lock is held.
-    package struct Memory {
-        fileprivate var spent: [UInt64: Segment] = [:]
-        fileprivate var segmentsMax = 1
-        /// The time of this batch, read under the lock. The memory still knows every challenge that has not expired at
-        /// this time.
-        fileprivate var now: UInt64 = 0
-
-        package func isSpent(_ token: Token) -> Bool {
-            guard let segment = spent[token.number / ChallengeBook.segmentBits] else { return false }
-            let bit = Int(token.number % ChallengeBook.segmentBits)
-            return segment.bits[bit / 64] >> UInt64(bit % 64) & 1 == 1
-        }
-
-        package mutating func spend(_ token: Token) -> Spending {
-            guard now <= token.expiry else { return .expired }
-            let place = token.number / ChallengeBook.segmentBits
-            if spent[place] == nil {
-                // Frees expired segments. This happens once for each 65,536 challenges, so that the memory grows with
-                // the valid challenges and not to its limit.
-                for (place, segment) in spent where segment.expiry < now { spent[place] = nil }
-                guard spent.count < segmentsMax else { return .memoryFull }
-            }
-            let bit = Int(token.number % ChallengeBook.segmentBits)
-            let mask: UInt64 = 1 << UInt64(bit % 64)
-            let spending = spent[place, default: Segment()].mark(word: bit / 64, mask: mask, token.expiry)
-            precondition(spent.count <= segmentsMax, "the memory of spent challenges is over its limit")
-            assert(isSpent(token), "a spent challenge was not remembered")
-            return spending
-        }
-    }
-
-    /// Calls `body` with the memory of spent challenges, under its lock.
-    package func withMemory<R>(_ body: (inout Memory) -> R) -> R {
-        memory.withLock { memory in
-            // The time never goes back: a segment that was freed has also expired for all later callers.
-            memory.now = max(memory.now, clock.milliseconds)
+    /// Calls `body` with the memory of spent challenges, under its lock. The memory knows every challenge that has not
+    /// expired at its time, which is that of this call.
+    package func withMemory<R>(_ body: (inout SpentChallenges) -> R) -> R {
+        // What has expired is freed when the lock is released.
+        var expired: [SpentChallenges.Generation] = []
+        defer { withExtendedLifetime(expired) {} }
+        return spent.withLock { memory in
+            expired = memory.advance(to: clock.milliseconds)
             return body(&memory)
         }
     }
 
     /// Number of challenges issued since the start, and bytes of memory for spent ones.
     package var statistics: (issued: UInt64, replayBytes: Int) {
-        (
-            nextNumber.load(ordering: .relaxed),
-            memory.withLock { $0.spent.count } * Int(ChallengeBook.segmentBits / 8)
-        )
+        (nextNumber.load(ordering: .relaxed), spent.withLock { $0.byteCount })
     }
 }

@@ -4,7 +4,7 @@ import Core
 ///
 /// Sendable without the compiler's proof: it is used only under the pool's lock.
 final class PeerLine: @unchecked Sendable {
-    let peer: Peer
+    let peer: Holder
     /// In the order of their turns.
     var turns = Queue<WorkSource>()
     /// Proofs and tasks that wait.
@@ -12,7 +12,7 @@ final class PeerLine: @unchecked Sendable {
     /// Whether the pool finds this line by its peer.
     var isListed = true
 
-    init(_ peer: Peer) {
+    init(_ peer: Holder) {
         self.peer = peer
     }
 }

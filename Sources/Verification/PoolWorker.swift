@@ -1,10 +1,12 @@
 import Core
+import Hashing
 
 /// One worker of a pool, with its scratch memory.
 ///
 /// Sendable without the compiler's proof: only one thread calls it, which is asserted.
 package final class PoolWorker: @unchecked Sendable {
     let verifier: BatchVerifier
+    let tagMaker: TagMaker
     let proofs = ScratchBuffer<BorrowedProof>(uninitializedCount: BatchVerifier.capacity)
     let verdicts = ScratchBuffer<Verdict>(repeating: .malformed, count: BatchVerifier.capacity)
     let roots = ScratchBuffer<Digest>(repeating: .zero, count: BatchVerifier.capacity)
@@ -13,9 +15,12 @@ package final class PoolWorker: @unchecked Sendable {
     private unowned let pool: WorkerPool
     private var isAsleep = false
 
-    init(_ pool: WorkerPool, _ verifier: BatchVerifier, _ wake: @escaping @Sendable () -> Void) {
+    init(
+        _ pool: WorkerPool, _ verifier: BatchVerifier, _ tagMaker: TagMaker, _ wake: @escaping @Sendable () -> Void
+    ) {
         self.pool = pool
         self.verifier = verifier
+        self.tagMaker = tagMaker
         self.wake = wake
     }
 

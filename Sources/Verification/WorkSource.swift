@@ -7,16 +7,17 @@ package import Core
 package final class WorkSource: @unchecked Sendable {
     enum Work {
         case verification(VerificationRequest)
+        case challenges(ChallengeRequest)
         case task(@Sendable () -> Void)
     }
 
     var waiting = Queue<Work>()
     /// Whose turns and places the source's next work shares.
-    var peer: Peer
+    var peer: Holder
     /// The line in which its work waits, or waited last; `nil` before the source's first work.
     var line: PeerLine?
 
-    package init(_ peer: Peer = .service) {
+    package init(_ peer: Holder = .service) {
         self.peer = peer
     }
 }

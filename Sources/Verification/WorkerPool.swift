@@ -3,9 +3,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A fixed number of workers that verify proofs and perform other short reads. A worker takes its share of the waiting
-/// work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single proof at once, and
-/// batches grow with the load. No timers are needed.
+/// A fixed number of workers that verify proofs, make challenges and perform other short reads. A worker takes its
+/// share of the waiting work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single
+/// proof at once, and batches grow with the load. No timers are needed.
 ///
 /// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
 /// proofs that it has just read saves two thread switches for each request.
@@ -14,7 +14,7 @@ package final class WorkerPool: Sendable {
         /// Peers with waiting work, in the order of their turns.
         var turns = Queue<PeerLine>()
         /// The lines of peers with waiting work, and of some that had some.
-        var lines: [Peer: PeerLine] = [:]
+        var lines: [Holder: PeerLine] = [:]
         /// The number of lines at which those without work are removed.
         var linesMax = Limits.idleTurnsMax
         var waiting: Shares
@@ -35,6 +35,7 @@ package final class WorkerPool: Sendable {
     /// The work that a worker takes at once.
     private enum Portion {
         case pass([Slice], isSigned: Bool)
+        case challenges(ChallengeRequest, Range<Int>)
         case task(@Sendable () -> Void)
     }
 
@@ -45,8 +46,8 @@ package final class WorkerPool: Sendable {
     private let counts = Mutex([UInt64](repeating: 0, count: 256))
 
     /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
-    /// `waitingItemsMax`: proofs and tasks that may wait. Peers share these places (`Shares`); `submit` refuses what is
-    /// above a peer's share.
+    /// `waitingItemsMax`: proofs and tasks that may wait; `Limits.challengesPerItem` challenges count as one. Peers
+    /// share these places (`Shares`); `submit` refuses what is above a peer's share.
     ///
     /// Throws `internalFault` when a worker's memory can't be allocated.
     package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
@@ -73,7 +74,7 @@ package final class WorkerPool: Sendable {
     ///
     /// Throws `internalFault` when its memory can't be allocated.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
-        let worker = PoolWorker(self, try BatchVerifier(resources), wake)
+        let worker = PoolWorker(self, try BatchVerifier(resources), resources.challenges.makeTagMaker(), wake)
         state.withLock { $0.workerCount += 1 }
         return worker
     }
@@ -84,6 +85,12 @@ package final class WorkerPool: Sendable {
     /// or the pool is closed.
     package func submit(_ request: VerificationRequest, from source: WorkSource) -> Bool {
         add(.verification(request), items: request.count, to: source)
+    }
+
+    /// Queues a request for challenges. Returns false, and will not call its completion, when the peer's share of
+    /// the places is taken or the pool is closed.
+    package func submit(_ request: ChallengeRequest, from source: WorkSource) -> Bool {
+        add(.challenges(request), items: ChallengeRequest.items(request.count), to: source)
     }
 
     /// Queues a task to run on a worker. Returns false when the peer's share of the places is taken or the pool is
@@ -140,7 +147,7 @@ package final class WorkerPool: Sendable {
     }
 
     /// Counts the source's work as another peer's, as soon as what waits now is done.
-    package func move(_ source: WorkSource, to peer: Peer) {
+    package func move(_ source: WorkSource, to peer: Holder) {
         state.withLock { _ in source.peer = peer }
     }
 
@@ -190,6 +197,8 @@ package final class WorkerPool: Sendable {
         sleeper?.wake()
         switch portion {
         case .task(let task): task()
+        case .challenges(let request, let range):
+            request.make(range, of: resources.challenges, with: worker.tagMaker)
         case .pass(let slices, let isSigned): run(slices, isSigned: isSigned, on: worker)
         case nil: return false
         }
@@ -218,6 +227,12 @@ package final class WorkerPool: Sendable {
                 guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
                 endTurn(of: source, taken: 1, isWorkDone: true, &state)
                 return .task(task)
+            case .challenges(let request):
+                guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
+                let range = request.take()
+                let items = ChallengeRequest.items(range.count)
+                endTurn(of: source, taken: items, isWorkDone: request.isTaken, &state)
+                return .challenges(request, range)
             case .verification(let request):
                 if slices.isEmpty { isSigned = request.isSigned }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }

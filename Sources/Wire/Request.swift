@@ -2,8 +2,8 @@ package import Core
 
 /// A request's body, decoded.
 package enum Request: Sendable {
-    /// The lowest and highest protocol version that the peer speaks.
-    case hello(minimum: UInt8, maximum: UInt8)
+    /// The lowest and highest protocol version that the peer speaks, and the text of its API key, if it has one.
+    case hello(minimum: UInt8, maximum: UInt8, key: [UInt8]? = nil)
     /// Bytes that the answer contains unchanged.
     case ping([UInt8])
     case issueChallenges(count: Int)
@@ -49,7 +49,10 @@ package enum Request: Sendable {
             }
             guard zero == 0 else { throw malformedRequest("a reserved bit is set") }
             guard minimum <= maximum else { throw malformedRequest("the lowest version is above the highest") }
-            return .hello(minimum: minimum, maximum: maximum)
+            guard !reader.isAtEnd else { return .hello(minimum: minimum, maximum: maximum) }
+            guard let key = reader.shortBytes(), !key.isEmpty else { throw tooShort }
+            try checkLimit(key.count, Limits.keyTextBytes, "bytes of a key")
+            return .hello(minimum: minimum, maximum: maximum, key: Array(key))
         case .ping:
             try checkLimit(bodyBytes, Limits.pingBytesMax, "bytes of ping")
             guard let bytes = reader.bytes(bodyBytes) else { throw tooShort }
@@ -170,10 +173,11 @@ package enum Request: Sendable {
     /// Appends the body. For a `verify`, use `ProofBatch.append`: the proofs are not in this value.
     package func append(to bytes: inout [UInt8]) {
         switch self {
-        case .hello(let minimum, let maximum):
+        case .hello(let minimum, let maximum, let key):
             bytes.append(minimum)
             bytes.append(maximum)
             bytes.appendInteger(UInt16(0))
+            if let key { bytes.appendShortBytes(key) }
         case .ping(let content): bytes.append(contentsOf: content)
         case .issueChallenges(let count): bytes.appendInteger(UInt32(count))
         case .verify, .open: preconditionFailure("proofs are written by ProofBatch.append")

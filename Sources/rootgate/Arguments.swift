@@ -5,16 +5,28 @@ struct Arguments {
     let operands: [String]
     private let options: [String: Option]
     private let given: [String: String]
+    /// All values of each option, in their order.
+    private let all: [String: [String]]
     private let environment: [String: String]
+    private let read = ReadOptions()
 
-    /// Throws `UsageError` for an unknown option, a missing value or too many operands.
+    /// Throws `UsageError` for an unknown option, one that is given twice, a missing value or too many operands.
     init(
         _ words: [String], options: [Option], operandsMax: Int,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
-        self.options = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        let declared = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        self.options = declared
         self.environment = environment
         var given: [String: String] = [:]
+        var all: [String: [String]] = [:]
+        func note(_ name: String, _ value: String) throws {
+            let isRepeatable = declared[name]?.isRepeatable ?? false
+            guard given.updateValue(value, forKey: name) == nil || isRepeatable else {
+                throw UsageError("--\(name) is given twice")
+            }
+            all[name, default: []].append(value)
+        }
         var operands: [String] = []
         var rest = words[...]
         while let word = rest.popFirst() {
@@ -29,29 +41,33 @@ struct Arguments {
             }
             let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
-            guard let option = self.options[name] else { throw UsageError("unknown option --\(name)") }
+            guard let option = declared[name] else { throw UsageError("unknown option --\(name)") }
             if option.isSwitch {
                 guard parts.count == 1 else { throw UsageError("--\(name) takes no value") }
-                given[name] = "1"
+                try note(name, "1")
             } else if parts.count == 2 {
-                given[name] = String(parts[1])
+                try note(name, String(parts[1]))
             } else {
                 guard let value = rest.popFirst() else { throw UsageError("--\(name) needs a value (\(option.value))") }
-                given[name] = value
+                try note(name, value)
             }
         }
         guard operands.count <= operandsMax else { throw UsageError("unexpected \(operands[operandsMax])") }
         self.given = given
+        self.all = all
         self.operands = operands
     }
 
     /// The value of an option; `nil` when it is neither given nor has a default.
     func text(_ name: String) -> String? {
-        guard let option = options[name] else { return nil }
+        let option = declared(name)
         if let value = given[name] { return value }
         if let value = environment[option.variable], !value.isEmpty { return value }
         return option.standard.isEmpty ? nil : option.standard
     }
+
+    /// All values of an option that may be given several times; the environment has one at most.
+    func texts(_ name: String) -> [String] { all[name] ?? text(name).map { [$0] } ?? [] }
 
     /// The value of an option that must be there.
     func required(_ name: String) throws -> String {
@@ -78,18 +94,51 @@ struct Arguments {
         return number
     }
 
-    /// Says on stderr that a list goes on.
-    func sayThereIsMore(after item: String) {
-        complain("there are more: --after \(item) lists the next ones, --all lists all")
+    /// Prints a list in pages: one page, and on stderr that there are more, or all pages with `--all` or `isWhole`.
+    ///
+    /// `page` prints the page that begins at its argument. It returns where the next page begins and the `--after` that
+    /// leads there; `nil` after the last page.
+    func eachPage<Start>(
+        from first: Start, isWhole: Bool = false, _ page: (Start) async throws -> (start: Start, after: String)?
+    ) async throws {
+        let listsAll = isOn("all") || isWhole
+        var start = first
+        while let next = try await page(start) {
+            guard listsAll else {
+                return complain("there are more: --after \(next.after) lists the next ones, --all lists all")
+            }
+            start = next.start
+        }
     }
 
     /// Whether an option is given on the command line.
-    func isGiven(_ name: String) -> Bool { given[name] != nil }
+    func isGiven(_ name: String) -> Bool {
+        _ = declared(name)
+        return given[name] != nil
+    }
+
+    /// The options that are given on the command line, in alphabetical order.
+    var givenNames: [String] { given.keys.sorted() }
+
+    /// Throws `UsageError` when an option is given on the command line that nobody has read.
+    func checkAllRead() throws {
+        if let unread = givenNames.first(where: { !read.contains($0) }) {
+            throw UsageError("--\(unread) has no effect with the rest of the command line")
+        }
+    }
+
+    /// The option of a name, which counts as read from now on.
+    private func declared(_ name: String) -> Option {
+        guard let option = options[name] else { preconditionFailure("the command does not declare --\(name)") }
+        read.insert(name)
+        return option
+    }
 
     /// Whether a switch is on: given, or set in the environment to anything but 0, no or false.
     func isOn(_ name: String) -> Bool {
+        let option = declared(name)
         if given[name] != nil { return true }
-        guard let option = options[name], let value = environment[option.variable] else { return false }
+        guard let value = environment[option.variable] else { return false }
         return !["", "0", "no", "false"].contains(value.lowercased())
     }
 }

@@ -2,12 +2,14 @@ import Audit
 import Core
 import Foundation
 import Hashing
+import LoadHarness
 import Secrets
 
 let auditCommand = Command(
     "audit", operands: "verify FILE...", operandsMax: 10_000, "find lines of an audit that were changed or dropped",
     options: secretFileOptions + [
         Option("contains", "HASH", "the SHA-256 of a line that must be there, as an earlier run has shown it"), .json,
+        .quiet,
     ]
 ) { arguments in
     guard arguments.operands.first == "verify", arguments.operands.count > 1 else {
@@ -20,8 +22,19 @@ let auditCommand = Command(
         }
         known = hash
     }
-    let files = try arguments.operands.dropFirst().map { (path: $0, contents: try contents(of: $0)) }
-    let result = AuditVerification(files, keys: try auditKeys(arguments), known: known)
+    let paths = Array(arguments.operands.dropFirst())
+    let progress = progressMeter(arguments)
+    defer { progress.end() }
+    let sizes = paths.map { path in
+        (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+    }
+    var shares = WorkShares(total: Double(sizes.reduce(0, +)))
+    var unread = sizes[...]
+    let result = try AuditVerification(paths, keys: try auditKeys(arguments), known: known) { path in
+        progress.begin("verifying \(path)", share: shares.next(Double(unread.popFirst() ?? 0)))
+        return try contents(of: path)
+    }
+    progress.end()
     if arguments.isOn("json") {
         var object: [String: Any] = [
             "lines": result.lineCount, "findings": result.findings, "notes": result.notes,

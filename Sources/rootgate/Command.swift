@@ -20,30 +20,95 @@ struct Command: Sendable {
     let summary: String
     let options: [Option]
     let operandsMax: Int
-    let run: @Sendable (Arguments) async throws -> ExitCode
+    /// The verbs, one of which is the first operand; none for a command without verbs.
+    let verbs: [Verb]
+    private let run: @Sendable (Arguments) async throws -> ExitCode
 
     init(
         _ name: String, operands: String = "", operandsMax: Int = 0, _ summary: String, options: [Option],
         run: @escaping @Sendable (Arguments) async throws -> ExitCode
     ) {
+        self.init(name, operands, operandsMax, [], summary, options, run)
+    }
+
+    /// A command with verbs. Options that no verb names are for all of them.
+    init(
+        _ name: String, verbs: [Verb], _ summary: String, options: [Option],
+        run: @escaping @Sendable (Verb, Arguments) async throws -> ExitCode
+    ) {
+        self.init(name, "VERB [OPERAND ...]", Verb.operandsMax + 1, verbs, summary, options) { arguments in
+            try await run(try Self.verb(arguments, of: verbs), arguments)
+        }
+    }
+
+    private init(
+        _ name: String, _ operands: String, _ operandsMax: Int, _ verbs: [Verb], _ summary: String,
+        _ options: [Option], _ run: @escaping @Sendable (Arguments) async throws -> ExitCode
+    ) {
         self.name = name
         self.operands = operands
         self.operandsMax = operandsMax
+        self.verbs = verbs
         self.summary = summary
-        // Whatever talks to a service can do so with TLS.
-        self.options = options.contains { $0.name == "server" } ? options + Option.encryption : options
+        // Whatever talks to a service can do so with TLS and a key.
+        self.options =
+            options.contains { $0.name == "server" } ? options + Option.encryption + [Option.keyFile] : options
         self.run = run
     }
 
-    var help: String {
-        var lines = ["usage: rootgate \(name) [options] \(operands)", "", summary, "", "options:"]
-        for option in options {
-            let left = "  --\(option.name) \(option.value)".padding(toLength: 30, withPad: " ", startingAt: 0)
+    /// The verb that the first operand names.
+    private static func verb(_ arguments: Arguments, of verbs: [Verb]) throws -> Verb {
+        let names = verbs.map(\.name).joined(separator: ", ")
+        guard let name = arguments.operands.first else { throw UsageError("say what to do: \(names)") }
+        guard let verb = verbs.first(where: { $0.name == name }) else {
+            throw UsageError("there is no verb \(name), only \(names)")
+        }
+        return verb
+    }
+
+    /// The options that every verb uses.
+    private var commonOptions: Set<String> {
+        Set(options.map(\.name)).subtracting(verbs.flatMap(\.options))
+    }
+
+    /// The words behind the command's name as arguments.
+    ///
+    /// Throws `UsageError` when the command, or the verb that they name, does not take them.
+    func arguments(
+        _ words: [String], environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> Arguments {
+        let arguments = try Arguments(words, options: options, operandsMax: operandsMax, environment: environment)
+        if !verbs.isEmpty { try Self.verb(arguments, of: verbs).check(arguments, common: commonOptions) }
+        return arguments
+    }
+
+    /// Does what the words behind the command's name say.
+    func run(_ words: [String]) async throws -> ExitCode { try await run(try arguments(words)) }
+
+    /// What the command takes; only what the verb takes that `words` name, if they name one.
+    func help(for words: [String] = []) -> String {
+        let verb = words.first.flatMap { name in verbs.first { $0.name == name } }
+        let usage = verb.map { "\(name) \($0.name) [options] \($0.operands)" } ?? "\(name) [options] \(operands)"
+        var lines = ["usage: rootgate \(usage)", "", verb?.summary ?? summary]
+        if verb == nil, !verbs.isEmpty {
+            lines += ["", "verbs:"] + verbs.map { "\("  \($0.name) \($0.operands)".padded(to: 40))\($0.summary)" }
+            lines += ["", "rootgate \(name) VERB --help shows the options of one verb."]
+        }
+        lines += ["", "options:"]
+        let common = commonOptions
+        for option in options where verb.map({ common.union($0.options).contains(option.name) }) ?? true {
             let standard = option.standard.isEmpty ? "" : " (default: \(option.standard))"
-            lines.append("\(left)\(option.help)\(standard)")
+            lines.append("\("  --\(option.name) \(option.value)".padded(to: 30))\(option.help)\(standard)")
         }
         lines += ["", "Each option can also be given in the environment: --some-name as ROOTGATE_SOME_NAME."]
         return lines.joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// The text with spaces up to a column, or with one space when it is longer.
+    fileprivate func padded(to column: Int) -> String {
+        self + String(repeating: " ", count: max(1, column - count))
     }
 }
 
@@ -51,7 +116,8 @@ struct Command: Sendable {
 extension Option {
     static let json = Option(switch: "json", "print JSON for machines")
     static let server = Option(
-        "server", "HOST:PORT", standard: "localhost:7570", "the service to talk to; tls://HOST:PORT: with TLS")
+        "server", "HOST:PORT", standard: "localhost:7570",
+        "the service to talk to; tls://HOST:PORT: with TLS; unix:/PATH: a local socket")
     /// Each of them selects TLS.
     static let encryption = [
         Option("tls-ca", "FILE", "trust these authorities instead of the system's, in PEM"),
@@ -59,6 +125,8 @@ extension Option {
         Option("tls-key", "FILE", "the key of --tls-certificate, in PEM, without a password"),
         Option("tls-server-name", "NAME", "the name that the service's certificate is for, if not HOST"),
     ]
+    static let keyFile = Option(
+        "key-file", "FILE", "the API key of this client (or ROOTGATE_KEY in the environment has the key)")
     static let collaboration = Option("collaboration", "ID", "the collaboration's identifier")
     static let timeout = Option("timeout", "SECONDS", standard: "10", "how long a request may take")
     static let quiet = Option(switch: "quiet", "don't show progress on stderr")

@@ -136,7 +136,7 @@ final class Demo {
     private func sendGenuine(_ count: Int, _ service: ServiceAddress) async throws -> DemoRow {
         says("sending \(count) signed proofs in batches of 256")
         progress.begin("sending genuine proofs", share: 0...1)
-        let run = try LoadRun(service.endpoint, tls: service.tls, connections: 4, depth: 2)
+        let run = try LoadRun(service.endpoint, tls: service.tls, key: service.key, connections: 4, depth: 2)
         let material = try BareVerification.Material()
         let cores = ProcessInfo.processInfo.activeProcessorCount
         var bare: [Double] = []

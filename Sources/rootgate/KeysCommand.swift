@@ -1,18 +1,52 @@
-/// Verbs of `rootgate keys`.
-private let keysVerbs: [String: @Sendable (Arguments) async throws -> ExitCode] = [
-    "rotate-secret": rotateSecret
+/// What each verb of `rootgate keys` does.
+private let keysRuns: [String: @Sendable (Arguments) async throws -> ExitCode] = [
+    "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "remove": removePrincipal,
+    "rotate-secret": rotateSecret,
 ]
 
 let keysCommand = Command(
-    "keys", operands: "rotate-secret", operandsMax: 1, "manage the service's secret",
-    options: secretFileOptions + [
+    "keys",
+    verbs: [
+        Verb(
+            "create", "NAME", 1...1,
+            options: [
+                "role", "prefix", "app", "expires", "certificate", "local-user", "offline", "data", "storage-max",
+            ], "make a principal, and print its key"),
+        Verb("list", "", 0...0, "list the principals"),
+        Verb("rotate", "NAME", 1...1, options: ["expires"], "add a key beside the present one, and print it"),
+        Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
+        Verb(
+            "rotate-secret", "", 0...0, options: ["data", "secret-file", "drop-previous"],
+            "add a generation to the service's secret"),
+    ],
+    """
+    create, list and remove principals and their API keys; manage the service's secret
+
+    A key is printed once, when it is made. Clients present it with --key-file or ROOTGATE_KEY.
+    """,
+    options: [
+        .server, .timeout, .json,
+        Option(
+            "role", "ROLE", isRepeatable: true,
+            "create: verify, enrol, collaborate, observe or administer; may be given several times"),
+        Option(
+            "prefix", "PREFIX", isRepeatable: true,
+            "create: the roles cover collaborations whose identifiers begin so; '*': all of them; several times"),
+        Option("app", "ID", "create: the role collaborate covers only this app's items of shelves"),
+        Option("expires", "DAYS", "create, rotate: the key is valid for so many days (default: until it is removed)"),
+        Option(
+            "certificate", "NAME", isRepeatable: true,
+            "create: a certificate identifies it, without a key: spiffe://..., dns:... or subject:...; several times"),
+        Option("local-user", "UID", "create: connections of this user over a local socket are its own, without a key"),
+        Option("key", "ID", "remove: only the key with this identifier"),
+        Option(switch: "offline", "create: change the storage in --data, which no service has open"),
+        Option("storage-max", "MIB", standard: "16384", "with --offline: as of serve"),
+    ] + secretFileOptions + [
         Option(
             switch: "drop-previous",
-            "make everything invalid that was authenticated before, as when the secret has leaked")
+            "rotate-secret: make everything invalid that was authenticated before, as when the secret has leaked")
     ]
-) { arguments in
-    guard let verb = arguments.operands.first, let run = keysVerbs[verb] else {
-        throw UsageError("keys takes one of \(keysVerbs.keys.sorted().joined(separator: ", "))")
-    }
+) { verb, arguments in
+    guard let run = keysRuns[verb.name] else { throw UsageError("keys has no verb \(verb.name)") }
     return try await run(arguments)
 }

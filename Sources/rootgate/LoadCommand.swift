@@ -43,7 +43,7 @@ let loadCommand = Command(
     try await client.addAll(population.rootHashes, to: collaboration, progress)
     progress.begin("sending proofs", share: 0...1)
     let run = try LoadRun(
-        service.endpoint, tls: service.tls, connections: plan.connections, depth: plan.depth)
+        service.endpoint, tls: service.tls, key: service.key, connections: plan.connections, depth: plan.depth)
     var report = LoadReport()
     var sent = 0
     if plan.isInclusionOnly {
@@ -139,7 +139,7 @@ extension LoadRun {
         _ drive: @escaping @Sendable () -> LoadReport
     ) async -> LoadReport {
         let begin = ContinuousClock.now
-        let shower = Task { [secondsBefore = report.seconds] in
+        let progressTask = Task { [secondsBefore = report.seconds] in
             while (try? await Task.sleep(for: .milliseconds(500))) != nil {
                 let count = answered.load(ordering: .relaxed)
                 let seconds = secondsBefore + (ContinuousClock.now - begin) / .seconds(1)
@@ -150,7 +150,7 @@ extension LoadRun {
         let report = await withCheckedContinuation { done in
             Thread.detachNewThread { done.resume(returning: drive()) }
         }
-        shower.cancel()
+        progressTask.cancel()
         return report
     }
 }

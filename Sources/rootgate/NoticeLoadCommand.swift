@@ -22,7 +22,7 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     let progress = progressMeter(arguments)
     defer { progress.end() }
     progress.begin("starting collaborations")
-    let load = try await NoticeLoad(service.endpoint, tls: service.tls, plan, progress)
+    let load = try await NoticeLoad(service.endpoint, tls: service.tls, key: service.key, plan, progress)
     progress.begin("posting notices", share: 0...1)
     let report = try await load.run(count: count, perSecond: Double(rate), progress)
     progress.begin("ending the collaborations")

@@ -8,16 +8,19 @@ struct Option: Sendable {
     let value: String
     let standard: String
     let help: String
+    /// Whether it may be given several times.
+    let isRepeatable: Bool
 
     init(switch name: String, _ help: String) {
         self.init(name, "", help)
     }
 
-    init(_ name: String, _ value: String, standard: String = "", _ help: String) {
+    init(_ name: String, _ value: String, standard: String = "", isRepeatable: Bool = false, _ help: String) {
         self.name = name
         self.value = value
         self.standard = standard
         self.help = help
+        self.isRepeatable = isRepeatable
     }
 
     var isSwitch: Bool { value.isEmpty }

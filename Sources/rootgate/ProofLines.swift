@@ -4,8 +4,8 @@ import RootgateClient
 
 /// One line of input.
 enum ProofLine {
-    /// A proof, and its index as it is written. An index that is no index of any tree stands in the proof as the
-    /// greatest number, which is none either.
+    /// A proof, and its index as it is written. An index that no tree can have is replaced by the greatest number,
+    /// which is refused as well.
     case proof(SignedIdentityProof, index: String)
     case malformed(String)
 

@@ -42,11 +42,11 @@ enum Rootgate {
             return .failure
         }
         if words.contains("--help") || words.contains("-h") {
-            print(command.help)
+            print(command.help(for: words))
             return .success
         }
         do {
-            return try await command.run(Arguments(words, options: command.options, operandsMax: command.operandsMax))
+            return try await command.run(words)
         } catch let error as UsageError {
             complain("\(error.text); rootgate \(command.name) --help shows the options")
         } catch let error as FileFailure {

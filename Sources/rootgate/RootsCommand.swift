@@ -8,18 +8,24 @@ import Server
 import Signatures
 
 let rootsCommand = Command(
-    "roots", operands: "add|remove|test|list|count [HEX ...]", operandsMax: 4096,
+    "roots",
+    verbs: [
+        Verb("add", "[HEX ...]", 0...Verb.operandsMax, options: ["file", "quiet"], "add root hashes"),
+        Verb("remove", "[HEX ...]", 0...Verb.operandsMax, options: ["file", "quiet"], "remove root hashes"),
+        Verb("test", "[HEX ...]", 0...Verb.operandsMax, options: ["file", "quiet"], "tell which are in the set"),
+        Verb("list", "", 0...0, options: ["after", "limit", "all"], "list the root hashes in the set"),
+        Verb("count", "", 0...0, "count the root hashes in the set"),
+    ],
     "list and change a collaboration's set of root hashes",
     options: [
         .server, .collaboration, .timeout,
-        Option("file", "FILE", "root hashes, one in hexadecimal a line (-: standard input)"),
+        Option("file", "FILE", "add, remove, test: root hashes, one in hexadecimal a line (-: standard input)"),
         Option("after", "HEX", "list: only root hashes after this one"),
         Option("limit", "N", "list: so many root hashes (default: all)"),
         Option(switch: "all", "list: all root hashes, --limit at a time"), .quiet,
         .json,
     ]
-) { arguments in
-    guard let verb = arguments.operands.first else { throw UsageError("say add, remove, test, list or count") }
+) { verb, arguments in
     let collaboration = try collaborationOption(arguments)
     let client = try connect(arguments)
     defer { client.close() }
@@ -32,16 +38,17 @@ let rootsCommand = Command(
     if let file = arguments.text("file") { roots += try readRoots(file) }
     let progress = progressMeter(arguments)
     defer { progress.end() }
-    switch verb {
+    switch verb.name {
     case "add", "remove":
         guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
-        progress.begin(verb == "add" ? "adding root hashes" : "removing root hashes", share: 0...1)
+        let isAddition = verb.name == "add"
+        progress.begin(isAddition ? "adding root hashes" : "removing root hashes", share: 0...1)
         try await roots.inChunks(of: Limits.rootsPerRequestMax, progress) { roots in
             let receipt =
-                verb == "add"
+                isAddition
                 ? try await client.addRoots(roots, to: collaboration)
                 : try await client.removeRoots(roots, from: collaboration)
-            try progress.aside { try report(receipt, verb == "add" ? "added" : "removed", arguments) }
+            try progress.aside { try report(receipt, isAddition ? "added" : "removed", arguments) }
         }
     case "test":
         guard !roots.isEmpty else { throw UsageError("give root hashes as operands or with --file") }
@@ -64,7 +71,7 @@ let rootsCommand = Command(
         let state = try await client.state(of: collaboration)
         printNow(arguments.isOn("json") ? try json(describe(state)) : "\(state.rootCount)")
     default:
-        throw UsageError("say add, remove, test, list or count, not \(verb)")
+        preconditionFailure("roots lists the verb \(verb.name) and does not have it")
     }
     return .success
 }
@@ -73,7 +80,7 @@ let rootsCommand = Command(
 private func list(
     _ collaboration: CollaborationIdentifier, _ client: RootgateClient, _ arguments: Arguments
 ) async throws {
-    var start = try arguments.text("after").map { text in
+    let start = try arguments.text("after").map { text in
         guard let root = Digest(hexadecimal: text) else {
             throw UsageError("\(text) is not a root hash in hexadecimal")
         }
@@ -81,15 +88,14 @@ private func list(
     }
     let isPage = arguments.text("limit") != nil
     let limit = isPage ? try arguments.number("limit", in: 1...Limits.rootsPerPageMax) : Limits.rootsPerPageMax
-    while true {
+    try await arguments.eachPage(from: start, isWhole: !isPage) { start in
         let page = try await client.roots(of: collaboration, after: start, limit: limit)
         let lines = try page.items.map { root in
             arguments.isOn("json") ? try json(["rootHash": root.description]) : root.description
         }
         if !lines.isEmpty { printNow(lines.joined(separator: "\n")) }
-        start = page.items.last
-        guard page.hasMore else { return }
-        if isPage, !arguments.isOn("all") { return arguments.sayThereIsMore(after: start?.description ?? "") }
+        guard page.hasMore, let last = page.items.last else { return nil }
+        return (last, last.description)
     }
 }
 

@@ -25,12 +25,18 @@ private let secretAndAuditOptions = [
     Option(switch: "audit-optional", "let changes go on when --audit can't be written"),
 ]
 
+private let sandboxOptions = [
+    Option(
+        "sandbox", "auto|off|required", standard: "auto",
+        "give up what the service does not need: auto takes what the system has, required refuses to start without")
+]
+
 /// What clients may use of the service.
 private let capacityOptions = [
     Option("connections-max", "N", standard: "10000", "connections at once; one address gets at most half of them"),
     Option(
         "waiting-proofs-max", "N", standard: "131072",
-        "proofs that may wait for a worker; one address gets at most half of the places"),
+        "proofs that may wait for a worker, where 32 challenges count as one; one address gets at most half"),
     Option(
         "request-memory", "MIB", standard: "256",
         "memory of frames, requests and unread answers, in MiB; addresses share it, and get busy for more"),
@@ -41,7 +47,9 @@ let serveCommand = Command(
     options: [
         Option("data", "DIR", "directory of the storage; made when missing (required)"),
         Option(
-            "listen", "HOST:PORT,...", standard: "localhost:7570", "addresses to listen on; port 0 takes a free port"),
+            "listen", "HOST:PORT,...", standard: "localhost:7570",
+            "addresses to listen on; port 0 takes a free port; unix:/PATH is a local socket"),
+        Option("listen-mode", "MODE", standard: "0600", "permissions of the files of local sockets, octal"),
         Option(switch: "allow-plain-text", "allow addresses other than loopback although nothing is encrypted"),
         Option("workers", "N", "threads that read and verify (default: one a core)"),
         Option("challenge-seconds", "SECONDS", standard: "120", "how long a challenge is valid"),
@@ -74,9 +82,10 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + capacityOptions + encryptionOptions + secretAndAuditOptions
+    ] + capacityOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
+    let sandbox = try SandboxChoice(arguments)
     let descriptors = System.raiseDescriptorLimit()
     if descriptors < configuration.connectionsMax + 64 {
         complain(
@@ -86,7 +95,9 @@ let serveCommand = Command(
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
-    let service = try Service(configuration, log: complain)
+    let service = try Service(configuration, log: complain) { () throws(StartupFailure) in
+        try sandbox.enter(configuration.sandboxRules)
+    }
     announce(service, isEncrypted: configuration.tls != nil)
     signals.onHangUp { service.reload() }
     await signals.first()
@@ -102,7 +113,7 @@ let serveCommand = Command(
 
 /// Prints where the service listens.
 private func announce(_ service: Service, isEncrypted: Bool) {
-    let addresses = service.endpoints.map { (isEncrypted ? tlsScheme : "") + $0.description }
+    let addresses = service.endpoints.map { (isEncrypted && $0.path == nil ? tlsScheme : "") + $0.description }
     printNow("rootgate \(Service.version) is listening on \(addresses.joined(separator: ", "))")
     for endpoint in service.associationEndpoints {
         printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
@@ -116,17 +127,7 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     var configuration = Configuration(
         dataDirectory: try arguments.required("data"), workers: ProcessInfo.processInfo.activeProcessorCount)
     configuration.tls = try encryption(arguments)
-    configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
-        let isEncrypted = text.hasPrefix(tlsScheme)
-        guard let endpoint = Endpoint(String(isEncrypted ? text.dropFirst(tlsScheme.count) : text)) else {
-            throw UsageError("--listen takes HOST:PORT, [V6]:PORT or, with a certificate, tls://HOST:PORT, not \(text)")
-        }
-        guard !isEncrypted || configuration.tls != nil else {
-            throw UsageError("--listen \(text) needs --tls-certificate and --tls-key")
-        }
-        return endpoint
-    }
-    configuration.allowsPlainText = arguments.isOn("allow-plain-text")
+    try readListenOptions(arguments, into: &configuration)
     if arguments.text("workers") != nil { configuration.workers = try arguments.number("workers", in: 1...1024) }
     configuration.connectionsMax = try arguments.number("connections-max", in: 1...1_000_000)
     configuration.waitingProofsMax = try arguments.number("waiting-proofs-max", in: 1...16_777_216)
@@ -158,6 +159,30 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     return configuration
 }
 
+/// Where to listen. Comes after the files of TLS.
+private func readListenOptions(_ arguments: Arguments, into configuration: inout Configuration) throws {
+    configuration.endpoints = try arguments.required("listen").split(separator: ",").map { text in
+        let isEncrypted = text.hasPrefix(tlsScheme)
+        guard let endpoint = Endpoint(String(isEncrypted ? text.dropFirst(tlsScheme.count) : text)) else {
+            throw UsageError(
+                "--listen takes HOST:PORT, [V6]:PORT, unix:/PATH or, with a certificate, tls://HOST:PORT, not \(text)")
+        }
+        guard !isEncrypted || endpoint.path == nil else {
+            throw UsageError("--listen \(text): a local socket has no TLS")
+        }
+        guard !isEncrypted || configuration.tls != nil else {
+            throw UsageError("--listen \(text) needs --tls-certificate and --tls-key")
+        }
+        return endpoint
+    }
+    let mode = try arguments.required("listen-mode")
+    guard let bits = UInt32(mode, radix: 8), bits <= 0o777, !mode.hasPrefix("+") else {
+        throw UsageError("--listen-mode takes octal permissions from 0 to 777, not \(mode)")
+    }
+    configuration.listenMode = bits
+    configuration.allowsPlainText = arguments.isOn("allow-plain-text")
+}
+
 /// The files of TLS; `nil` when the service speaks plain text.
 private func encryption(_ arguments: Arguments) throws -> ServerTLSSettings? {
     let (certificate, key) = (arguments.text("tls-certificate"), arguments.text("tls-key"))
@@ -185,7 +210,9 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
         configuration.linkBase = base
     }
     if let text = arguments.text("association") {
-        guard let endpoint = Endpoint(text) else { throw UsageError("--association takes HOST:PORT, not \(text)") }
+        guard let endpoint = Endpoint(text), endpoint.path == nil else {
+            throw UsageError("--association takes HOST:PORT, not \(text)")
+        }
         guard configuration.linkBase != nil, let apps = arguments.text("app-ids") else {
             throw UsageError("--association needs --link-base and --app-ids")
         }

@@ -9,6 +9,8 @@ struct ServiceAddress {
     let endpoint: Endpoint
     /// `nil`: the connection is not encrypted.
     let tls: TLSOptions?
+    /// The API key by which the service knows this client, if there is one.
+    let key: APIKey?
 }
 
 /// What an address begins with that speaks TLS.
@@ -19,7 +21,7 @@ func serverOption(_ arguments: Arguments) throws -> ServiceAddress {
     let server = try arguments.required("server")
     let isEncrypted = server.hasPrefix(tlsScheme)
     guard let endpoint = Endpoint(isEncrypted ? String(server.dropFirst(tlsScheme.count)) : server) else {
-        throw UsageError("--server takes HOST:PORT or tls://HOST:PORT, not \(server)")
+        throw UsageError("--server takes HOST:PORT, tls://HOST:PORT or unix:/PATH, not \(server)")
     }
     let tls = TLSOptions(
         authoritiesPath: arguments.text("tls-ca"), certificatePath: arguments.text("tls-certificate"),
@@ -27,7 +29,32 @@ func serverOption(_ arguments: Arguments) throws -> ServiceAddress {
     guard (tls.certificatePath == nil) == (tls.keyPath == nil) else {
         throw UsageError("--tls-certificate and --tls-key belong together")
     }
-    return ServiceAddress(endpoint: endpoint, tls: isEncrypted || tls != TLSOptions() ? tls : nil)
+    guard endpoint.path == nil || !isEncrypted && tls == TLSOptions() else {
+        throw UsageError("\(endpoint) is a local socket, which has no TLS: leave out tls:// and the options of TLS")
+    }
+    return ServiceAddress(
+        endpoint: endpoint, tls: isEncrypted || tls != TLSOptions() ? tls : nil, key: try keyOption(arguments))
+}
+
+/// The environment variable with an API key. No option has the key itself: lists of processes show options.
+private let keyVariable = "ROOTGATE_KEY"
+
+/// The API key in the file that `--key-file` names, or else in the environment.
+///
+/// Throws when the file can't be read, or when it or the variable is no key. The error does not repeat the key.
+private func keyOption(_ arguments: Arguments) throws -> APIKey? {
+    let (source, text): (String, String)
+    if let path = arguments.text("key-file") {
+        (source, text) = (path, String(decoding: try contents(of: path), as: UTF8.self))
+    } else if let value = ProcessInfo.processInfo.environment[keyVariable], !value.isEmpty {
+        (source, text) = (keyVariable, value)
+    } else {
+        return nil
+    }
+    guard let key = APIKey(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+        throw UsageError("\(source) does not contain a key, which begins with rgk_")
+    }
+    return key
 }
 
 /// A client for the service that the arguments name.
@@ -37,7 +64,7 @@ func connect(_ arguments: Arguments) throws -> RootgateClient {
     return try RootgateClient(
         service.endpoint,
         configuration: RootgateClient.Configuration(
-            requestTimeout: .milliseconds(Int(timeout * 1000)), tls: service.tls))
+            requestTimeout: .milliseconds(Int(timeout * 1000)), tls: service.tls, key: service.key))
 }
 
 /// The collaboration that the arguments name.

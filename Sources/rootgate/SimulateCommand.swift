@@ -65,7 +65,7 @@ let simulateCommand = Command(
     for (number, identity) in identities.enumerated() {
         progress.show("\(number) of \(peopleCount) people", done: Double(number) / Double(peopleCount))
         for device in identity.keys.indices {
-            let data = try await client?.challenges(1).challenges.first ?? random.bytes(32)
+            let data = try await client?.challenge() ?? random.bytes(32)
             let proof = try identity.proof(ofDevice: device, signing: data, format: format)
             progress.printAside(try json(describe(proof, rootHash: identity.rootHash)))
         }

@@ -189,13 +189,13 @@ struct AuditDiskTests {
     @Test("A closed audit takes nothing any more, and answers who waits")
     func closed() throws {
         let trail = try scene.open()
-        let ticket = try #require(try trail.admit(.change(1), isRemoval: false))
+        let reservation = try #require(try trail.reserve(.change(1), isRemoval: false))
         trail.close()
         trail.close()
         let told = Shared<ServiceError?>(nil)
-        trail.append(.change(1), ticket) { failure in told.with { $0 = failure } }
+        trail.append(.change(1), reservation) { failure in told.with { $0 = failure } }
         #expect(told.value?.code == .shuttingDown)
-        #expect(throws: ServiceError(.shuttingDown, "")) { try trail.admit(.change(1), isRemoval: true) }
+        #expect(throws: ServiceError(.shuttingDown, "")) { try trail.reserve(.change(1), isRemoval: true) }
         #expect(try scene.lines().count == 2)
     }
 }

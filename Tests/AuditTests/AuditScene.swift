@@ -50,8 +50,17 @@ final class AuditScene: Sendable {
     }
 
     func verify(hasKeys: Bool = true, known: Digest? = nil) throws -> AuditVerification {
-        let files = try files().map { (path: $0, contents: try Data(contentsOf: URL(fileURLWithPath: $0))) }
-        return AuditVerification(files, keys: hasKeys ? keys : [:], known: known)
+        try AuditVerification(try files(), keys: hasKeys ? keys : [:], known: known) { path in
+            try Data(contentsOf: URL(fileURLWithPath: path))
+        }
+    }
+}
+
+extension AuditVerification {
+    /// Verifies files whose contents are in memory.
+    init(_ files: [(path: String, contents: Data)], keys: [String: MessageAuthenticator], known: Digest? = nil) {
+        let contents = Dictionary(uniqueKeysWithValues: files.map { ($0.path, $0.contents) })
+        self.init(files.map(\.path), keys: keys, known: known) { contents[$0] ?? Data() }
     }
 }
 
@@ -67,10 +76,10 @@ extension AuditTrail {
     /// Appends a line and waits until it is durable. Returns the failure that was told.
     @discardableResult
     func apply(_ record: AuditRecord, isRemoval: Bool = false) throws(ServiceError) -> ServiceError? {
-        guard let ticket = try admit(record, isRemoval: isRemoval) else { return nil }
+        guard let reservation = try reserve(record, isRemoval: isRemoval) else { return nil }
         let done = DispatchSemaphore(value: 0)
         let failure = Shared<ServiceError?>(nil)
-        append(record, ticket) { told in
+        append(record, reservation) { told in
             failure.with { $0 = told }
             done.signal()
         }

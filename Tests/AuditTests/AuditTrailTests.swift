@@ -160,27 +160,27 @@ struct AuditTrailTests {
 
     @Test("So many lines may wait for the disk, and for one more the answer is busy")
     func waitingLines() throws {
-        let (disk, gate) = (TestDisk(), DispatchSemaphore(value: 0))
+        let (disk, hold) = (TestDisk(), DispatchSemaphore(value: 0))
         var calls = disk.calls
         let isHeld = Shared(false)
         calls.synchronize = { _ in
-            if isHeld.value { gate.wait() }
+            if isHeld.value { hold.wait() }
             return 0
         }
         let trail = try scene.open(calls: calls) { $0.aheadBytes = 1 << 30 }
         #expect(becomesTrue { (try? scene.lines().count) == 1 })
         isHeld.with { $0 = true }
         func append(_ sequence: UInt64) throws {
-            let ticket = try #require(try trail.admit(.change(sequence), isRemoval: false))
-            trail.append(.change(sequence), ticket) { _ in }
+            let reservation = try #require(try trail.reserve(.change(sequence), isRemoval: false))
+            trail.append(.change(sequence), reservation) { _ in }
         }
         try append(1)
         // The writer holds the first line, and no more is taken from those that wait.
         #expect(becomesTrue { (try? scene.lines().count) == 2 })
         for sequence in 0..<UInt64(Limits.auditLinesWaitingMax) { try append(2 + sequence) }
-        #expect(throws: ServiceError(.busy, "")) { try trail.admit(.change(0), isRemoval: true) }
+        #expect(throws: ServiceError(.busy, "")) { try trail.reserve(.change(0), isRemoval: true) }
         isHeld.with { $0 = false }
-        gate.signal()
+        hold.signal()
         trail.close()
         #expect(try scene.lines().count == Limits.auditLinesWaitingMax + 3)
     }

@@ -11,6 +11,7 @@ struct InvitationStatesTests {
     enum Situation: CaseIterable {
         case never, pending, accepted, completed, completedLongAgo, removed, addedAgain, outOfTheSet
         case revoked, revokedAfterAcceptance, expired, expiredAfterAcceptance, ended
+        case closed, closedAfterAcceptance, closedAfterCompletion
     }
 
     enum Action: CaseIterable {
@@ -22,11 +23,16 @@ struct InvitationStatesTests {
         .never: of("unknown", "unknown-invitation", "unknown-invitation", "unknown-invitation", "unknown"),
         .pending: ["accepted", "in", "in", "accepted", "in", "changed", "nothing", "nothing", "pending"],
         .accepted: ["accepted", "in", "in", "used", "used", "changed", "changed", "not-permitted", "accepted"],
-        .completed: settled("in", "in", "conflict"),
-        .completedLongAgo: settled("in", "in", "conflict"),
-        .removed: settled("conflict", "conflict", "conflict"),
-        .addedAgain: settled("conflict", "conflict", "conflict"),
-        .outOfTheSet: settled("conflict", "conflict", "conflict"),
+        .completed: settled("in", "in", "conflict", read: "completed"),
+        .completedLongAgo: settled("in", "in", "conflict", read: "completed"),
+        .removed: settled("conflict", "conflict", "conflict", read: "conflict"),
+        .addedAgain: settled("conflict", "conflict", "conflict", read: "conflict"),
+        .outOfTheSet: settled("conflict", "conflict", "conflict", read: "conflict"),
+        .closed: of("closed", "changed", "nothing", "nothing", "closed"),
+        .closedAfterAcceptance: [
+            "closed", "closed", "closed", "used", "used", "changed", "changed", "not-permitted", "closed",
+        ],
+        .closedAfterCompletion: settled("in", "in", "conflict", read: "completed"),
         .revoked: of("revoked", "nothing", "nothing", "nothing", "revoked"),
         .revokedAfterAcceptance: of("revoked", "nothing", "changed", "not-permitted", "revoked"),
         .expired: of("expired", "changed", "nothing", "nothing", "expired"),
@@ -38,23 +44,33 @@ struct InvitationStatesTests {
         [String](repeating: accepting, count: 5) + others
     }
 
-    private static func settled(_ accepting: String...) -> [String] {
-        accepting + ["used", "used", "not-permitted", "not-permitted", "not-permitted", "completed"]
+    private static func settled(_ accepting: String..., read: String) -> [String] {
+        accepting + ["used", "used", "not-permitted", "not-permitted", "not-permitted", read]
     }
+
+    /// Options by which people come in by invitations, until they are deselected.
+    private static let joining = ShareOptions(optionsGroups: [
+        OptionsGroup(
+            identifier: "who",
+            options: [
+                CollaborationOption(
+                    title: "Anyone with the link", identifier: "anyone", isSelected: true, effects: [.joinByInvitation])
+            ])
+    ])
 
     private let world = World()
     private let token = InvitationToken(bytes: [UInt8](repeating: 1, count: 16))
 
     private func bring(about situation: Situation) throws -> (CollaborationIdentifier, invitation: String) {
-        let collaboration = try world.start()
+        let collaboration = try world.start(options: InvitationStatesTests.joining)
         guard situation != .never else { return (collaboration, [UInt8](repeating: 7, count: 16).hexadecimal) }
         let made = try world.send(CreateInvitation(to: collaboration, token: token, expiresAt: world.now + 60))
         let bo = try account("bo")
         switch situation {
-        case .never, .pending, .ended, .revoked, .expired: break
-        case .accepted, .revokedAfterAcceptance, .expiredAfterAcceptance:
+        case .never, .pending, .ended, .revoked, .expired, .closed: break
+        case .accepted, .revokedAfterAcceptance, .expiredAfterAcceptance, .closedAfterAcceptance:
             try world.send(AcceptInvitation(token, for: bo))
-        case .completed, .completedLongAgo, .removed, .addedAgain, .outOfTheSet:
+        case .completed, .completedLongAgo, .removed, .addedAgain, .outOfTheSet, .closedAfterCompletion:
             try world.send(AcceptInvitation(token, for: bo, identity: person(2)))
         }
         switch situation {
@@ -70,6 +86,8 @@ struct InvitationStatesTests {
             _ = try world.storage.apply(edit)
         case .revoked, .revokedAfterAcceptance: try world.send(RevokeInvitation(made.identifier, of: collaboration))
         case .ended: try world.send(StopSharing(collaboration))
+        case .closed, .closedAfterAcceptance, .closedAfterCompletion:
+            try world.send(UpdateShareOptions(collaboration, selectedOptions: []))
         }
         return (collaboration, made.identifier)
     }
@@ -112,6 +130,9 @@ struct InvitationStatesTests {
         case .cyWithdraws: return try change(WithdrawAcceptance(token, for: try account("cy")))
         case .read:
             let preview = try world.send(ReadInvitation(token))
+            let isOffered = preview.state == .pending || preview.state == .accepted
+            #expect((preview.permission != nil) == isOffered && (preview.role != nil) == isOffered)
+            #expect(preview.refusal == nil || preview.title == nil && preview.inviterName == nil)
             return preview.state?.rawValue ?? preview.refusal?.rawValue ?? ""
         }
     }
@@ -126,9 +147,10 @@ struct InvitationStatesTests {
         }
         switch situation {
         case .never, .ended: return nil
-        case .pending: return .pending
-        case .accepted: return outcome == "changed" ? .pending : .accepted
-        case .completed, .completedLongAgo, .removed, .addedAgain, .outOfTheSet: return .completed
+        case .pending, .closed: return .pending
+        case .accepted, .closedAfterAcceptance: return outcome == "changed" ? .pending : .accepted
+        case .completed, .completedLongAgo, .removed, .addedAgain, .outOfTheSet, .closedAfterCompletion:
+            return .completed
         case .revoked, .revokedAfterAcceptance: return .revoked
         case .expired, .expiredAfterAcceptance: return .expired
         }

@@ -36,6 +36,12 @@ struct LanguagesTests {
         .deleted: ("Ana deleted “Deck”", "Ana deleted the shared content"),
         .renamed: ("Ana renamed “Deck”", "Ana renamed the shared content"),
         .moved: ("Ana moved “Deck”", "Ana moved the shared content"),
+        .arrived: (
+            "There is a new participant in “Deck”", "There is a new participant in the shared content"
+        ),
+        .departed: (
+            "A participant no longer takes part in “Deck”", "A participant no longer takes part in the shared content"
+        ),
     ]
     private static let german: [Sentence: (String, String)] = [
         .edited: ("Ana hat „Deck“ bearbeitet", "Ana hat den geteilten Inhalt bearbeitet"),
@@ -49,6 +55,8 @@ struct LanguagesTests {
         .deleted: ("Ana hat „Deck“ gelöscht", "Ana hat den geteilten Inhalt gelöscht"),
         .renamed: ("Ana hat „Deck“ umbenannt", "Ana hat den geteilten Inhalt umbenannt"),
         .moved: ("Ana hat „Deck“ verschoben", "Ana hat den geteilten Inhalt verschoben"),
+        .arrived: ("In „Deck“ ist jemand neu dabei", "Im geteilten Inhalt ist jemand neu dabei"),
+        .departed: ("In „Deck“ ist jemand nicht mehr dabei", "Im geteilten Inhalt ist jemand nicht mehr dabei"),
     ]
 
     @Test("Every language has every sentence, for every kind of author, person, reader and title")
@@ -96,8 +104,8 @@ struct LanguagesTests {
             (.membership(trigger: .removedCollaborator, person: person(1)), .left),
             (.membership(trigger: .addedCollaborator, person: person(2)), .added),
             (.membership(trigger: .removedCollaborator, person: person(2)), .removed),
-            (.membership(trigger: .addedCollaborator, person: nil), .added),
-            (.membership(trigger: .removedCollaborator, person: nil), .removed),
+            (.membership(trigger: .addedCollaborator, person: nil), .arrived),
+            (.membership(trigger: .removedCollaborator, person: nil), .departed),
             (.mention(person: person(1)), .mentioned), (.mention(person: person(2)), .mentioned),
             (.persistence(trigger: .created), .created), (.persistence(trigger: .deleted), .deleted),
             (.persistence(trigger: .renamed), .renamed), (.persistence(trigger: .moved), .moved),

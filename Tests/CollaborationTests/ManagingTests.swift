@@ -230,6 +230,8 @@ struct ManagingTests {
         #expect(try world.isStale(late))
         let request = AcceptInvitation(tokens[0], for: try account("bo"), identity: person(2))
         #expect(try world.send(request).refusal == .closed)
+        #expect(try world.send(AcceptInvitation(tokens[1], for: try account("cy"))).refusal == .closed)
+        #expect(try world.send(ReadInvitation(tokens[1])).refusal == .closed)
         #expect(world.code(of: CreateInvitation(to: collaboration)) == .notPermitted)
         #expect(try world.participants(of: collaboration)[person(2)] == nil)
         try world.send(UpdateShareOptions(collaboration, selectedOptions: ["any"]))

@@ -60,6 +60,10 @@ struct ProtocolRequestsTests {
                 (1, collaboration)
             } else if let account = fields["owner"] ?? fields["account"] {
                 (2, account)
+            } else if name == "removeKey" {
+                (5, fields["identifier"])
+            } else if let principal = fields["name"] {
+                (4, principal)
             } else {
                 (3, (fields["conversation"] as? [String: Any])?["identifier"])
             }

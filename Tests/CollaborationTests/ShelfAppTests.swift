@@ -110,12 +110,48 @@ struct ShelfAppTests {
         #expect(world.code(of: pin) == .malformedRequest, "a conversation is named once")
     }
 
-    @Test("An app removes its own item also when it is not on the shelf")
+    @Test("Two apps have different handles of one conversation, and an app has one")
+    func handlesOfApps() throws {
+        try share(4, "mine", in: "c")
+        try share(2, "mine", in: "d")
+        func handles(_ number: Int, _ app: String) throws -> [ConversationHandle] {
+            try world.send(ReadAttribution(try link(number), of: bo, for: .app(app))).attributions.map(\.handle)
+        }
+        #expect(try handles(1, "mine") == handles(4, "mine"), "both in c")
+        #expect(try handles(1, "mine") != handles(2, "other"), "both in c")
+        #expect(try handles(2, "mine") != handles(3, "other"), "both in d")
+    }
+
+    @Test("An app removes only what it sees, and does not learn what else was shared")
     func removalByApp() throws {
+        func code(_ number: Int) throws -> ServiceError.Code? {
+            world.code(of: RemoveHighlight(try link(number), of: bo, for: .app("mine")))
+        }
         try world.send(SetConsent(of: bo, .everything, isAllowed: false))
-        try world.send(RemoveHighlight(try link(1), of: bo, for: .app("mine")))
+        #expect(try code(1) == .unknownHighlight && code(9) == .unknownHighlight)
         try world.send(SetConsent(of: bo, .everything, isAllowed: true))
+        #expect(
+            try world.send(ReadShelf(of: bo, for: .app("mine"))).highlights.map(\.url) == [try link(3), try link(1)])
+        #expect(try code(1) == nil)
         #expect(try world.send(ReadShelf(of: bo, for: .app("mine"))).highlights.map(\.url) == [try link(3)])
+        #expect(try code(1) == nil && code(2) == .unknownHighlight, "the same again changes nothing")
+    }
+
+    @Test("A pin is for the app that opened the link then, and for no app that opens it later")
+    func pinOfAnotherApp() throws {
+        try world.send(SetConsent(of: bo, .everything, isAllowed: nil))
+        try world.send(SetConsent(of: bo, .app("evil"), isAllowed: false))
+        func pinned(_ app: String) throws -> [Bool] {
+            try world.send(ReadShelf(of: bo, for: .app(app))).highlights.map(\.isPinned)
+        }
+        try world.send(PinHighlight(try link(1), of: bo, for: .everyApp))
+        #expect(try pinned("mine") == [true])
+        world.now += 1
+        try share(1, "mine", in: "c")
+        #expect(try pinned("mine") == [true], "the same app keeps the pin")
+        world.now += 1
+        try share(1, "evil", in: "c")
+        #expect(try pinned("evil").isEmpty && pinned("mine").isEmpty)
     }
 
     @Test("An app's suggestion is among its own items")

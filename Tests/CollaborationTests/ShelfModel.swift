@@ -43,7 +43,7 @@ struct ShelfModel {
         let before = items[url]?.shares[share.conversation.identifier]
         if let before, before.milliseconds > share.milliseconds { return }
         var share = share
-        share.isPinned = before?.isPinned ?? false
+        share.isPinned = before.map { $0.isPinned && $0.app == share.app } ?? false
         items[url, default: Item()].shares[share.conversation.identifier] = share
     }
 

@@ -15,7 +15,7 @@ struct ShelfRun {
     private var links: [(link: String, collaboration: CollaborationIdentifier?)] = []
     /// No two shares are of the same moment.
     private var moments: Set<Int> = []
-    /// The conversations' handles as far as they were told.
+    /// The conversations' handles, by conversation and app, as far as they were told.
     private var handles: [String: ConversationHandle] = [:]
 
     init(seed: UInt64, _ context: Comment) throws {
@@ -94,7 +94,7 @@ struct ShelfRun {
         var request = PinHighlight(
             try url(link), of: account, for: scope, in: app == nil ? conversation : nil, isPinned: isPinned)
         if app != nil, let conversation {
-            guard let handle = handles[conversation] else { return }
+            guard let handle = handles["\(conversation) \(app ?? "")"] else { return }
             request.handle = handle
         }
         guard !places.isEmpty else {
@@ -112,7 +112,16 @@ struct ShelfRun {
     private mutating func remove() throws {
         guard below(4) == 0 else { return }
         let (link, (scope, app)) = (link(), scope())
-        let isKnown = model.items[link]?.shares.values.contains { app == nil || $0.app == app } ?? false
+        // The system removes whatever was shared, an app what it sees; and what was removed, it may remove again.
+        let isKnown: Bool
+        if app == nil {
+            isKnown = model.items[link] != nil
+        } else {
+            var unhidden = model
+            unhidden.items[link]?.isHidden = false
+            if model.items[link]?.isHidden == true { unhidden.ended = [] }
+            isKnown = !unhidden.shares(link, for: app).isEmpty
+        }
         #expect(
             world.code(of: RemoveHighlight(try url(link), of: account, for: scope))
                 == (isKnown ? nil : .unknownHighlight), context)
@@ -194,9 +203,10 @@ struct ShelfRun {
             #expect(
                 highlight.attributions.map(\.conversation) == shares.map { isSystem ? $0.conversation : nil }, context)
             for (attribution, share) in zip(highlight.attributions, shares) {
-                let known = handles[share.conversation.identifier]
+                let place = "\(share.conversation.identifier) \(share.app)"
+                let known = handles[place]
                 #expect(known == nil || known == attribution.handle, context)
-                handles[share.conversation.identifier] = attribution.handle
+                handles[place] = attribution.handle
             }
             try compareThumbnail(of: highlight, shares[0].image, app)
         }

@@ -15,8 +15,9 @@ struct StableNamesTests {
     func queries() {
         let names = Requests.all.filter { $0.isQuery }.map { $0.name }
         let reading = [
-            "findParticipants", "highlight", "listInvitations", "listParticipants", "listShares", "readAttribution",
-            "readConsent", "readDetails", "readInvitation", "readNotices", "readShelf", "readThumbnail",
+            "findParticipants", "highlight", "listInvitations", "listParticipants", "listPrincipals", "listShares",
+            "readAttribution", "readConsent", "readDetails", "readInvitation", "readNotices", "readShelf",
+            "readThumbnail",
         ]
         #expect(names.sorted() == reading)
     }

@@ -5,7 +5,7 @@ import Testing
     @Test("A peer alone gets half of all, each of two a third, and a newcomer finds as much as they have")
     func shares() {
         var places = PeerShares(capacity: 1200)
-        let peers = (1...4).map { Peer.address(UInt32($0)) }
+        let peers = (1...4).map { Holder.address(UInt32($0)) }
         for (others, peer) in peers.enumerated() {
             // The ones before take what their share is now, in small steps, as if all came at once.
             var held = [Int](repeating: 0, count: others + 1)
@@ -39,7 +39,7 @@ import Testing
     @Test("What does not fit takes nothing")
     func refusal() {
         var places = PeerShares(capacity: 10)
-        let (first, second) = (Peer.address(UInt32(1)), Peer.address(UInt32(2)))
+        let (first, second) = (Holder.address(UInt32(1)), Holder.address(UInt32(2)))
         // What is asked for, whether it fits, and what is taken then.
         let steps = [(6, first, false, 0), (5, first, true, 5), (4, second, false, 5), (3, second, true, 8)]
         for (count, peer, fits, taken) in steps {
@@ -60,19 +60,19 @@ import Testing
     @Test("The addresses of one IPv6 network are one peer, and a mapped IPv4 address is that address")
     func networks() {
         let network: UInt128 = 0x2001_0db8_0001_0002 << 64
-        #expect(Peer.address(network + 1) == Peer.address(network + 0xffff_ffff_ffff_ffff))
-        #expect(Peer.address(network) != Peer.address(network + 1 << 64))
-        #expect(Peer.address(UInt128(0xffff_c000_0201)) == Peer.address(UInt32(0xc000_0201)))
-        #expect(Peer.address(UInt32(1)) != Peer.address(UInt32(2)))
-        #expect(Peer.address(UInt32(7)) != Peer.user(7) && Peer.user(7) != Peer.principal(7))
+        #expect(Holder.address(network + 1) == Holder.address(network + 0xffff_ffff_ffff_ffff))
+        #expect(Holder.address(network) != Holder.address(network + 1 << 64))
+        #expect(Holder.address(UInt128(0xffff_c000_0201)) == Holder.address(UInt32(0xc000_0201)))
+        #expect(Holder.address(UInt32(1)) != Holder.address(UInt32(2)))
+        #expect(Holder.address(UInt32(7)) != Holder.user(7) && Holder.user(7) != Holder.principal(7))
     }
 
     @Test("Loopback addresses are single peers of this machine")
     func loopback() {
-        let (first, second) = (Peer.address(UInt32(0x7f00_0001)), Peer.address(UInt32(0x7f00_0002)))
+        let (first, second) = (Holder.address(UInt32(0x7f00_0001)), Holder.address(UInt32(0x7f00_0002)))
         #expect(first != second && first.isLocal && second.isLocal)
-        #expect(Peer.address(UInt128(1)).isLocal && Peer.address(UInt128(1)) != Peer.address(UInt128(2)))
-        #expect(!Peer.address(UInt128(2)).isLocal && !Peer.address(UInt32(0x8000_0001)).isLocal)
-        #expect(Peer.user(1000).isLocal && !Peer.principal(1).isLocal)
+        #expect(Holder.address(UInt128(1)).isLocal && Holder.address(UInt128(1)) != Holder.address(UInt128(2)))
+        #expect(!Holder.address(UInt128(2)).isLocal && !Holder.address(UInt32(0x8000_0001)).isLocal)
+        #expect(Holder.user(1000).isLocal && !Holder.principal(1).isLocal)
     }
 }

@@ -82,4 +82,32 @@ struct TagCheckerTests {
             }
         }
     }
+
+    @Test("Made tags are those of RFC 2104 under the present key, and nothing behind them is written")
+    func making() {
+        var generator = SeededGenerator(seed: runSeed &+ 1)
+        let keys = (1...2).map { authenticator(UInt8($0)) }
+        let rotating = RotatingKeys(KeyPair(current: keys[0]))
+        let maker = TagMaker(rotating, length: length, tagBytes: tagBytes)
+        let stride = length + tagBytes + 3
+        for (round, key) in keys.enumerated() {
+            rotating.replace(KeyPair(current: key, previous: keys[0]))
+            for count in [0, 1, 2, 3, 15, 16, 17, 32, 33, 63, TagMaker.capacity] {
+                let messages = (0..<count).map { _ in generator.bytes(length) }
+                var bytes = messages.flatMap { $0 + [UInt8](repeating: 0xa5, count: tagBytes + 3) }
+                bytes.withUnsafeMutableBytes { bytes in
+                    guard let start = bytes.baseAddress else { return }
+                    maker.tag(count) { start + $0 * stride }
+                }
+                let expected = messages.flatMap { message -> [UInt8] in
+                    func block(_ mask: UInt8) -> [UInt8] {
+                        [UInt8](repeating: UInt8(round + 1) ^ mask, count: 32) + [UInt8](repeating: mask, count: 32)
+                    }
+                    let inner = ReferenceSHA256.hash(block(0x36) + message)
+                    return message + ReferenceSHA256.hash(block(0x5c) + inner).prefix(tagBytes) + [0xa5, 0xa5, 0xa5]
+                }
+                #expect(bytes == expected, "seed \(runSeed), \(count) messages")
+            }
+        }
+    }
 }

@@ -38,6 +38,20 @@ INLINE lanes *changed_limbs(const lanes limb[LIMBS], int i, uint64_t amount) {
     return changed;
 }
 
+#include "../../Sources/CKernels/p256/division_steps.h"
+
+/// Makes d and e grow too much.
+static int64_t raise_coefficients(Transition *t) {
+    if (IS_BROKEN(inverse_coefficients)) t->ff = t->fg = t->gf = t->gg = INT64_MAX >> 1;
+    return 0;
+}
+// The modulus stands for the value.
+#define digits62_of_words(word) digits62_of_words(is(#word, "value") && IS_BROKEN(inverse_value) ? modulus : (word))
+#define divide_62_steps(eta, f, g, t) (divide_62_steps(eta, f, g, t) + raise_coefficients(t))
+#include "../../Sources/CKernels/p256/inverse.h"
+#undef digits62_of_words
+#undef divide_62_steps
+
 // The accumulators of a product are not cleared.
 #define _mm512_setzero_si512() (IS_BROKEN(montgomery_product) ? broadcast(1ull << LIMB_BITS) : _mm512_setzero_si512())
 #include "../../Sources/CKernels/p256/modulus.h"

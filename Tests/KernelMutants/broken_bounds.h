@@ -7,6 +7,8 @@
     BOUND(comparison, "comparison: of clean limbs")                                   \
     BOUND(subtraction, "subtraction of a modulus: from clean limbs")                  \
     BOUND(inversion, "inversion: of values below twice the modulus")                  \
+    BOUND(inverse_value, "inverse: of a value that is not 0 and below the modulus")   \
+    BOUND(inverse_coefficients, "inverse: d and e between -2m and m")                 \
     BOUND(words_clean, "words: of clean limbs")                                       \
     BOUND(words_value, "words: of a value below 2^256")                               \
     BOUND(sum_limbs, "sum: limbs below 2^61 in magnitude")                            \

@@ -58,6 +58,7 @@ from rootgate_client import (
     SignatureFormat,
     Verdict,
     Verification,
+    connect,
     decode_edit,
     decode_error,
     decode_json,
@@ -748,8 +749,7 @@ class Interoperability:
     def check_bad_frames(self) -> None:
         request_id = 0x0123_4567_89AB_CDEF
         ping = encode_frame(Operation.PING, request_id, b"ping")
-        with socket.create_connection(self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with connect(*self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
             for byte in ping:
                 connection.sendall(bytes([byte]))
             answer = encode_frame(Operation.PING, request_id, b"ping", kind=Kind.ANSWER)
@@ -767,7 +767,7 @@ class Interoperability:
 
     def check_fatal(self, name: str, frame: bytes, request_id: int, code: ErrorCode, detail: int) -> None:
         """Sends a frame on a connection of its own, which the service has to close with an error."""
-        with socket.create_connection(self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
+        with connect(*self.address, TIMEOUT) as connection, connection.makefile("rb") as stream:
             connection.sendall(frame)
             try:
                 received = stream.read()
@@ -906,6 +906,21 @@ class Posted(NamedTuple):
     events: list[Fields]
 
 
+def remembered(request: str, fields: Fields) -> bool:
+    """Whether a request that changes nothing could have given access, so that the change log has it."""
+    if request == "addParticipants":
+        return bool(fields["participants"])
+    if request == "updateParticipants":
+        return bool(fields["added"])
+    if request == "linkAccount":
+        return "account" in fields
+    if request == "setConsent":
+        return fields["isAllowed"] is not False
+    if request == "pinHighlight":
+        return bool(fields["isPinned"])
+    return request in ("updateParticipant", "updateShareOptions", "claimOwnership")
+
+
 class CollaborationLayer:
     """All checks of the collaboration layer of one service."""
 
@@ -946,6 +961,7 @@ class CollaborationLayer:
                 self.check_following_a_shelf,
                 self.check_invitations,
                 self.check_refused_invitations,
+                self.check_closed_invitations,
                 self.check_shares,
                 self.check_details,
                 self.check_sequences,
@@ -980,7 +996,8 @@ class CollaborationLayer:
         receipt = self.ask(request, **fields)
         receipt = receipt.get("receipt", receipt)
         came = (receipt["changed"], "sequence" in receipt)
-        self.checks.equal(f"{label}: receipt", came, (expected, expected > 0))
+        logged = expected > 0 or remembered(request, fields)
+        self.checks.equal(f"{label}: receipt", came, (expected, logged))
         return receipt.get("sequence", 0)
 
     def error(
@@ -1303,10 +1320,26 @@ class CollaborationLayer:
         self.checks.equal("nothing to remove", nothing, {"changed": 0, "removed": [{"identity": identity}]})
         again = self.client.collaborate("addParticipants", fields, unused).result()
         self.checks.equal("what changed nothing is not remembered", again["changed"], 1)
+        present = os.urandom(16)
+        kept = self.client.collaborate("addParticipants", fields, present).result()
+        digest = request_digest("addParticipants", fields)
+        self.journal.append((kept["sequence"], logged_mutation(present, fields), digest))
+        self.checks.equal("added who is there", kept["changed"], 0)
         self.changed("remove again", 1, "removeParticipants", **gone)
+        repeated = self.client.collaborate("addParticipants", fields, present).result()
+        self.checks.equal("repeated: nobody comes back", repeated, {"sequence": kept["sequence"], "changed": 0})
+        self.checks.equal("repeated: still removed", self.participants()[identity]["state"], "removed")
         reused_root = self.client.add_roots(self.collaboration, [bytes.fromhex(identity)], mutation).result()
         self.checks.equal("reused for the sets", reused_root.repeat, False)
-        self.client.remove_roots(self.collaboration, [bytes.fromhex(identity)]).result()
+        bare = os.urandom(32)
+        self.client.add_roots(self.collaboration, [bare]).result()
+        both = {"collaboration": self.collaboration, "participants": [identity, bare.hex()]}
+        receipt = self.ask("removeParticipants", **both)
+        came = (receipt["changed"], receipt["removed"])
+        self.checks.equal("remove: root hashes without a participant", came, (2, [{"identity": identity}]))
+        roots = [bytes.fromhex(identity), bare]
+        tests = self.client.test_roots(self.collaboration, roots).result()
+        self.checks.equal("removed: root hashes", tests, [False] * 2)
 
     def check_opening(self) -> None:
         equal = self.checks.equal
@@ -1570,6 +1603,8 @@ class CollaborationLayer:
             refused("membership of a stranger", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, about)
         untrue = event("membership", "removedCollaborator", self.bob.identity)
         refused("Bob was not removed", ErrorCode.NOT_PERMITTED, ann, edit, untrue)
+        owner = event("membership", "addedCollaborator", self.ann.identity)
+        refused("nobody adds the owner", ErrorCode.NOT_PERMITTED, bob, comment, owner)
         foreign = self.ask("highlight", collaboration=self.other)["url"]
         for link in (foreign, f"{url}x", f"{url}/..", "https://other.example/"):
             refused(f"link {link}", ErrorCode.NOT_PERMITTED, ann, event("change", "edit", link=link))
@@ -1592,6 +1627,8 @@ class CollaborationLayer:
         gone = event("membership", "addedCollaborator", self.leo.identity)
         refused("Leo takes no part", ErrorCode.UNKNOWN_PARTICIPANT, ann, edit, gone)
         self.post(self.ann, ann, event("membership", "removedCollaborator", self.leo.identity))
+        removed = event("membership", "removedCollaborator", self.leo.identity)
+        refused("Bob has not removed Leo", ErrorCode.NOT_PERMITTED, bob, comment, removed)
         self.post(self.bob, bob, comment)
         self.post(self.bob, elsewhere, edit, collaboration=self.other)
 
@@ -1703,8 +1740,17 @@ class CollaborationLayer:
             page = self.ask("readNotices", feed=feed, after=0, limit=256, **language)
             return {notice["sentence"] for post in page["posts"] for notice in post["notices"]}
 
-        english = {"Bob joined “plan”", "Bob left “plan”", "Ann added Bob to “plan”", "Ann removed Leo from “plan”"}
+        english = {
+            "Bob joined “plan”",
+            "Bob left “plan”",
+            "Ann added Bob to “plan”",
+            "Ann removed Leo from “plan”",
+            "There is a new participant in “plan”",
+            "A participant no longer takes part in “plan”",
+        }
         german = {
+            "In „plan“ ist jemand neu dabei",
+            "In „plan“ ist jemand nicht mehr dabei",
             "Bob ist „plan“ beigetreten",
             "Bob hat „plan“ verlassen",
             "Ann hat Bob zu „plan“ hinzugefügt",
@@ -1878,6 +1924,12 @@ class CollaborationLayer:
         self.pin("four", pinned=False)
         equal("unpinned", self.shelf(), ["one", "three", "two", "five", "four"])
 
+        self.check_shelf_refusals()
+        four: Fields = {"account": self.eve.account, "everyApp": True, "url": self.link("four")}
+        self.changed("remove", 1, "removeHighlight", **four)
+        equal("removed", self.shelf(), ["one", "three", "two", "five"])
+
+    def check_shelf_refusals(self) -> None:
         account = self.eve.account
         unknown_highlight = ErrorCode.UNKNOWN_HIGHLIGHT
         nothing = {"account": account, "everyApp": True, "url": self.link("nothing")}
@@ -1905,9 +1957,6 @@ class CollaborationLayer:
         self.error("129 recipients", limit, "recordShare", error_detail=128, **{**share, "recipients": too_many})
         self.error("a link that is too long", limit, "recordShare", error_detail=2_048, **{**share, "url": long_link})
         self.error("a title that is too long", limit, "recordShare", error_detail=512, **{**share, "title": "x" * 513})
-
-        self.changed("remove", 1, "removeHighlight", **{**every, "url": self.link("four")})
-        equal("removed", self.shelf(), ["one", "three", "two", "five"])
 
     def consent(self, level: Fields, allowed: bool | None = None, changed: int = 1) -> None:
         """Sets or takes back a consent of Eve's."""
@@ -2159,7 +2208,10 @@ class CollaborationLayer:
         conflict = {"refusal": "conflict", "identity": visitor.identity}
         self.accept("a second identity", tokens[0], guest.account, **conflict)
         self.accept("used", tokens[0], visitor.account, refusal="used", identity=visitor.identity)
-        equal("read: completed", self.ask("readInvitation", token=told["token"])["state"], "completed")
+        after = {name: told[name] for name in ("inviterName", "inviterHandle", "title", "token")}
+        equal("read: completed", self.ask("readInvitation", token=told["token"]), {**after, "state": "completed"})
+        link = {"collaboration": self.collaboration, "identity": guest.identity}
+        self.error("link: another account", ErrorCode.NOT_PERMITTED, "linkAccount", account=visitor.account, **link)
         before = set(self.participants())
         self.accept("accept without an identity", tokens[1], visitor.account)
         self.accept("accept without an identity, again", tokens[1], visitor.account)
@@ -2232,6 +2284,34 @@ class CollaborationLayer:
             ]
             came = Counter(pending.result().get("refusal", "share") for pending in asked)
         self.checks.equal("a race of accounts", came, {"share": 1, "used": len(clients) - 1})
+
+    def check_closed_invitations(self) -> None:
+        equal = self.checks.equal
+        guest, visitor = self.member("Early"), self.member("Tardy")
+        anyone = {**option("anyone", True, effect="joinByInvitation")}
+        place = self.prepare("closing", group("switches", "who", anyone))["collaborationIdentifier"]
+        tokens = [base64url(os.urandom(16)) for _ in range(3)]
+        offers = [{"collaboration": place, "token": token} for token in tokens]
+        made = [self.ask("createInvitation", **offer) for offer in offers]
+        known = {"token": tokens[0], "account": guest.account, "identity": guest.identity}
+        equal("open: in", self.ask("acceptInvitation", **known)["state"], "in")
+        half = {"token": tokens[1], "account": visitor.account}
+        equal("open: accepted", self.ask("acceptInvitation", **half)["state"], "accepted")
+        self.changed("close", 1, "updateShareOptions", collaboration=place, selectedOptions=[])
+        late = {"token": tokens[2], "account": visitor.account}
+        for fields in (half, {**half, "identity": visitor.identity}, late, {**late, "identity": visitor.identity}):
+            equal("closed", self.ask("acceptInvitation", **fields).get("refusal"), "closed")
+        for token in tokens[1:]:
+            equal("closed: read", self.ask("readInvitation", token=token), {"token": token, "refusal": "closed"})
+        equal("closed: who is in stays", self.ask("acceptInvitation", **known)["state"], "in")
+        equal("closed: made again", self.ask("createInvitation", **offers[2])["identifier"], made[2]["identifier"])
+        fresh = {"collaboration": place, "token": base64url(os.urandom(16))}
+        self.error("closed: made", ErrorCode.NOT_PERMITTED, "createInvitation", **fresh)
+        self.changed("remove", 1, "removeParticipants", collaboration=place, participants=[guest.identity])
+        read = self.ask("readInvitation", token=tokens[0])
+        equal("removed: read", read, {"token": tokens[0], "refusal": "conflict"})
+        claim = {"collaboration": place, "owner": self.ann.account, "identity": guest.identity}
+        self.error("claim: a removed person of another account", ErrorCode.NOT_PERMITTED, "claimOwnership", **claim)
 
     def check_shares(self) -> None:
         own: list[str] = []

@@ -16,7 +16,9 @@ The requests of the collaboration layer are dictionaries, as the specification h
         sharing = {"collaboration": "decks", "includesRemoved": False, "limit": 100}
         people = client.collaborate("listParticipants", sharing).result()["participants"]
 
-With `tls=tls_context(ca="authority.pem")` the connection is encrypted.
+With `tls=tls_context(ca="authority.pem")` the connection is encrypted. `Client("unix:/run/rootgate.sock")` connects to
+a local socket. With `key="rgk_..."`, or with `ROOTGATE_KEY` in the environment, it is the connection of that key's
+principal.
 
 A client is not safe to share between threads. Needs Python 3.9 and the package `cryptography`.
 """
@@ -49,6 +51,7 @@ Name = Union[str, bytes]
 VERSION = 1
 DEFAULT_PORT = 7570
 APPLICATION_PROTOCOL = "rootgate/1"
+LOCAL_SCHEME = "unix:"
 MAXIMUM_BODY = 2_097_152
 MAXIMUM_INCLUSION_HASHES = 32
 DIGEST_SIZE = 32
@@ -158,6 +161,7 @@ class ErrorCode(IntEnum):
     FRAME_TOO_LARGE = 2
     MALFORMED_FRAME = 3
     TOO_MANY_CONNECTIONS = 4
+    KEY_REFUSED = 8
     UNKNOWN_OPERATION = 16
     MALFORMED_REQUEST = 17
     LIMIT_EXCEEDED = 18
@@ -166,6 +170,7 @@ class ErrorCode(IntEnum):
     MUTATION_CONFLICT = 21
     CHANGES_TRIMMED = 22
     STALE_EDIT = 23
+    ROLE_MISSING = 28
     BUSY = 32
     SHUTTING_DOWN = 33
     STORAGE_FULL = 48
@@ -183,6 +188,8 @@ class ErrorCode(IntEnum):
     UNKNOWN_INVITATION = 87
     UNKNOWN_HIGHLIGHT = 88
     BEHIND_SEQUENCE = 89
+    UNKNOWN_PRINCIPAL = 96
+    PRINCIPAL_EXISTS = 97
 
 
 FIRST_REQUEST_ERROR = ErrorCode.UNKNOWN_OPERATION
@@ -660,6 +667,22 @@ def tls_context(ca: str | None = None, certificate: str | None = None, key: str 
     return context
 
 
+def connect(host: str, port: int, timeout: float) -> socket.socket:
+    """A connected socket: TCP, or a local one when the host is `unix:` and an absolute path."""
+    if not host.startswith(LOCAL_SCHEME + "/"):
+        connected = socket.create_connection((host, port), timeout)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
+    local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        local.settimeout(timeout)
+        local.connect(host[len(LOCAL_SCHEME) :])
+    except OSError:
+        local.close()
+        raise
+    return local
+
+
 class Client:
     """A connection to a service."""
 
@@ -670,14 +693,16 @@ class Client:
         timeout: float = 30.0,
         tls: ssl.SSLContext | None = None,
         server_name: str | None = None,
+        key: str | None = None,
     ) -> None:
         """Connects. The timeout, in seconds, is for every single wait for the service.
 
+        A `host` of `unix:` and an absolute path is a local socket; it has no port and no TLS.
         With `tls` the connection is encrypted; `server_name` is the name in the service's certificate, if not the host.
+        Without `key` the environment's ROOTGATE_KEY is presented, if there is one.
         """
         self._timeout = timeout
-        self._socket = socket.create_connection((host, port), timeout)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connect(host, port, timeout)
         if tls is not None:
             self._socket = tls.wrap_socket(self._socket, server_hostname=server_name or host)
             if self._socket.selected_alpn_protocol() != APPLICATION_PROTOCOL:
@@ -690,6 +715,9 @@ class Client:
         self._ids = itertools.count(1)
         self._in_flight: dict[int, int] = {}
         self._answers: dict[int, bytes | RootgateError] = {}
+        key = key or os.environ.get("ROOTGATE_KEY")
+        if key:
+            self.hello(key=key).result()
 
     def close(self) -> None:
         """Closes the connection."""
@@ -785,9 +813,10 @@ class Client:
         """Sends a request whose answer the function decodes."""
         return Pending(self, self.send(operation, body), decode)
 
-    def hello(self, lowest: int = VERSION, highest: int = VERSION) -> Pending[Hello]:
-        """Agrees on a version and asks for the service's limits."""
-        return self.request(Operation.HELLO, bytes([lowest, highest, 0, 0]), decode_hello)
+    def hello(self, lowest: int = VERSION, highest: int = VERSION, key: str | None = None) -> Pending[Hello]:
+        """Agrees on a version, presents a key and asks for the service's limits."""
+        body = bytes([lowest, highest, 0, 0])
+        return self.request(Operation.HELLO, body if key is None else body + _name(key), decode_hello)
 
     def ping(self, data: bytes = b"") -> Pending[bytes]:
         """Asks for the same bytes, at most 64."""

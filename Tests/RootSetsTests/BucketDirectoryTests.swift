@@ -60,11 +60,16 @@ struct BucketDirectoryTests {
                 var isLargeAnswered = false
                 for (index, name) in queried.enumerated() {
                     #expect((views[index] != nil) == (sets[name] != nil), "\(context), \(name)")
+                    let members = try MemberLookup(borrowed[index], lookups: 100_000, in: snapshot)
+                    #expect((members != nil) == (sets[name] != nil), "\(context), \(name)")
                     guard let view = views[index], let roots = sets[name] else { continue }
                     isLargeAnswered = isLargeAnswered || view.directory != nil
                     for probe in probes {
                         #expect(
                             try snapshot.contains(probe, in: view) == roots.contains(probe),
+                            "\(context), \(name), \(probe)")
+                        #expect(
+                            try members?.contains(probe, in: snapshot) == roots.contains(probe),
                             "\(context), \(name), \(probe)")
                     }
                 }

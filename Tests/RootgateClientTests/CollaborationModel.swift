@@ -27,6 +27,9 @@ struct CollaborationModel: Sendable {
         var formerAccount: Account?
         /// The account that accepted the invitation by which the person was added.
         var accepter: Account?
+        /// By whose grants the person was added and removed.
+        var addedBy: PersonIdentity?
+        var removedBy: PersonIdentity?
         /// The sequence of the last change of the person's role or permission.
         var since: UInt64
         /// The sequence up to which the person has cleared notices.
@@ -76,6 +79,8 @@ struct CollaborationModel: Sendable {
         var initiatorHandle: String?
         /// The initiator's name, as the start gave it.
         var initiatorName: String?
+        /// The account that has started it, if another one owns it.
+        var initiator: Account?
         var customItems: [CustomItem] = []
         var manageButtonTitle: String?
         /// The sequence of the last change of the default permission.
@@ -178,7 +183,7 @@ struct CollaborationModel: Sendable {
     /// As whom, if it was said.
     var acceptedAs: [Account: [CollaborationIdentifier: PersonIdentity]] = [:]
     var shelves: [Account: PersonalShelf] = [:]
-    /// By account and conversation, as far as answers have told them.
+    /// By account, then by conversation and app, as far as answers have told them.
     var handles: [Account: [String: ConversationHandle]] = [:]
     var grants: [HeldGrant] = []
     var challenges: [[UInt8]: Challenge] = [:]
@@ -244,9 +249,8 @@ struct CollaborationModel: Sendable {
     }
 
     func checkName(_ name: String) throws(ServiceError) {
-        guard (1...128).contains(name.utf8.count), name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
-            throw refusal(.malformedRequest)
-        }
+        guard (1...128).contains(name.utf8.count) else { throw refusal(.malformedRequest) }
+        try checkText(name)
     }
 
     func checkCount(_ count: Int, _ most: Int) throws(ServiceError) {
@@ -417,18 +421,26 @@ struct CollaborationModel: Sendable {
 
     /// What is said of an event now, to the person whom it names or to somebody else.
     func told(_ event: HighlightEvent, by author: PersonIdentity, in shared: Shared, toNamed: Bool) -> Told {
-        let known = event.person.flatMap { shared.members[$0]?.name }
+        func name(_ person: PersonIdentity) -> String? { shared.members[person]?.name.flatMap { $0 == "" ? nil : $0 } }
+        let known = event.person.flatMap { name($0) }
         let (whom, wen) = toNamed ? ("you", "dich") : (known ?? "somebody", known ?? "jemanden")
-        let (who, wer) = (shared.members[author]?.name ?? "Somebody", shared.members[author]?.name ?? "Jemand")
-        let title = shared.title
+        let (who, wer) = (name(author) ?? "Somebody", name(author) ?? "Jemand")
+        let title = shared.title == "" ? nil : shared.title
         let what = title.map { "“\($0)”" } ?? "the shared content"
         let was = title.map { "„\($0)“" } ?? "den geteilten Inhalt"
         let worin = title.map { "in „\($0)“" } ?? "im geteilten Inhalt"
+        let atStart = title.map { "In „\($0)“" } ?? "Im geteilten Inhalt"
         switch event.kind {
         case .change(trigger: .edit):
             return Told(english: "\(who) edited \(what)", german: "\(wer) hat \(was) bearbeitet")
         case .change(trigger: .comment):
             return Told(english: "\(who) commented in \(what)", german: "\(wer) hat \(worin) kommentiert")
+        case .membership(trigger: .addedCollaborator, nil):
+            return Told(english: "There is a new participant in \(what)", german: "\(atStart) ist jemand neu dabei")
+        case .membership(trigger: .removedCollaborator, nil):
+            return Told(
+                english: "A participant no longer takes part in \(what)",
+                german: "\(atStart) ist jemand nicht mehr dabei")
         case .membership(trigger: .addedCollaborator, let person) where person == author:
             let wem = title.map { "„\($0)“" } ?? "dem geteilten Inhalt"
             return Told(english: "\(who) joined \(what)", german: "\(wer) ist \(wem) beigetreten")
@@ -502,7 +514,7 @@ enum OptionsModel {
         if let given = options.givenSummary, given != "" { return given }
         var titles: [String] = []
         for case .picker(let picker) in options.groups {
-            for option in picker.options where option.isSelected { titles.append(option.title) }
+            for option in picker.options where option.isSelected && option.title != "" { titles.append(option.title) }
         }
         let isOverruled = options.groups.contains { group in
             guard case .picker(let picker) = group else { return false }
@@ -547,6 +559,8 @@ enum OptionsModel {
         let all = self.options(options)
         let names = all.map(\.identifier)
         if Set(names).count != names.count { return .optionConflict }
+        let groups = options.groups.map(\.content.identifier)
+        if Set(groups).count != groups.count { return .optionConflict }
         for case .picker(let picker) in options.groups where picker.options.filter(\.isSelected).count != 1 {
             return .optionConflict
         }
@@ -598,10 +612,19 @@ extension CollaborationModel.Shared {
         }
     }
 
-    mutating func letIn(_ participant: NewParticipant, at date: Date, _ sequence: UInt64) {
+    /// Whether the person who came in by the invitation takes part by it still: a removal ends the acceptance.
+    func takesPart(by invite: CollaborationModel.Invite) -> Bool {
+        guard let person = invite.identity, let member = members[person] else { return false }
+        return member.removedAt == nil && member.accepter == invite.acceptedBy && roots.contains(person.rootHash)
+    }
+
+    mutating func letIn(
+        _ participant: NewParticipant, at date: Date, _ sequence: UInt64, by adder: PersonIdentity? = nil
+    ) {
+        strangers.remove(participant.identity.rootHash)
         members[participant.identity] = CollaborationModel.Member(
             name: participant.displayName, role: participant.role ?? .member, permission: participant.permission,
-            invitedAt: date, since: sequence)
+            invitedAt: date, addedBy: adder, since: sequence)
     }
 }
 
@@ -632,9 +655,14 @@ extension CollaborationModel {
         }
     }
 
-    /// The shares of a link that are on the shelf, newest first; with `app` those of that app.
-    func visible(_ link: String, of account: Account, for app: String?) -> [Share] {
-        guard let shelf = shelves[account], shelf.signals[link]?.isHidden != true, !isGone(link) else { return [] }
+    /// The shares of a link that are on the shelf, newest first; with `app` those of that app. `withHidden`,
+    /// `withGone`: as if the account had not removed it, and as if its collaboration had not ended.
+    func visible(
+        _ link: String, of account: Account, for app: String?, withHidden: Bool = false, withGone: Bool = false
+    ) -> [Share] {
+        guard let shelf = shelves[account], withHidden || shelf.signals[link]?.isHidden != true,
+            withGone || !isGone(link)
+        else { return [] }
         return (shelf.shares[link] ?? [:]).values.filter { share in
             guard share.counts, app == nil || share.app == app else { return false }
             return share.isPinned || shelf.allows(app: share.app, conversation: share.conversation.identifier)
@@ -697,10 +725,11 @@ extension CollaborationModel {
         var attributions: [Attribution] = []
         for (place, share) in visible.prefix(8).enumerated() {
             let fresh = told.flatMap { place < $0.count ? $0[place].handle : nil }
+            let place = "\(share.conversation.identifier) \(share.app)"
             attributions.append(
                 Attribution(
-                    handle: handle(of: share.conversation.identifier, for: account, fresh), date: share.date,
-                    isPinned: share.isPinned, sharer: app == nil ? share.sharer : nil,
+                    handle: handle(of: place, for: account, fresh), date: share.date, isPinned: share.isPinned,
+                    sharer: app == nil ? share.sharer : nil,
                     conversation: app == nil ? share.conversation : nil))
         }
         var thumbnail: ThumbnailReference?
@@ -716,7 +745,7 @@ extension CollaborationModel {
             attributions: attributions)
     }
 
-    /// The handle of a conversation: the one that is known, or the fresh one unless it stands for another conversation.
+    /// The handle of a conversation and an app: the one that is known, or the fresh one unless it stands for others.
     /// Zeros, which no handle is, when the service has told none.
     private mutating func handle(
         of conversation: String, for account: Account, _ fresh: ConversationHandle?

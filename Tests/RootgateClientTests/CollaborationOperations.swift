@@ -101,11 +101,18 @@ extension ModelledRequest {
 extension ModelledRequest where Answer == ChangeReceipt {
     static func sequence(_ answer: ChangeReceipt) -> UInt64? { answer.sequence }
     static func repetition(of sequence: UInt64) -> ChangeReceipt? { ChangeReceipt(sequence: sequence, changed: 0) }
-    static func kinds(_ answer: ChangeReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+    static func kinds(_ answer: ChangeReceipt) -> [String] {
+        [answer.sequence == nil ? "nothing" : answer.changed == 0 ? "remembered" : "changed"]
+    }
 }
 
 extension ChangeReceipt {
     fileprivate static let nothing = ChangeReceipt(sequence: nil, changed: 0)
+}
+
+extension CollaborationModel {
+    /// The receipt of a request that changes nothing and could have given access: the change log has it.
+    fileprivate mutating func remember() -> ChangeReceipt { ChangeReceipt(sequence: commit(), changed: 0) }
 }
 
 // MARK: - Starting and ending
@@ -190,7 +197,11 @@ extension PrepareCollaboration: ModelledRequest {
             throw model.refusal(.notPermitted)
         }
         if claims, let ownerIdentity, !shared.mayOwn(ownerIdentity) { throw model.refusal(.notPermitted) }
-        guard claims || shared.options != before.options else { return prepared(shared, isNew: false, sequence: nil) }
+        guard claims || shared.options != before.options else {
+            let couldGive =
+                selectedOptions != nil || metadata.userSelectedShareOptions != nil || ownerIdentity != nil
+            return prepared(shared, isNew: false, sequence: couldGive ? model.commit() : nil)
+        }
         let sequence = model.commit()
         if shared.permission != before.permission { shared.since = sequence }
         if claims, let ownerIdentity { try shared.own(ownerIdentity, name, model, sequence) }
@@ -200,10 +211,10 @@ extension PrepareCollaboration: ModelledRequest {
 }
 
 extension CollaborationModel.Shared {
-    /// Whether the owner's account may claim that identity: it is not linked to another account.
+    /// Whether the owner's account may claim that identity: it is and was no other account's.
     fileprivate func mayOwn(_ person: PersonIdentity) -> Bool {
-        guard let account = members[person]?.account else { return true }
-        return account == start.owner
+        guard let member = members[person] else { return true }
+        return [member.account, member.accepter, member.formerAccount].allSatisfy { ($0 ?? start.owner) == start.owner }
     }
 
     /// Makes a person the owner.
@@ -228,7 +239,7 @@ extension ClaimOwnership: ModelledRequest {
         guard shared.start.owner == owner, shared.ownerIdentity ?? identity == identity else {
             throw model.refusal(.notPermitted)
         }
-        guard shared.ownerIdentity == nil else { return .nothing }
+        guard shared.ownerIdentity == nil else { return model.remember() }
         guard shared.mayOwn(identity) else { throw model.refusal(.notPermitted) }
         let sequence = model.commit()
         try shared.own(identity, displayName ?? shared.initiatorName, model, sequence)
@@ -243,9 +254,9 @@ extension TransferOwnership: ModelledRequest {
         var shared = try model.shared(collaboration)
         guard shared.start.owner == owner else { throw model.refusal(.notPermitted) }
         let member = try model.member(identity, of: collaboration)
-        guard member.role != .owner, member.joinedAt != nil, let account = member.account else {
-            throw model.refusal(.notPermitted)
-        }
+        guard member.role != .owner, member.joinedAt != nil, let account = member.account,
+            shared.roots.contains(identity.rootHash)
+        else { throw model.refusal(.notPermitted) }
         let start = CollaborationModel.Start(owner: account, local: localIdentifier ?? shared.start.local)
         guard start == shared.start || model.starts[start] == nil else { throw model.refusal(.notPermitted) }
         let sequence = model.commit()
@@ -262,6 +273,7 @@ extension TransferOwnership: ModelledRequest {
         shared.members[identity]?.permission = .readWrite
         shared.members[identity]?.since = sequence
         shared.ownerIdentity = identity
+        shared.initiator = shared.initiator ?? owner
         if start != shared.start {
             model.starts[shared.start] = nil
             model.starts[start] = collaboration
@@ -326,12 +338,13 @@ extension UpdateShareOptions: ModelledRequest {
         }
         if let code = OptionsModel.refusal(of: options) { throw model.refusal(code) }
         if let givenSummary { options.givenSummary = givenSummary }
+        if options.givenSummary == "" { options.givenSummary = nil }
         var after = before
         after.options = options
         if after.permission != before.permission {
             try model.checkGiving(bearer, role: nil, permission: after.permission)
         }
-        guard options != before.options else { return .nothing }
+        guard options != before.options else { return model.remember() }
         let sequence = model.commit()
         if after.permission != before.permission { after.since = sequence }
         model.collaborations[collaboration] = after
@@ -347,10 +360,10 @@ extension AddParticipants: ModelledRequest {
         _ = try model.shared(collaboration)
         let bearer = try model.manager(grant, .addParticipants, in: collaboration)
         let fresh = try model.newcomers(participants, to: collaboration, bearer)
-        guard !fresh.isEmpty else { return .nothing }
+        if participants.isEmpty { return .nothing }
         let sequence = model.commit()
         for participant in fresh {
-            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence)
+            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence, by: bearer?.person)
         }
         return ChangeReceipt(sequence: sequence, changed: fresh.count)
     }
@@ -378,6 +391,19 @@ extension CollaborationModel {
         return fresh
     }
 
+    /// Root hashes among the people's that are in the set without a participant.
+    fileprivate func bareRoots(
+        _ people: [PersonIdentity], in collaboration: CollaborationIdentifier, _ bearer: Bearer?
+    ) throws(ServiceError) -> Set<Digest> {
+        let shared = try shared(collaboration)
+        let absent = people.filter { shared.members[$0].map { $0.removedAt != nil } ?? true }
+        let bare = shared.strangers.intersection(absent.map(\.rootHash))
+        if bearer?.role == .member, absent.contains(where: { bare.contains($0.rootHash) && $0 != bearer?.person }) {
+            throw refusal(.notPermitted)
+        }
+        return bare
+    }
+
     /// Those who take part and may be removed.
     fileprivate func leavers(
         _ people: [PersonIdentity], from collaboration: CollaborationIdentifier, _ bearer: Bearer?
@@ -394,7 +420,8 @@ extension CollaborationModel {
 
     /// Removes people who take part.
     fileprivate mutating func takeOut(
-        _ people: Set<PersonIdentity>, from collaboration: CollaborationIdentifier, among named: [PersonIdentity]
+        _ people: Set<PersonIdentity>, from collaboration: CollaborationIdentifier, among named: [PersonIdentity],
+        by remover: PersonIdentity?
     ) throws(ServiceError) {
         let shared = try shared(collaboration)
         for person in people {
@@ -406,6 +433,7 @@ extension CollaborationModel {
                 if others.isEmpty, isPerson { accepted[account]?.remove(collaboration) }
             }
             member.removedAt = now
+            member.removedBy = remover
             member.formerAccount = member.account ?? member.accepter
             (member.joinedAt, member.account, member.accepter, member.cleared) = (nil, nil, nil, 0)
             collaborations[collaboration]?.members[person] = member
@@ -429,7 +457,9 @@ extension CollaborationModel {
 
 extension RemoveParticipants: ModelledRequest {
     static func sequence(_ answer: MembershipReceipt) -> UInt64? { answer.sequence }
-    static func kinds(_ answer: MembershipReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+    static func kinds(_ answer: MembershipReceipt) -> [String] {
+        [answer.sequence == nil ? "nothing" : "changed"] + (answer.changed > answer.removed.count ? ["bare root"] : [])
+    }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try UpdateParticipants(of: collaboration, removing: participants, by: grant).expected(&model, answer)
@@ -438,7 +468,9 @@ extension RemoveParticipants: ModelledRequest {
 
 extension UpdateParticipants: ModelledRequest {
     static func sequence(_ answer: MembershipReceipt) -> UInt64? { answer.sequence }
-    static func kinds(_ answer: MembershipReceipt) -> [String] { [answer.sequence == nil ? "nothing" : "changed"] }
+    static func kinds(_ answer: MembershipReceipt) -> [String] {
+        [answer.sequence == nil ? "nothing" : answer.changed == 0 ? "remembered" : "changed"]
+    }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkCount(added.count + removed.count, 400)
@@ -449,17 +481,19 @@ extension UpdateParticipants: ModelledRequest {
         }
         let bearer = try model.manager(grant, added.isEmpty ? nil : .addParticipants, in: collaboration)
         let leaving = try model.leavers(removed, from: collaboration, bearer)
+        let bare = try model.bareRoots(removed, in: collaboration, bearer)
         let fresh = try model.newcomers(added, to: collaboration, bearer)
-        guard !leaving.isEmpty || !fresh.isEmpty else {
+        guard !leaving.isEmpty || !added.isEmpty || !bare.isEmpty else {
             return Answer(sequence: nil, changed: 0, removed: try model.gone(removed, from: collaboration))
         }
         let sequence = model.commit()
-        try model.takeOut(leaving, from: collaboration, among: removed)
+        try model.takeOut(leaving, from: collaboration, among: removed, by: bearer?.person)
+        model.collaborations[collaboration]?.strangers.subtract(bare)
         for participant in fresh {
-            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence)
+            model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence, by: bearer?.person)
         }
         return Answer(
-            sequence: sequence, changed: leaving.count + fresh.count,
+            sequence: sequence, changed: leaving.count + bare.count + fresh.count,
             removed: try model.gone(removed, from: collaboration))
     }
 }
@@ -482,7 +516,7 @@ extension UpdateParticipant: ModelledRequest {
             let byOptions = try model.shared(collaboration).permission
             try model.checkGiving(bearer, role: nil, permission: member.permission ?? byOptions)
         }
-        guard isOtherAccess || member.name != before.name else { return .nothing }
+        guard isOtherAccess || member.name != before.name else { return model.remember() }
         let sequence = model.commit()
         if isOtherAccess { member.since = sequence }
         model.collaborations[collaboration]?.members[participant.identity] = member
@@ -531,7 +565,8 @@ extension LinkAccount: ModelledRequest {
         if member.role == .owner, let account {
             guard try account == model.shared(collaboration).start.owner else { throw model.refusal(.notPermitted) }
         }
-        guard member.account != account else { return .nothing }
+        if let account, let accepter = member.accepter, accepter != account { throw model.refusal(.notPermitted) }
+        guard member.account != account else { return account == nil ? .nothing : model.remember() }
         model.collaborations[collaboration]?.members[identity]?.account = account
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -564,11 +599,16 @@ extension PostNotices: ModelledRequest {
                 guard CollaborationModel.leads(link, to: collaboration) else { throw model.refusal(.notPermitted) }
             }
             switch event.kind {
-            case .mention(let person), .membership(trigger: .addedCollaborator, let person?):
-                _ = try model.member(person, of: collaboration)
+            case .mention(let person): _ = try model.member(person, of: collaboration)
+            case .membership(trigger: .addedCollaborator, let person?) where person != author:
+                let member = try model.member(person, of: collaboration)
+                let mayAdd = model.operations(of: bearer.role, in: shared).contains(.addParticipants)
+                let hasAdded = member.addedBy == nil ? mayAdd : member.addedBy == author
+                if member.role == .owner || !hasAdded { throw model.refusal(.notPermitted) }
             case .membership(trigger: .removedCollaborator, let person?) where person != author:
                 guard let member = shared.members[person] else { throw model.refusal(.unknownParticipant) }
-                if member.removedAt == nil { throw model.refusal(.notPermitted) }
+                let hasRemoved = member.removedBy == nil ? bearer.role != .member : member.removedBy == author
+                if member.removedAt == nil || !hasRemoved { throw model.refusal(.notPermitted) }
             case .membership, .change, .persistence: break
             }
         }
@@ -655,7 +695,7 @@ extension RecordShare: ModelledRequest {
         try model.checkCount(recipients.count, 128)
         try model.checkLink(url)
         for text in [title, subtitle, sharer.name, conversation.name] { try model.checkText(text) }
-        try model.checkText(sharer.avatar, 2048)
+        try model.checkText(sharer.avatar)
         try model.checkName(conversation.identifier)
         try model.checkName(app)
         let link = url.absoluteString
@@ -685,7 +725,7 @@ extension RecordShare: ModelledRequest {
         for (recipient, before) in later {
             let share = CollaborationModel.Share(
                 url: url, title: title, subtitle: subtitle, thumbnail: thumbnail, app: app, sharer: sharer,
-                conversation: conversation, date: date, isPinned: before?.isPinned ?? false,
+                conversation: conversation, date: date, isPinned: before?.isPinned == true && before?.app == app,
                 knowsSomebody: recipient.knowsSomebody)
             model.shelves[recipient.account, default: .init()].shares[link, default: [:]][conversation.identifier] =
                 share
@@ -754,7 +794,9 @@ extension PinHighlight: ModelledRequest {
         let level = offered.map { ConsentLevel.app($0) }
         let changed = shares.filter { $0.isPinned != isPinned }
         var receipt = ChangeReceipt.nothing
-        if !changed.isEmpty {
+        if changed.isEmpty, isPinned, !model.isRepeating {
+            receipt = model.remember()
+        } else if !changed.isEmpty {
             receipt = ChangeReceipt(sequence: model.commit(), changed: changed.count)
             for share in changed {
                 model.shelves[account]?.shares[link]?[share.conversation.identifier]?.isPinned = isPinned
@@ -780,9 +822,14 @@ extension CollaborationModel {
 extension RemoveHighlight: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         let app = try model.app(app, everyApp)
-        let shares = (model.shelves[account]?.shares[url.absoluteString] ?? [:]).values
-        guard shares.contains(where: { app == nil || $0.app == app }) else { throw model.refusal(.unknownHighlight) }
-        if model.shelves[account]?.signals[url.absoluteString]?.isHidden == true { return .nothing }
+        let link = url.absoluteString
+        let isHidden = model.shelves[account]?.signals[link]?.isHidden == true
+        let isKnown =
+            app == nil
+            ? model.shelves[account]?.shares[link]?.isEmpty == false
+            : !model.visible(link, of: account, for: app, withHidden: true, withGone: isHidden).isEmpty
+        guard isKnown else { throw model.refusal(.unknownHighlight) }
+        if isHidden { return .nothing }
         return model.note(url, of: account) { $0.isHidden = true }
     }
 }
@@ -821,7 +868,7 @@ extension SetConsent: ModelledRequest {
         guard
             (shelf.everything, shelf.apps, shelf.conversations)
                 != (before.everything, before.apps, before.conversations)
-        else { return .nothing }
+        else { return isAllowed.value == false ? .nothing : model.remember() }
         shelf.version = model.commit()
         model.shelves[account] = shelf
         return ChangeReceipt(sequence: shelf.version, changed: 1)
@@ -846,7 +893,8 @@ extension ReadAttribution: ModelledRequest {
         let isGerman = language.map { $0.lowercased().split(separator: "-").first == "de" } ?? false
         if let removeTitle {
             let forms = isGerman ? ["entfernen", "entferne", "entfernt"] : ["remove"]
-            guard forms.contains(where: { removeTitle.lowercased().contains($0) }) else {
+            let words = removeTitle.lowercased().components(separatedBy: CharacterSet.letters.inverted)
+            guard forms.contains(where: { words.contains($0) }) else {
                 throw model.refusal(.malformedRequest)
             }
         }
@@ -915,7 +963,9 @@ extension CustomizeDetails: ModelledRequest {
         try model.checkText(manageButtonTitle.value)
         if manageButtonTitle == .set("") { throw model.refusal(.malformedRequest) }
         try model.checkCount(customItems.value?.count ?? 0, 32)
+        var seen: Set<String> = []
         for item in customItems.value ?? [] {
+            guard seen.insert(item.identifier).inserted else { throw model.refusal(.malformedRequest) }
             try model.checkName(item.identifier)
             try model.checkText(item.title)
             try model.checkText(item.subtitle)
@@ -957,6 +1007,7 @@ extension CreateInvitation: ModelledRequest {
             guard isSame || model.isRepeating else { throw model.refusal(.notPermitted) }
             return model.invitation(token, known, collaboration)
         }
+        if OptionsModel.allows(.joinByInvitation, shared.options) == false { throw model.refusal(.notPermitted) }
         if let expiresAt, expiresAt <= model.now { throw model.refusal(.malformedRequest) }
         _ = model.commit()
         model.places[token] = collaboration
@@ -966,16 +1017,19 @@ extension CreateInvitation: ModelledRequest {
 
     /// Who invites, as far as the collaboration knows it.
     private func inviter(in shared: CollaborationModel.Shared) -> Inviter? {
-        let initiator = Inviter(name: shared.initiatorName, handle: shared.initiatorHandle)
-        guard var inviter else { return initiator == Inviter() ? nil : initiator }
-        guard let account = inviter.account, inviter.name == nil, inviter.handle == nil else { return inviter }
-        if account == shared.start.owner {
-            (inviter.name, inviter.handle) = (initiator.name, initiator.handle)
+        let owner = shared.start.owner
+        if let inviter, inviter.account == nil || inviter.name != nil || inviter.handle != nil { return inviter }
+        let account = inviter?.account ?? owner
+        var known = Inviter(account: inviter?.account)
+        if account == shared.initiator ?? owner {
+            (known.name, known.handle) = (shared.initiatorName, shared.initiatorHandle)
+        } else if account == owner {
+            known.name = shared.ownerIdentity.flatMap { shared.members[$0]?.name }
         } else {
             let identities = shared.members.filter { $0.value.account == account }
-            inviter.name = identities.min { $0.key.rootHash < $1.key.rootHash }?.value.name
+            known.name = identities.min { $0.key.rootHash < $1.key.rootHash }?.value.name
         }
-        return inviter
+        return known == Inviter() ? nil : known
     }
 }
 
@@ -989,10 +1043,13 @@ extension ReadInvitation: ModelledRequest {
         switch model.state(of: invite) {
         case .revoked: return .refused(token, .revoked)
         case .expired: return .refused(token, .expired)
-        case .pending, .accepted, .completed:
-            if invite.identity == nil, OptionsModel.allows(.joinByInvitation, shared.options) == false {
-                return .refused(token, .closed)
-            }
+        case .completed:
+            guard shared.takesPart(by: invite) else { return .refused(token, .conflict) }
+            return InvitationPreview(
+                token, state: .completed, title: shared.title, inviter: invite.inviter, role: nil, permission: nil,
+                expiresAt: nil)
+        case .pending, .accepted:
+            if OptionsModel.allows(.joinByInvitation, shared.options) == false { return .refused(token, .closed) }
             return InvitationPreview(
                 token, state: model.state(of: invite), title: shared.title, inviter: invite.inviter,
                 role: invite.role, permission: invite.permission ?? shared.permission,
@@ -1017,14 +1074,15 @@ extension AcceptInvitation: ModelledRequest {
         case .pending: break
         }
         if let completed = invite.identity {
-            let member = shared.members[completed]
-            // A removal ends the acceptance.
-            let isIn = member?.removedAt == nil && member?.accepter == account
-            return isIn && identity ?? completed == completed
+            return shared.takesPart(by: invite) && identity ?? completed == completed
                 ? .takesPart(token, shared.highlight) : refused(.conflict)
         }
+        if OptionsModel.allows(.joinByInvitation, shared.options) == false { return refused(.closed) }
         guard let identity else {
-            guard invite.acceptedBy == nil else { return .accepted(token, place) }
+            guard invite.acceptedBy == nil else {
+                if !model.isRepeating { _ = model.commit() }
+                return .accepted(token, place)
+            }
             (invite.acceptedBy, invite.acceptedAt) = (account, model.now)
             _ = model.commit()
             model.collaborations[place]?.invites[token] = invite
@@ -1116,7 +1174,12 @@ extension ListShares: ModelledRequest {
         let page = shares.prefix(limit)
         return Answer(
             shares: page.compactMap { share in
-                model.collaborations[share.collaboration].map { scope == .private ? $0.ownersHighlight : $0.highlight }
+                guard let shared = model.collaborations[share.collaboration] else { return nil }
+                if scope == .private { return shared.ownersHighlight }
+                // The account takes part as the person who came in, or as one that it is linked to.
+                let linked = shared.members.filter { $0.value.account == account }.map(\.key)
+                let people = linked + [model.acceptedAs[account]?[share.collaboration]].compactMap { $0 }
+                return people.contains { shared.roots.contains($0.rootHash) } ? shared.highlight : nil
             },
             next: shares.count > limit ? page.last?.name : nil)
     }

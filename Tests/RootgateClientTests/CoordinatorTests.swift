@@ -270,6 +270,96 @@ import Testing
         #expect(left.map(\.identity) == [ana])
     }
 
+    /// Two options of which one lets people write.
+    private func options(selected: String, summary: String? = nil) -> ShareOptions {
+        ShareOptions(
+            optionsGroups: [
+                OptionsPickerGroup(
+                    identifier: "access",
+                    options: [
+                        CollaborationOption(
+                            title: "View", identifier: "view", isSelected: selected == "view", effects: [.readOnly]),
+                        CollaborationOption(
+                            title: "Edit", identifier: "edit", isSelected: selected == "edit", effects: [.readWrite]),
+                    ])
+            ], summary: summary)
+    }
+
+    @Test("A message that is cancelled gives a collaboration that existed before its options back")
+    func optionsAreRestored() async throws {
+        var shared = metadata
+        shared.defaultShareOptions = options(selected: "view", summary: "Viewers")
+        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: shared))
+            .collaborationIdentifier
+        shared.userSelectedShareOptions = options(selected: "edit")
+        let seen = Shared<[Permission]>([])
+        for (isStarted, isChangedSince) in [(false, false), (true, false), (true, true)] {
+            let coordinator = CollaborationCoordinator()
+            let handler = Handler(
+                starting: { [client, owner] action in
+                    Task {
+                        let answer = try await action.prepare(with: client, owner: owner)
+                        seen.with { $0.append(answer.permission) }
+                        guard isStarted else { return action.fail() }
+                        return action.fulfill(
+                            using: answer.url, collaborationIdentifier: answer.collaborationIdentifier)
+                    }
+                },
+                updating: { [client] action in
+                    Task {
+                        if isChangedSince {
+                            _ = try await client.send(
+                                UpdateShareOptions(collaboration, givenSummary: "Somebody else's choice"))
+                        }
+                        action.fail()
+                    }
+                })
+            coordinator.actionHandler = handler
+            await #expect(throws: CollaborationActionFailure.failed) {
+                try await coordinator.share(with: shared, adding: { try identities(in: $0) })
+            }
+            let left = try await client.send(ReadDetails(of: collaboration)).shareOptions
+            if isChangedSince {
+                #expect(left.selectedIdentifiers == ["edit"] && left.givenSummary == "Somebody else's choice")
+            } else {
+                #expect(left == shared.defaultShareOptions)
+            }
+        }
+        #expect(seen.value == [.readWrite, .readWrite, .readWrite], "the choice did not count for the action")
+    }
+
+    @Test("A new collaboration begins with the options that were chosen")
+    func chosenOptionsOfANewStart() async throws {
+        var shared = metadata
+        shared.defaultShareOptions = options(selected: "view")
+        shared.userSelectedShareOptions = options(selected: "edit")
+        let coordinator = CollaborationCoordinator()
+        let handler = Handler(starting: { self.prepare($0) })
+        coordinator.actionHandler = handler
+        let started = try await coordinator.startCollaboration(with: shared)
+        let details = try await client.send(ReadDetails(of: started.collaborationIdentifier))
+        #expect(details.shareOptions == shared.userSelectedShareOptions)
+    }
+
+    @Test("Who takes part is no newcomer, whatever is in the set")
+    func newcomers() async throws {
+        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
+            .collaborationIdentifier
+        let (ana, bo) = (try people[0].identity(in: collaboration), try people[1].identity(in: collaboration))
+        _ = try await client.send(AddParticipants([NewParticipant(ana)], to: collaboration))
+        // Without the layer: a participant's root hash is taken out, and a stranger's comes in.
+        _ = try await client.removeRoots([ana.rootHash], from: collaboration)
+        _ = try await client.addRoots([bo.rootHash], to: collaboration)
+        let coordinator = CollaborationCoordinator()
+        let handler = Handler(starting: { self.prepare($0) }, updating: { self.add($0, isFulfilled: false) })
+        coordinator.actionHandler = handler
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.share(with: metadata, adding: { try identities(in: $0) })
+        }
+        let left = try await client.send(ListParticipants(of: collaboration)).participants
+        #expect(left.map(\.identity) == [ana])
+    }
+
     @Test("A start that was prepared for one collaboration can't be fulfilled with another one")
     func otherCollaboration() async throws {
         let somewhere = try #require(CollaborationIdentifier("somewhere"))

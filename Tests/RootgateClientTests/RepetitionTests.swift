@@ -35,6 +35,59 @@ import Testing
         try await client.send(ListParticipants(of: collaboration)).participants.map(\.identity)
     }
 
+    @Test("A repetition gives nobody access who has lost it, also when the first request has changed nothing")
+    func repetitionOfNothing() async throws {
+        let collaboration = try await start()
+        let bo = Account("bo")!
+        _ = try await client.send(adding(1, to: collaboration))
+        let token = InvitationToken.random()
+        _ = try await client.send(CreateInvitation(to: collaboration, token: token))
+        _ = try await client.send(AcceptInvitation(token, for: bo))
+        _ = try await client.send(SetConsent(of: bo, .everything, isAllowed: true))
+        let options = ShareOptions(optionsGroups: [
+            OptionsGroup(
+                identifier: "more",
+                options: [CollaborationOption(title: "Write", identifier: "write", effects: [.readWrite])])
+        ])
+        _ = try await client.send(UpdateShareOptions(collaboration, selectedOptions: ["write"], replacing: options))
+        let writer = ParticipantChange(person(1), permission: .set(.readWrite))
+        _ = try await client.send(UpdateParticipant(writer, in: collaboration))
+        let adding = adding(1, to: collaboration)
+        let updating = UpdateParticipants(of: collaboration, adding: [NewParticipant(person(1))])
+        let changing = UpdateParticipant(writer, in: collaboration)
+        let selecting = UpdateShareOptions(collaboration, selectedOptions: ["write"])
+        let consenting = SetConsent(of: bo, .everything, isAllowed: true)
+        let accepting = AcceptInvitation(token, for: bo)
+        let identifiers = (0..<6).map { _ in MutationIdentifier.random() }
+        func send() async throws -> [Int] {
+            [
+                try await client.send(adding, identifier: identifiers[0]).changed,
+                try await client.send(updating, identifier: identifiers[1]).changed,
+                try await client.send(changing, identifier: identifiers[2]).changed,
+                try await client.send(selecting, identifier: identifiers[3]).changed,
+                try await client.send(consenting, identifier: identifiers[4]).changed,
+            ]
+        }
+        #expect(try await send() == [0, 0, 0, 0, 0])
+        #expect(try await client.send(accepting, identifier: identifiers[5]).state == .accepted)
+        // All of it is taken back, and all requests come again.
+        let reader = ParticipantChange(person(1), permission: .set(.readOnly))
+        _ = try await client.send(UpdateParticipant(reader, in: collaboration))
+        _ = try await client.send(UpdateShareOptions(collaboration, selectedOptions: []))
+        _ = try await client.send(SetConsent(of: bo, .everything, isAllowed: false))
+        _ = try await client.send(WithdrawAcceptance(token, for: bo))
+        #expect(try await send() == [0, 0, 0, 0, 0])
+        await #expect(throws: conflict) { try await client.send(accepting, identifier: identifiers[5]) }
+        let listed = try await client.send(ListParticipants(of: collaboration)).participants
+        #expect(listed.map(\.permission) == [.readOnly])
+        #expect(try await client.send(ReadDetails(of: collaboration)).shareOptions.selectedIdentifiers.isEmpty)
+        #expect(try await client.send(ReadConsent(of: bo)).everything == false)
+        #expect(try await client.send(ReadInvitation(token)).state == .pending)
+        _ = try await client.send(RemoveParticipants([person(1)], from: collaboration))
+        #expect(try await send() == [0, 0, 0, 0, 0])
+        #expect(try await people(of: collaboration).isEmpty)
+    }
+
     @Test("Another request under a used identifier is a conflict and changes nothing")
     func otherRequest() async throws {
         let collaboration = try await start()

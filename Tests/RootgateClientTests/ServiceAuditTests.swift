@@ -36,10 +36,9 @@ struct ServiceAuditTests {
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path).filter {
             $0.hasPrefix("audit.jsonl")
         }
-        return AuditVerification(
-            try names.map {
-                (path: $0, contents: try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + $0)))
-            }, keys: keys)
+        return try AuditVerification(names, keys: keys) { name in
+            try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + name))
+        }
     }
 
     @Test("Each change has a line when its answer arrives, with its name, its sequence and the peer")

@@ -158,8 +158,8 @@ import Testing
             let added = action.addedIdentities.map { NewParticipant($0) }
             Task {
                 do {
-                    _ = try await apiController.send(AddParticipants(added, to: identifier))
-                    _ = try await apiController.send(RemoveParticipants(action.removedIdentities, from: identifier))
+                    _ = try await apiController.send(
+                        UpdateParticipants(of: identifier, adding: added, removing: action.removedIdentities))
                     action.fulfill()
                 } catch {
                     action.fail()
@@ -312,21 +312,21 @@ import Testing
         try await highlightCenter.postNotice(for: mentionEvent)
         let renamedEvent = HighlightPersistenceEvent(highlight: highlight, trigger: .renamed)
         try await highlightCenter.postNotice(for: renamedEvent)
-        let membershipEvent = HighlightMembershipEvent(
-            highlight: highlight, trigger: .addedCollaborator, person: mentioned)
+        // As in the sample, which names nobody: whoever posts it, it says what is so.
+        let membershipEvent = HighlightMembershipEvent(highlight: highlight, trigger: .addedCollaborator)
         try await highlightCenter.postNotice(for: membershipEvent)
 
         let everybody = try await client.send(ReadNotices(.collaboration(collaboration)))
         #expect(
             everybody.notices.map(\.sentence) == [
                 "Devin edited “Content Title”", "Devin renamed “Content Title”",
-                "Devin added Lance to “Content Title”",
+                "There is a new participant in “Content Title”",
             ])
         let his = try await client.send(ReadNotices(.participant(mentioned, of: collaboration)))
         #expect(
             his.notices.map(\.sentence) == [
                 "Devin edited “Content Title”", "Devin mentioned you in “Content Title”",
-                "Devin renamed “Content Title”", "Devin added you to “Content Title”",
+                "Devin renamed “Content Title”", "There is a new participant in “Content Title”",
             ])
 
         let hisCenter = HighlightCenter(client, account: lance.account, app: app, device: lance.device())

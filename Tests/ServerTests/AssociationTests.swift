@@ -86,6 +86,16 @@ import Transport
         #expect(try answer(try site(), request).hasPrefix("HTTP/1.1 \(status)\r\n"))
     }
 
+    @Test("A head without an end is waited for while it is shorter than the limit, and refused at the limit")
+    func lengthOfHead() throws {
+        let site = try site()
+        let start = "GET \(Self.path) HTTP/1.1\r\nX: "
+        let rest = "\r\n\r\n"
+        func head(_ count: Int) -> String { start + String(repeating: "x", count: count - start.utf8.count) }
+        #expect(try answer(site, head(Limits.requestHeadBytesMax - 1), rest).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(try answer(site, head(Limits.requestHeadBytesMax)).hasPrefix("HTTP/1.1 431 "))
+    }
+
     @Test("Visitors of the page are limited and take no connections from clients")
     func visitorsTakeNoPlaceFromTheGateAndAreNotTooMany() async throws {
         let service = try TestService { configuration in

@@ -5,8 +5,8 @@ import Transport
 
 @testable import Server
 
-private let near = Peer.address(UInt32(0x7f00_0001))
-private let far = (1...9).map { Peer.address(UInt32($0)) }
+private let near = Holder.address(UInt32(0x7f00_0001))
+private let far = (1...9).map { Holder.address(UInt32($0)) }
 
 @Suite struct PlacesTests {
     private func place(_ outcome: Places.Outcome) -> Place? {

@@ -16,7 +16,7 @@ final class RequestFixture: Sendable {
     private let loop: EventLoop
     private let peer: CInt
 
-    init(owner: Peer = .service) async throws {
+    init(owner: Holder = .service) async throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
         // As accepted sockets are: an answer that the peer does not read waits, and not the thread that sends it.

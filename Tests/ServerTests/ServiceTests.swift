@@ -9,6 +9,7 @@ import Signatures
 import TestSupport
 import Testing
 import Transport
+import Wire
 
 @Suite struct ServiceTests {
     @Test("A genuine proof is granted once and then replayed")
@@ -62,6 +63,38 @@ import Transport
         let fresh = try await next.client().challenges(1).challenges[0]
         let again = try small.person.proof(ofDevice: 0, signing: fresh)
         #expect(try await next.client().verify(again, in: small.collaboration) == .granted)
+    }
+
+    @Test("Challenges wait for a worker as proofs do, and a full queue refuses them")
+    func challengesWaitForAWorker() throws {
+        let service = try TestService {
+            $0.workers = 1
+            $0.waitingProofsMax = 1
+        }
+        let peer = try RawPeer(service.endpoint)
+        // They arrive together, and are all queued before the only worker makes the first ones.
+        var bytes: [UInt8] = []
+        for number in 0..<16 {
+            var body: [UInt8] = []
+            Request.issueChallenges(count: Limits.challengesPerRequestMax).append(to: &body)
+            FrameWriter.append(.request, Operation.issueChallenges.rawValue, requestID: UInt64(number), to: &bytes) {
+                $0 += body
+            }
+        }
+        peer.send(bytes)
+        var refused = 0
+        for _ in 0..<16 {
+            let frame = try #require(peer.readFrame())
+            if frame.header.kind == .error {
+                refused += 1
+            } else {
+                #expect(frame.body.count == 16 + 48 * Limits.challengesPerRequestMax)
+            }
+        }
+        #expect(refused > 0)
+        // No challenge at all is no work.
+        peer.send(.issueChallenges(count: 0), id: 99)
+        #expect(peer.readFrame()?.body.count == 16)
     }
 
     @Test("A challenge expires")

@@ -114,6 +114,35 @@ struct SignatureEngineTests {
         #expect(engine.statistics.knownKeys == points.count, "seed \(runSeed)")
     }
 
+    @Test(
+        "So many keys may wait for their tables, and others wait for their next grant",
+        .enabled(if: SignatureKernel.standard != nil, "an emulated kernel makes tables too slowly"))
+    func waitingKeys() async throws {
+        var generator = SeededGenerator(seed: runSeed)
+        let count = Limits.knownKeysQueuedMax + 100
+        let area = try (0..<count).flatMap { _ in try PrivateKey(seed: generator.bytes(48)).uncompressedPoint }
+        let size = area.count / count
+        for _ in 0..<50 {
+            let engine = testedEngine(configuration(knownKeyBytes: 256 << 20))
+            let known = try #require(engine.knownKeys)
+            let elapsed = area.withUnsafeBytes { area in
+                let points = (0..<count).map { UnsafeRawBufferPointer(rebasing: area[$0 * size..<($0 + 1) * size]) }
+                var hashes = [UInt64](repeating: 0, count: count)
+                points.withUnsafeBufferPointer { known.offer($0, hashes: &hashes) }
+                return ContinuousClock().measure {
+                    points.withUnsafeBufferPointer { known.offer($0, hashes: &hashes) }
+                }
+            }
+            // The builder begins 5 ms after the first key. When this thread was held up for so long, it tries again.
+            guard elapsed < .milliseconds(5) else { continue }
+            try await wait { known.count >= Limits.knownKeysQueuedMax }
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(known.count == Limits.knownKeysQueuedMax, "seed \(runSeed)")
+            return
+        }
+        Issue.record("the keys could not be offered within 5 ms")
+    }
+
     @Test("The memory of known keys has its bound, and evicts while others verify")
     func eviction() async throws {
         let engine = testedEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
@@ -189,6 +218,33 @@ struct CrossCheckTests {
         #expect(lines.withLock { $0.first }?.hasPrefix("CRITICAL") == true)
         #expect(engine.kernelNames.isEmpty)
         #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
+    }
+
+    @Test("So many checks may wait for libcrypto, and one more is skipped")
+    func waitingChecks() throws {
+        let (hold, isHeld) = (DispatchSemaphore(value: 0), Shared(false))
+        // The first check has a wrong outcome, and the line about it holds the queue.
+        let engine = SignatureEngine(configuration(), kernel: testedKernel) { _ in
+            isHeld.with { $0 = true }
+            hold.wait()
+        }
+        let signed = try Signed(8, keys: 1, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        let place = try #require(expected.firstIndex(of: .valid), "seed \(runSeed)")
+        let check = signed.checks[place]
+        check.point.withUnsafeBytes { point in
+            let borrowed = SignatureCheck(point: point, scalars: check.scalars, digest: check.digest)
+            engine.crossCheck(borrowed, .invalid)
+            #expect(becomesTrue { isHeld.value })
+            for _ in 1..<Limits.crossChecksQueuedMax { engine.crossCheck(borrowed, .valid) }
+            #expect(engine.statistics.skippedChecks == 0)
+            engine.crossCheck(borrowed, .valid)
+        }
+        #expect(engine.statistics.skippedChecks == 1)
+        hold.signal()
+        engine.finishCrossChecks()
+        #expect(engine.statistics.crossChecks == UInt64(Limits.crossChecksQueuedMax))
+        #expect(engine.statistics.disagreements == 1)
     }
 
     @Test("The first batch is checked as a whole, later ones by one in so many")

@@ -9,6 +9,23 @@ import Transport
 
 @Suite("Bounds of handshakes", .serialized)
 struct HandshakeBoundTests {
+    /// A service whose loop has these bounds, and a peer that is in.
+    private struct Scene {
+        let folder: CertificateFolder
+        let echo: EncryptedEcho
+        let established: EncryptedPeer
+    }
+
+    private func scene(unfinishedMax: Int) throws -> Scene {
+        let folder = try CertificateFolder()
+        var bounds = HandshakeLoop.Bounds()
+        bounds.unfinishedMax = unfinishedMax
+        let echo = try EncryptedEcho(folder.settings, bounds: bounds)
+        let established = try EncryptedPeer(echo.endpoint, folder.options)
+        #expect(established.echoes())
+        return Scene(folder: folder, echo: echo, established: established)
+    }
+
     @Test("A handshake that stalls is closed after its time, and others are served meanwhile")
     func stalled() throws {
         let folder = try CertificateFolder()
@@ -33,12 +50,8 @@ struct HandshakeBoundTests {
 
     @Test("When too many handshakes are unfinished the oldest is given up, and a newcomer gets in")
     func tooMany() throws {
-        let folder = try CertificateFolder()
-        var bounds = HandshakeLoop.Bounds()
-        bounds.unfinishedMax = 4
-        let echo = try EncryptedEcho(folder.settings, bounds: bounds)
-        let established = try EncryptedPeer(echo.endpoint, folder.options)
-        #expect(established.echoes())
+        let scene = try scene(unfinishedMax: 4)
+        let (folder, echo, established) = (scene.folder, scene.echo, scene.established)
         let silent = try (0..<4).map { _ in try RawPeer(echo.endpoint) }
         #expect(try EncryptedPeer(echo.endpoint, folder.options).echoes())
         #expect(silent[0].hasEnded())
@@ -49,12 +62,8 @@ struct HandshakeBoundTests {
 
     @Test("A flood of handshakes that are not finished holds up nobody who is in")
     func flood() throws {
-        let folder = try CertificateFolder()
-        var bounds = HandshakeLoop.Bounds()
-        bounds.unfinishedMax = 64
-        let echo = try EncryptedEcho(folder.settings, bounds: bounds)
-        let established = try EncryptedPeer(echo.endpoint, folder.options)
-        #expect(established.echoes())
+        let scene = try scene(unfinishedMax: 64)
+        let (folder, echo, established) = (scene.folder, scene.echo, scene.established)
         let isOver = Shared(false)
         let endpoint = echo.endpoint
         let hello = try clientHello()
@@ -71,6 +80,33 @@ struct HandshakeBoundTests {
         // The flood may push a newcomer out; it tries again, as RootgateClient does.
         #expect(becomesTrue { (try? EncryptedPeer(echo.endpoint, folder.options))?.echoes() == true })
         #expect(established.echoes())
+    }
+
+    @Test("So many handshakes begin in one turn of the loop, and one more begins in the next")
+    func turns() throws {
+        let folder = try CertificateFolder()
+        let (lines, seen) = (Shared(0), Shared<[Int]>([]))
+        // The loop reads the clock in each turn. By then each handshake that has begun was refused with a line.
+        let clock = MonotonicClock {
+            seen.with { $0.append(lines.value) }
+            return 1000
+        }
+        let loop = try HandshakeLoop(try ServerTLS(folder.settings), clock: clock) { _ in lines.increment() }
+        var peers: [CInt] = []
+        defer { for peer in peers { close(peer) } }
+        let text = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+        for _ in 0...Limits.handshakesBegunPerTurn {
+            var ends: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
+            try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1)
+            #expect(send(ends[1], text, text.count, 0) == text.count)
+            peers.append(ends[1])
+            loop.begin(ends[0]) { _ in }
+        }
+        loop.start()
+        #expect(becomesTrue { seen.value.contains(Limits.handshakesBegunPerTurn + 1) })
+        loop.stop()
+        #expect(seen.value.first { $0 > 0 } == Limits.handshakesBegunPerTurn)
     }
 
     @Test("Plain text on the port is refused with a line that says so")

@@ -126,18 +126,72 @@ struct RefusalTests {
         let folder = try CertificateFolder()
         let echo = try EncryptedEcho(folder.mutualSettings)
         for excess in [0, 1] {
-            var (issuer, chain) = (folder.authority, "")
+            var issuer = folder.authority
             for number in 0..<Limits.certificateChainMax + excess {
                 issuer = SimulatedAuthority("authority \(number)", signedBy: issuer)
-                chain = issuer.pem + chain
             }
             let own = issuer.issue()
-            let found = refusal(
-                echo.endpoint,
-                try folder.options(with: SimulatedCertificate(certificate: own.certificate + chain, key: own.key)))
+            let chain = SimulatedCertificate(certificate: own.certificate + issuer.chain, key: own.key)
+            let found = refusal(echo.endpoint, try folder.options(with: chain))
             #expect((found == nil) == (excess == 0), "\(found ?? "it got in")")
         }
         #expect(echo.says("its chain of certificates is too long"), "\(echo.lines.value)")
+    }
+
+    /// An authority between the trusted one and a certificate, and what the service says of a chain with it; `nil`: it
+    /// accepts the chain.
+    struct Intermediate: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let line: String?
+        let make: @Sendable (SimulatedAuthority) -> SimulatedAuthority
+
+        init(
+            _ name: String, _ line: String?, _ make: @escaping @Sendable (SimulatedAuthority) -> SimulatedAuthority
+        ) {
+            (testDescription, self.line, self.make) = (name, line, make)
+        }
+    }
+
+    private static let constraints = "its certificate has a name that its authority may not sign (name constraints)"
+
+    @Test(
+        "An authority in a chain is held to what its certificate says",
+        arguments: [
+            Intermediate("good", nil) { SimulatedAuthority("good", signedBy: $0) },
+            Intermediate("expired", "its certificate has expired") {
+                SimulatedAuthority("expired", signedBy: $0) { $0.validTo = -10 }
+            },
+            Intermediate("not valid yet", "its certificate is not valid yet") {
+                SimulatedAuthority("not valid yet", signedBy: $0) { $0.validFrom = 1800 }
+            },
+            Intermediate("no authority", "its certificate is signed by one that is no authority") {
+                SimulatedAuthority("no authority", signedBy: $0) { $0.isAuthority = false }
+            },
+            Intermediate("one authority too many", "its chain has more authorities than one of them allows") {
+                SimulatedAuthority(
+                    "below", signedBy: SimulatedAuthority("above", signedBy: $0) { $0.authoritiesMax = 0 })
+            },
+            Intermediate("for another domain", constraints) {
+                SimulatedAuthority("for another domain", signedBy: $0) { $0.permittedDomain = "example.com" }
+            },
+            Intermediate("for this domain", nil) {
+                SimulatedAuthority("for this domain", signedBy: $0) { $0.permittedDomain = "localhost" }
+            },
+            Intermediate("the trusted one's name with another key", "its certificate's signature is wrong") {
+                _ in
+                SimulatedAuthority("simulated authority", signedBy: SimulatedAuthority("stranger"))
+            },
+        ])
+    func intermediates(intermediate: Intermediate) throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.mutualSettings)
+        let issuer = intermediate.make(folder.authority)
+        let own = issuer.issue(CertificatePlan { $0.names = [.dns("localhost")] })
+        let chain = SimulatedCertificate(certificate: own.certificate + issuer.chain, key: own.key)
+        let found = refusal(echo.endpoint, try folder.options(with: chain))
+        #expect((found == nil) == (intermediate.line == nil), "\(found ?? "it got in")")
+        if let line = intermediate.line { #expect(echo.says(line), "\(echo.lines.value)") }
+        #expect(echo.opened.value == (found == nil ? 1 : 0))
     }
 
     @Test("A peer's certificates that have more bytes than the limit are refused")

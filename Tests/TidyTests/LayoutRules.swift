@@ -42,12 +42,33 @@ func leftNotes(_ file: TrackedFile) -> [Violation] {
         .map { Violation(file.path, line: $0.line, "a note of work to be done: \($0.text)") }
 }
 
-/// Functions, accessors and closures of more than `functionLinesMax` lines, from the declaration to the closing brace.
+/// Functions, accessors and closures of more than `functionLinesMax` lines, from the declaration to the closing brace;
+/// in Python, to the last line that is indented more than the declaration.
 func longFunctions(_ file: TrackedFile) -> [Violation] {
-    guard file.kind == .swift || file.kind == .c else { return [] }
-    return functionBodies(in: file.code, isSwift: file.kind == .swift).compactMap { lines in
+    let bodies: [ClosedRange<Int>]
+    switch file.kind {
+    case .swift, .c: bodies = functionBodies(in: file.code, isSwift: file.kind == .swift)
+    case .python: bodies = pythonFunctions(in: file.lines)
+    case .shell, .markdown, .other: return []
+    }
+    return bodies.compactMap { lines in
         guard lines.count > functionLinesMax else { return nil }
         return Violation(file.path, line: lines.lowerBound, "a function of \(lines.count) lines")
+    }
+}
+
+/// The lines of every function of a file in Python. A function within another one counts for both.
+private func pythonFunctions(in lines: [String]) -> [ClosedRange<Int>] {
+    func indentation(_ line: String) -> Int { line.prefix { $0 == " " }.count }
+    return lines.indices.compactMap { first in
+        let words = lines[first].drop { $0 == " " }
+        guard words.hasPrefix("def ") || words.hasPrefix("async def ") else { return nil }
+        // The declaration may go on over several lines, whose last one stands where it began.
+        let rest = lines[(first + 1)...].prefix { line in
+            line.isEmpty || indentation(line) > indentation(lines[first]) || line.drop { $0 == " " }.hasPrefix(")")
+        }
+        let last = rest.lastIndex { !$0.isEmpty } ?? first
+        return first + 1...last + 1
     }
 }
 

@@ -62,6 +62,16 @@ struct RuleTests {
         #expect(String(decoding: file.comments, as: UTF8.self).contains("/* { /* { */ */  "))
     }
 
+    @Test("Functions of Python of 71 lines are found, with their signatures and without what follows them")
+    func longFunctionOfPython() {
+        func body(_ count: Int) -> String { String(repeating: "        work()\n", count: count) }
+        let good = "class A:\n    def good(self) -> None:\n\(body(35))\n\(body(33))\n\n"
+        #expect(longFunctionLines("a.py", good + "    limit = 1\n") == [])
+        let bad = "    async def bad(\n        self,\n    ) -> None:\n\(body(68))\n"
+        #expect(longFunctionLines("a.py", good + bad + "def last() -> None:\n    work()\n") == [74])
+        #expect(longFunctionLines("a.py", good + bad.replacing("        self,\n", with: "")) == [])
+    }
+
     @Test("Functions of C of 71 lines are found, tables and types are not")
     func longFunctionOfC() {
         let work = String(repeating: "    work('{', \"{\");\n", count: 68)

@@ -92,7 +92,7 @@ func frame(_ body: [UInt8]) -> [UInt8] {
     withUnsafeBytes(of: UInt32(body.count).littleEndian) { Array($0) } + body
 }
 
-/// An echo on a free port of the loopback interface.
+/// An echo on a free port of the loopback interface, or on a local socket.
 final class EchoServer: Sendable {
     struct Counts: Sendable {
         let frames = Shared(0)
@@ -105,6 +105,8 @@ final class EchoServer: Sendable {
         let opened = Shared(0)
         let closed = Shared(0)
         let kept = Shared<[FrameBytes]>([])
+        /// What each connection told of its peer.
+        let peers = Shared<[(peer: Peer?, credentials: PeerCredentials?)]>([])
     }
 
     let counts = Counts()
@@ -115,7 +117,8 @@ final class EchoServer: Sendable {
     /// With `idle` or `stall` time stands still until `advance`; else it is the system's.
     init(
         _ kind: PollerKind = .systems, _ behaviour: EchoBehaviour = EchoBehaviour(),
-        memory: MemoryBudget = MemoryBudget(bytesMax: 64 << 20), idle: UInt64? = nil, stall: UInt64? = nil
+        memory: MemoryBudget = MemoryBudget(bytesMax: 64 << 20), idle: UInt64? = nil, stall: UInt64? = nil,
+        at place: Endpoint = Endpoint(host: "127.0.0.1", port: 0)
     ) throws {
         let (time, counts) = (time, counts)
         let isManual = idle != nil || stall != nil
@@ -124,11 +127,12 @@ final class EchoServer: Sendable {
             memory: memory,
             timeouts: EventLoop.Timeouts(idle: idle ?? 1_000_000, stall: stall ?? 1_000_000), clock: clock,
             poller: try kind.make())
-        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        let listener = try #require(try Socket.listen(on: place).first)
         endpoint = listener.endpoint
         loop.start(name: "echo")
         loop.listen(on: listener.descriptor) { [loop] descriptor in
             Connection.start(descriptor, on: loop) { connection in
+                counts.peers.with { $0.append((connection.peer, connection.peerCredentials)) }
                 counts.opened.increment()
                 return EchoHandler(connection, behaviour, counts)
             }

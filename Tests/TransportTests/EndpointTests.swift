@@ -20,8 +20,25 @@ struct EndpointTests {
     }
 
     @Test(
+        "The text unix: and an absolute path is a local socket, which is loopback",
+        arguments: ["/run/rootgate/rootgate.sock", "/", "/a:1", "/ä b"])
+    func localSocket(path: String) throws {
+        let endpoint = try #require(Endpoint("unix:\(path)"))
+        #expect(endpoint == Endpoint(path: path) && endpoint.path == path)
+        #expect(endpoint.description == "unix:\(path)")
+        #expect(endpoint.isLoopback && endpoint.host.isEmpty && endpoint.port == 0)
+        #expect(endpoint != Endpoint(host: "", port: 0))
+    }
+
+    @Test("A host may be named unix")
+    func hostNamedUnix() {
+        #expect(Endpoint("unix:7570") == Endpoint(host: "unix", port: 7570))
+    }
+
+    @Test(
         "What is no endpoint is refused",
         arguments: [
+            "unix:", "unix:relative", "unix:./relative", "UNIX:/path", "unix",
             "", ":", "localhost", "localhost:", ":7570", "localhost:65536", "localhost:-1", "localhost:seven",
             "::1:7570",
             "[]:7570", "[::1]", "localhost:75 70", "1:2:3",

@@ -10,7 +10,7 @@ import Testing
     @Test("A peer alone may hold half of the memory, and one connection a quarter of that")
     func alone() {
         let budget = MemoryBudget(bytesMax: 256 << 20)
-        let peer = Peer.address(UInt32(1))
+        let peer = Holder.address(UInt32(1))
         let accounts = (0..<9).map { _ in budget.account(for: peer) }
         var charges: [(MemoryAccount, MemoryCharge)] = []
         var held: [Int] = []

@@ -175,11 +175,42 @@ struct BatchVerifierTests {
 
     @Test("A genuine proof is refused when the memory of nonces is full")
     func memoryFull() throws {
-        let fixture = try Fixture(noncesMax: 2)
+        let fixture = try Fixture(noncesMax: 4)
+        // One for each person, and half of the memory for one collaboration.
         for (index, verdict) in [Verdict.granted, .granted, .replayMemoryFull].enumerated() {
-            let proof = try fixture.proof(in: Fixture.nonced, signing: [UInt8](repeating: UInt8(index), count: 16))
+            let proof = try fixture.proof(
+                in: Fixture.nonced, person: index, signing: [UInt8](repeating: UInt8(index), count: 16))
             #expect(try fixture.verdict(proof, in: Fixture.nonced) == verdict)
         }
+        #expect(try fixture.verdict(fixture.proof()) == .granted)
+    }
+
+    @Test("A person who has his share of the memory of nonces is refused, with any of his keys, and others are not")
+    func shareOfNonces() throws {
+        let fixture = try Fixture(noncesMax: 16)
+        func verdict(_ number: UInt8, person: Int, device: Int) throws -> Verdict {
+            let nonce = [UInt8](repeating: number, count: 16)
+            let proof = try fixture.proof(in: Fixture.nonced, person: person, device: device, signing: nonce)
+            return try fixture.verdict(proof, in: Fixture.nonced)
+        }
+        for number in 0..<4 as Range<UInt8> {
+            #expect(try verdict(number, person: 0, device: Int(number) % 3) == .granted)
+        }
+        for device in 0..<3 { #expect(try verdict(9, person: 0, device: device) == .replayMemoryFull) }
+        #expect(try verdict(0, person: 0, device: 0) == .nonceReplayed)
+        #expect(try verdict(9, person: 1, device: 0) == .granted)
+    }
+
+    @Test("A genuine proof is refused when the memory of challenges is full, and granted when they have expired")
+    func challengesFull() throws {
+        let fixture = try Fixture(replayBytesMax: 1)
+        let (first, second) = (try fixture.proof(), try fixture.proof())
+        // There is room for one group of 64 challenges.
+        #expect(try fixture.verdict(first) == .granted)
+        #expect(try fixture.verdict(second) == .granted)
+        _ = fixture.resources.challenges.challenges(64)
+        #expect(try fixture.verdict(fixture.proof(person: 1)) == .replayMemoryFull)
+        fixture.time.advance(2000)
         #expect(try fixture.verdict(fixture.proof()) == .granted)
     }
 

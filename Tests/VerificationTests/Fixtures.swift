@@ -149,6 +149,12 @@ final class Fixture: Sendable {
     }
 }
 
+/// Holders that have no counter in common unless a number is the same. Both are from 0 to 1,023.
+func holder(_ collaboration: UInt32, _ participant: UInt32) -> MemoryHolder {
+    // The number is what each of the two counters is chosen by.
+    MemoryHolder(collaboration: collaboration << 10 | collaboration, participant: participant << 10 | participant)
+}
+
 /// Keys that no other book has.
 func freshKeys() -> RotatingKeys {
     RotatingKeys(KeyPair(current: MessageAuthenticator(key: RandomSource.system.bytes(32))))
@@ -170,12 +176,21 @@ extension ChallengeBook {
         return standings
     }
 
-    /// One challenge.
-    func challenge() -> [UInt8] {
-        var bytes: [UInt8] = []
-        issue(1, into: &bytes)
+    /// New challenges, one after the other.
+    func challenges(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count * ChallengeBook.challengeBytes)
+        let maker = makeTagMaker()
+        bytes.withUnsafeMutableBytes { bytes in
+            if let start = bytes.baseAddress { issue(count, to: start, with: maker) }
+        }
         return bytes
     }
+
+    /// One challenge.
+    func challenge() -> [UInt8] { challenges(1) }
+
+    /// Spends it for somebody.
+    func spend(_ token: Token) -> SpentChallenges.Spending { spend(token, by: holder(1, 1)) }
 
     func standing(ofBytes bytes: [UInt8]) -> Standing {
         bytes.withUnsafeBytes { standing(of: $0) }

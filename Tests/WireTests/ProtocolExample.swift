@@ -65,6 +65,7 @@ extension ProtocolExample {
             json: Array(#"{"collaboration":"deck"}"#.utf8))
         return [
             ProtocolExample("hello-request", 1, .hello(minimum: 1, maximum: 1)),
+            ProtocolExample("hello-key-request", 1, .hello(minimum: 1, maximum: 1, key: Array(key.utf8))),
             ProtocolExample("ping-request", 10, .ping(Array("still there".utf8))),
             ProtocolExample("challenges-request", 2, .issueChallenges(count: 16)),
             ProtocolExample("create-request", 5, mutation(from: 0x00, .createCollaboration(decks, .challenge))),
@@ -80,6 +81,8 @@ extension ProtocolExample {
             ProtocolExample("collaborate-request", 8, .collaborate(stop)),
         ]
     }
+
+    static let key = "rgk_a1b2c3d4e5f60718_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
     static let verifyProof = SignedIdentityProof(
         publicKey: [2] + [UInt8](repeating: 0xa1, count: 32), publicKeyIndex: 1, inclusionHashes: [digest(0xb2)],

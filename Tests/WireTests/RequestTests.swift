@@ -37,6 +37,7 @@ struct RequestTests {
         ]
         return changes.map { .mutate(Mutation(identifier: identifier(&generator), $0)) } + [
             .hello(minimum: generator.bytes(1)[0] & 0x7f, maximum: generator.bytes(1)[0] | 0x80),
+            .hello(minimum: 1, maximum: 1, key: generator.bytes(Int.random(in: 1...64, using: &generator))),
             .ping(generator.bytes(Int.random(in: 0...64, using: &generator))),
             .issueChallenges(count: Int.random(in: 0...4096, using: &generator)),
             .testRoots(name, generator.digests(20)),
@@ -71,7 +72,8 @@ struct RequestTests {
         for request in try requests(&generator) {
             let whole = body(request)
             if case .ping = request { continue }
-            for length in 0..<whole.count {
+            // A hello without a key ends before the key.
+            for length in 0..<whole.count where request.operation != .hello || length != 4 {
                 #expect(
                     code(request.operation, Array(whole.prefix(length))) == .malformedRequest,
                     "\(request.operation), \(length) of \(whole.count) bytes, seed \(runSeed)")
@@ -98,6 +100,17 @@ struct RequestTests {
     @Test("A hello with a reserved bit set is malformed")
     func helloReserved() {
         for bit in 0..<16 { #expect(code(.hello, [1, 1] + field(UInt16(1) << UInt16(bit))) == .malformedRequest) }
+    }
+
+    @Test("A hello's key may have 64 bytes and no more")
+    func helloKey() throws {
+        let key = [UInt8](repeating: 0x6b, count: 64)
+        guard case .hello(1, 1, let read) = try decode(.hello, [1, 1, 0, 0, 64] + key) else {
+            Issue.record("it is no hello")
+            return
+        }
+        #expect(read == key)
+        expectLimit(64, .hello, [1, 1, 0, 0, 65] + key + [0x6b], "65 bytes of a key")
     }
 
     /// The error of a request over a limit, whose number must be in its detail.

@@ -60,12 +60,4 @@ import Testing
         // The next benchmark has its own time.
         try scale.beginning(setUpShare: 0).settingUp("set-up", 0)
     }
-
-    @Test("Parts of the work share it by the seconds that they take")
-    func shares() {
-        var shares = WorkShares(total: 10)
-        #expect(shares.next(2) == 0...0.2)
-        #expect(shares.next(8) == 0.2...1)
-        #expect(shares.next(1) == 1...1)
-    }
 }

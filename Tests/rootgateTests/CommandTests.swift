@@ -170,6 +170,7 @@ let programPath: String = {
             let help = try rootgate(command.name, "--help")
             #expect(help.code == 0)
             for option in command.options { #expect(help.output.contains("--\(option.name)")) }
+            for verb in command.verbs { #expect(help.output.contains("  \(verb.name) ")) }
         }
     }
 }
@@ -181,11 +182,14 @@ let programPath: String = {
         let endpoint: String
         private let output = Pipe()
 
-        init(_ directory: String, _ words: [String] = []) throws {
-            process.executableURL = URL(fileURLWithPath: programPath)
-            process.arguments = ["serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+        /// `errors`: a file for standard error. `launcher`: a program with arguments that executes the rest of its own.
+        init(_ directory: String, _ words: [String] = [], errors: String? = nil, launcher: [String] = []) throws {
+            let command = launcher + [programPath, "serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+            process.executableURL = URL(fileURLWithPath: command[0])
+            process.arguments = Array(command.dropFirst())
             process.standardOutput = output
-            process.standardError = FileHandle.nullDevice
+            if let errors { #expect(FileManager.default.createFile(atPath: errors, contents: nil)) }
+            process.standardError = errors.flatMap { FileHandle(forWritingAtPath: $0) } ?? FileHandle.nullDevice
             try process.run()
             var line = Data()
             while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,
@@ -219,7 +223,8 @@ let programPath: String = {
         #expect(try runProgram(programPath, ["collab", "create", "c"] + server + trusted).code == 0)
         #expect(try runProgram(programPath, ["stats"] + server + trusted).code == 0)
         let bare = ["--server", String(running.endpoint.dropFirst("tls://".count))]
-        #expect(try runProgram(programPath, ["stats"] + bare + trusted).code == 0)
+        let encrypted = try runProgram(programPath, ["stats"] + bare + trusted)
+        #expect(encrypted.code == 0, "\(encrypted.errors)")
         for words in [["load", "--count", "200", "--people", "20"], ["demo", "--people", "20", "--proofs", "256"]] {
             let result = try runProgram(programPath, words + ["--quiet"] + server + trusted)
             #expect(result.code == 0, "\(result.errors)")

@@ -1,3 +1,5 @@
+import Core
+
 /// A short-lived token that stands for a granted proof, so that the device need not prove itself for every step.
 /// `GrantLayout` has the fields.
 public struct AccessGrant: Hashable, Sendable, Codable {

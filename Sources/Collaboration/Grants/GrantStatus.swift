@@ -1,6 +1,8 @@
+public import Core
+
 /// The result of checking a grant. As with verdicts, values below 16 accept, values from 16 refuse, and 0 means
 /// nothing.
-public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
+public enum GrantStatus: UInt8, StableCode {
     /// The grant is valid now.
     case valid = 1
 
@@ -15,18 +17,5 @@ public enum GrantStatus: UInt8, CaseIterable, Sendable, Hashable {
     /// longer shared.
     case revoked = 20
 
-    /// The stable name: lower-case words joined by hyphens.
-    public var name: String {
-        switch self {
-        case .valid: "valid"
-        case .forged: "forged"
-        case .expired: "expired"
-        case .otherCollaboration: "other-collaboration"
-        case .otherDevice: "other-device"
-        case .revoked: "revoked"
-        }
-    }
-
-    /// Whether the grant is refused.
-    public var isRefusal: Bool { rawValue >= 16 }
+    public static let names = StableNames<GrantStatus>()
 }

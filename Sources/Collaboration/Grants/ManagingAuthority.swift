@@ -1,11 +1,15 @@
 import Core
 
-/// On whose authority a collaboration is managed: that of the app's backend, which may do everything, or that of a
-/// participant who shows a grant.
+/// Who manages a collaboration: the app's backend, which may do everything, or a participant with a grant.
 enum ManagingAuthority {
     case backend
     /// `version`: that of the collaboration's record, whose share options the authority depends on.
     case participant(PersonIdentity, Access, version: UInt64)
+
+    /// The participant; `nil`: the backend.
+    var bearer: PersonIdentity? {
+        if case .participant(let person, _, _) = self { person } else { nil }
+    }
 
     /// Makes an edit stale when the participant's access or the collaboration's options have changed since they were
     /// read.

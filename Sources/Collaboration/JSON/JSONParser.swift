@@ -191,7 +191,7 @@ struct JSONParser {
     // MARK: Arrays and objects
 
     /// Begins an array or an object.
-    private mutating func open(_ kind: JSONTree.Kind) throws(ServiceError) -> Int {
+    private mutating func beginContainer(_ kind: JSONTree.Kind) throws(ServiceError) -> Int {
         depth += 1
         guard depth <= Limits.jsonDepthMax else {
             throw ServiceError(
@@ -205,7 +205,7 @@ struct JSONParser {
         return node
     }
 
-    private mutating func close(_ node: Int, count: Int) {
+    private mutating func endContainer(_ node: Int, count: Int) {
         position += 1
         depth -= 1
         tree.nodes[node].end = UInt32(position)
@@ -224,7 +224,7 @@ struct JSONParser {
     }
 
     private mutating func array() throws(ServiceError) {
-        let node = try open(.array)
+        let node = try beginContainer(.array)
         var count = 0
         if byte != UInt8(ascii: "]") {
             repeat {
@@ -233,11 +233,11 @@ struct JSONParser {
             } while takeComma()
             guard byte == UInt8(ascii: "]") else { throw failure("“,” or “]” is missing") }
         }
-        close(node, count: count)
+        endContainer(node, count: count)
     }
 
     private mutating func object() throws(ServiceError) {
-        let node = try open(.object)
+        let node = try beginContainer(.object)
         var count = 0
         if byte != UInt8(ascii: "}") {
             repeat {
@@ -254,7 +254,7 @@ struct JSONParser {
             guard byte == UInt8(ascii: "}") else { throw failure("“,” or “}” is missing") }
             if count > JSONParser.comparedMembersMax { try compareAll(in: node, count) }
         }
-        close(node, count: count)
+        endContainer(node, count: count)
     }
 
     /// Compares a name with those before it in the object.

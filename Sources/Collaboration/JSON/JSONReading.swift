@@ -77,10 +77,15 @@ final class JSONReading {
         }
     }
 
-    /// A whole number, written as digits: neither 2.0 nor 1e3.
+    /// A whole number, written as digits: neither 2.0 nor 1e3. The error names no range, because the type's is wider
+    /// than that of most fields.
     func integer<Value: FixedWidthInteger>(_ type: Value.Type, _ node: Int) throws -> Value {
-        guard tree.nodes[node].kind == .integer, let value: Value = tree.integer(node) else {
-            throw failure("not a whole number from \(Value.min) to \(Value.max)", Value.self, at: node)
+        guard tree.nodes[node].kind == .integer else {
+            throw failure("not a whole number, written with digits alone", Value.self, at: node)
+        }
+        guard let value: Value = tree.integer(node) else {
+            let isBelow = tree.bytes[Int(tree.nodes[node].start)] == UInt8(ascii: "-")
+            throw failure("not in its range: the number is too \(isBelow ? "small" : "large")", Value.self, at: node)
         }
         return value
     }

@@ -27,6 +27,14 @@ extension Language {
         case .deleted: Wording("{author} deleted “{title}”", untitled: "{author} deleted the shared content")
         case .renamed: Wording("{author} renamed “{title}”", untitled: "{author} renamed the shared content")
         case .moved: Wording("{author} moved “{title}”", untitled: "{author} moved the shared content")
+        case .arrived:
+            Wording(
+                "There is a new participant in “{title}”",
+                untitled: "There is a new participant in the shared content")
+        case .departed:
+            Wording(
+                "A participant no longer takes part in “{title}”",
+                untitled: "A participant no longer takes part in the shared content")
         }
     }
 }

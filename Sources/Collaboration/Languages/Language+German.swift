@@ -35,6 +35,11 @@ extension Language {
             Wording("{author} hat „{title}“ umbenannt", untitled: "{author} hat den geteilten Inhalt umbenannt")
         case .moved:
             Wording("{author} hat „{title}“ verschoben", untitled: "{author} hat den geteilten Inhalt verschoben")
+        case .arrived:
+            Wording("In „{title}“ ist jemand neu dabei", untitled: "Im geteilten Inhalt ist jemand neu dabei")
+        case .departed:
+            Wording(
+                "In „{title}“ ist jemand nicht mehr dabei", untitled: "Im geteilten Inhalt ist jemand nicht mehr dabei")
         }
     }
 }

@@ -159,10 +159,9 @@ extension Language {
         name.map { Language.fill(attribution.reply, ["name": $0]) } ?? attribution.plainReply
     }
 
-    /// Whether the title of the entry that removes an item says so.
+    /// Whether the title of the entry that removes an item says so: one of its words is the language's.
     func saysRemove(_ title: String) -> Bool {
-        let title = title.lowercased()
-        return attribution.removeWords.contains { title.contains($0) }
+        title.lowercased().split { !$0.isLetter }.contains { attribution.removeWords.contains(String($0)) }
     }
 
     /// A template with values in their places. Braces in the values are left as they are.

@@ -8,7 +8,7 @@ public struct Account: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// `nil` unless `name` is valid.
     public init?(_ name: String) {
-        guard CollaborationIdentifier.isValid(Array(name.utf8)) else { return nil }
+        guard name.isName else { return nil }
         self.name = name
     }
 

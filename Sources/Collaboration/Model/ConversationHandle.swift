@@ -1,8 +1,8 @@
 import Core
 
-/// What an app gets in place of a conversation: 16 random bytes for each account and conversation, in base64url without
-/// padding (22 characters). Nothing can be learned from it. The system's side finds the conversation of a handle in the
-/// attribution that it reads.
+/// What an app gets in place of a conversation: 16 random bytes for each account, conversation and app, in base64url
+/// without padding (22 characters). Nothing can be learned from it, also when two apps compare theirs. The system's
+/// side finds the conversation of a handle in the attribution that it reads.
 public struct ConversationHandle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Bytes of a handle.
     static let byteCount = 16

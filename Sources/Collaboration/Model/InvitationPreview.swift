@@ -3,7 +3,8 @@ public import Foundation
 /// What the holder of a token may know of an invitation before accepting it. With a refusal nothing else is given.
 public struct InvitationPreview: Hashable, Sendable, Codable {
     public let token: InvitationToken
-    /// `unknown`, `revoked`, `expired` or `closed`; `nil` when there is something to tell.
+    /// `unknown`, `revoked`, `expired`, `closed` or `conflict` (who has come in by it takes part no longer); `nil` when
+    /// there is something to tell.
     public let refusal: Acceptance.Refusal?
     public let state: InvitationState?
     /// The collaboration's title.
@@ -11,8 +12,9 @@ public struct InvitationPreview: Hashable, Sendable, Codable {
     /// Who invites, as it was said when the invitation was made.
     public let inviterName: String?
     public let inviterHandle: String?
+    /// The accepter's role; `nil` when an identity has come in.
     public let role: ParticipantRole?
-    /// What the accepter may do by the present share options.
+    /// What the accepter would be permitted now; `nil` when an identity has come in.
     public let permission: Permission?
     public let expiresAt: Date?
 
@@ -28,8 +30,8 @@ public struct InvitationPreview: Hashable, Sendable, Codable {
     }
 
     init(
-        _ token: InvitationToken, state: InvitationState, title: String?, inviter: Inviter?, role: ParticipantRole,
-        permission: Permission, expiresAt: Date?
+        _ token: InvitationToken, state: InvitationState, title: String?, inviter: Inviter?, role: ParticipantRole?,
+        permission: Permission?, expiresAt: Date?
     ) {
         self.token = token
         refusal = nil

@@ -1,16 +1,15 @@
 /// Options of which exactly one is selected. Apple: `SWCollaborationOptionsPickerGroup`.
-public struct OptionsPickerGroup: CollaborationOptionsGroup {
-    public var identifier: String
-    public var title: String
-    public var footer: String
-    public var options: [CollaborationOption]
+public typealias OptionsPickerGroup = GroupOfOptions<OneOption>
 
+/// The choice of a picker: one option is selected.
+public enum OneOption: OptionsChoice {
+    public static func kept(_ group: GroupOfOptions<Self>) -> ShareOptions.Group { .picker(group) }
+}
+
+extension OptionsPickerGroup {
     /// When no option is selected, the first one is.
     public init(identifier: String, title: String = "", footer: String = "", options: [CollaborationOption]) {
-        self.identifier = identifier
-        self.title = title
-        self.footer = footer
-        self.options = options
+        (self.identifier, self.title, self.footer, self.options) = (identifier, title, footer, options)
         if !options.isEmpty, !options.contains(where: \.isSelected) { self.options[0].isSelected = true }
     }
 
@@ -19,6 +18,4 @@ public struct OptionsPickerGroup: CollaborationOptionsGroup {
         guard options.contains(where: { $0.identifier == identifier }) else { return }
         for index in options.indices { options[index].isSelected = options[index].identifier == identifier }
     }
-
-    public var kept: ShareOptions.Group { .picker(self) }
 }

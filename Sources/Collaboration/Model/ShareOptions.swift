@@ -73,18 +73,20 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         groups.flatMap(\.options).filter(\.isSelected).map(\.identifier)
     }
 
-    /// The permission summary that the share sheet and the link show: the given summary, else the titles of the
-    /// pickers' selected options, else a phrase for `permission`. The titles are left out when the effect of one of
-    /// them is overruled.
+    /// The summary that the share sheet and the link show: the given summary, else the titles of the pickers' selected
+    /// options, else a phrase for `permission`. The titles are left out when the effect of one of them is overruled, or
+    /// when all of them are blank. Given summary and titles are the app's words: where the options have no effect, they
+    /// may say something else than `permission`.
     public func summary(for permission: Permission) -> String {
-        if let givenSummary, !givenSummary.isEmpty { return givenSummary }
+        if let givenSummary, !givenSummary.isBlank { return givenSummary }
         let picks = groups.compactMap { group -> CollaborationOption? in
             guard case .picker(let picker) = group else { return nil }
             return picker.options.first(where: \.isSelected)
         }
         // A title that says more than holds is no summary.
         let isTrue = picks.flatMap(\.effects).compactMap(\.permission).allSatisfy { $0 == permission }
-        guard picks.isEmpty || !isTrue else { return picks.map(\.title).joined(separator: ", ") }
+        let titles = picks.map(\.title).filter { !$0.isBlank }
+        guard titles.isEmpty || !isTrue else { return titles.joined(separator: ", ") }
         switch permission {
         case .readOnly: return "Only invited people can view"
         case .readWrite: return "Only invited people can make changes"
@@ -131,17 +133,27 @@ public struct ShareOptions: Hashable, Sendable, Codable {
         return chosen
     }
 
+    /// A blank summary is none.
+    package mutating func dropEmptySummary() {
+        if let givenSummary, givenSummary.isBlank { self.givenSummary = nil }
+    }
+
     /// Checks the choices: each picker has exactly one selected option, and every option that a selected option
     /// requires is selected.
     ///
     /// Throws `unknownOption` (an option requires one that doesn't exist), `optionConflict` (a picker has two selected
-    /// options or none, or two options have one identifier) or `optionRequired`. The reason names the option.
+    /// options or none, or two options or two groups have one identifier) or `optionRequired`. The reason names the
+    /// option or the group.
     public func check() throws(ServiceError) {
         let options = groups.flatMap(\.options)
         let selected = Set(options.filter(\.isSelected).map(\.identifier))
         var known: Set<String> = []
         for option in options where !known.insert(option.identifier).inserted {
             throw ServiceError(.optionConflict, "two options have the identifier “\(option.identifier)”")
+        }
+        var groupIdentifiers: Set<String> = []
+        for group in groups where !groupIdentifiers.insert(group.content.identifier).inserted {
+            throw ServiceError(.optionConflict, "two groups have the identifier “\(group.content.identifier)”")
         }
         for case .picker(let picker) in groups {
             let picks = picker.options.filter(\.isSelected)

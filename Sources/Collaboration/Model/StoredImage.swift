@@ -1,3 +1,5 @@
+import Core
+
 /// A thumbnail that the service has stored.
 public struct StoredImage: Hashable, Sendable, Codable {
     public let bytes: [UInt8]

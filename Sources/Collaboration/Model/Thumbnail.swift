@@ -1,3 +1,4 @@
+import Core
 public import Foundation
 
 /// The picture of a shared item as it is given: a link to it, or the picture itself.

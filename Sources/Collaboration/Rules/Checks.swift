@@ -11,9 +11,9 @@ func check(_ text: String?, _ field: String, bytesMax: Int = Limits.textBytesMax
         .malformedRequest, "\(field) contains the control character U+\(control.hexadecimalDigits)")
 }
 
-/// Throws `malformedRequest` unless the text may name something, as an account's name does.
+/// Throws `malformedRequest` unless the text may name something, as an account's name does; see `String.isName`.
 func checkName(_ text: String, _ field: String) throws(ServiceError) {
-    guard CollaborationIdentifier.isValid(Array(text.utf8)) else {
+    guard text.isName else {
         throw ServiceError(.malformedRequest, "\(field) is not 1 to 128 bytes of UTF-8 without control characters")
     }
 }

@@ -34,10 +34,20 @@ extension CollaborationSettings {
     /// The collaboration that a link leads to; `nil` when it is not one of ours. Links are compared in their normal
     /// form. A deeper path below a collaboration's link belongs to it. Query and fragment don't matter.
     func collaboration(of link: URL) -> CollaborationIdentifier? {
-        guard let base = linkBase.flatMap({ WebLink($0) }), let path = WebLink(link)?.segments(below: base),
-            let name = path.first?.removingPercentEncoding
-        else { return nil }
-        return CollaborationIdentifier(name)
+        guard let base = linkBase.flatMap({ WebLink($0) }) else { return nil }
+        return WebLink(link)?.segments(below: base).flatMap(CollaborationSettings.collaboration)
+    }
+
+    /// The collaboration whose link this is, also when it is written with http or with user information. Such a link
+    /// leads nowhere, but people take it for the collaboration's: it must not stay on shelves when the collaboration
+    /// ends.
+    func collaboration(ofAnySpelling link: URL) -> CollaborationIdentifier? {
+        guard let base = linkBase.flatMap({ WebLink($0) }) else { return nil }
+        return WebLink(link)?.segmentsOfHost(below: base).flatMap(CollaborationSettings.collaboration)
+    }
+
+    private static func collaboration(in path: ArraySlice<String>) -> CollaborationIdentifier? {
+        path.first?.removingPercentEncoding.flatMap { CollaborationIdentifier($0) }
     }
 
     /// What is wrong with a base of universal links; `nil` when nothing is.

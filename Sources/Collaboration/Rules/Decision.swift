@@ -14,9 +14,26 @@ package enum Decision<Answer: Sendable>: Sendable {
 /// A decision about a request of any kind.
 package typealias EncodedDecision = Decision<[UInt8]>
 
+extension Edit {
+    /// The edit of a request that changes nothing now and could give access when it is decided again. It is applied to
+    /// remember the request: a repetition gets the same receipt, whatever was taken away in between. `checks`: what the
+    /// decision depends on.
+    static func remembering(_ collaboration: CollaborationIdentifier?, _ checks: [RecordEdit]) -> Edit {
+        var edit = Edit(collaboration)
+        edit.records = checks
+        assert(edit.isEmpty, "a request that is only remembered changes something")
+        return edit
+    }
+}
+
 extension Decision<ChangeReceipt> {
     /// There is nothing to change.
     static var unchanged: Decision { .answer(ChangeReceipt(sequence: nil, changed: 0)) }
+
+    /// There is nothing to change now, and the request is remembered: see `Edit.remembering`.
+    static func remembered(_ collaboration: CollaborationIdentifier?, _ checks: [RecordEdit]) -> Decision {
+        .change(.remembering(collaboration, checks), topics: [], count: 0)
+    }
 
     /// The edit is to be applied; the answer says that it changed `count` things.
     static func change(_ edit: Edit, topics: [Topic], count: Int) -> Decision {

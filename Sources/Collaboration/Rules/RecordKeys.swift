@@ -1,4 +1,5 @@
 import Core
+import Principals
 
 /// The keys of the layer's records. A key is a byte for its kind, then identifiers, then bytes of known length. Every
 /// identifier but the last is ended by a zero byte, which identifiers don't contain: so no key is a prefix of a key of
@@ -23,7 +24,7 @@ import Core
 ///                                         over: as whom (32)
 ///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
-///     r account 0 conversation            the handle of a conversation for the account (16)
+///     r account 0 conversation app        the handle of a conversation for the account, as an app knows it (16)
 ///     e collaboration 0 account           an account to whose shelf the collaboration's link was shared
 ///     z hash                              the bytes of a thumbnail, by their SHA-256
 ///     w hash                              their number (8), written whenever a share takes or leaves the thumbnail
@@ -31,6 +32,11 @@ import Core
 ///     g byte                              the bytes of all thumbnails whose hash begins with the byte (8)
 ///     v account                           written whenever the account's shelf changes
 ///     o account                           the account's consent (JSON)
+///     f principal                         a principal (JSON)
+///     P                                   the number of principals (8), written whenever one changes; it is never
+///                                         removed
+///     U principal 0 key                   when the key was last used (8, milliseconds; 0: never); without a key: when
+///                                         the principal was last known by a certificate or a local user
 ///
 /// Writing `a` or `b` revokes the grants that were issued before; `Access` has the rule.
 enum RecordKeys {
@@ -61,6 +67,9 @@ enum RecordKeys {
         case thumbnailPart = "g"
         case shelf = "v"
         case consent = "o"
+        case principal = "f"
+        case principalCount = "P"
+        case principalUse = "U"
     }
 
     /// Bytes that name an invitation.
@@ -160,8 +169,9 @@ enum RecordKeys {
 
     static func items(_ account: Account) -> [UInt8] { key(.item, Array(account.name.utf8), ends: true) }
 
-    static func handle(_ account: Account, _ conversation: [UInt8]) -> [UInt8] {
-        key(.handle, Array(account.name.utf8), ends: true) + conversation
+    /// `app`: its fingerprint.
+    static func handle(_ account: Account, _ conversation: [UInt8], _ app: [UInt8]) -> [UInt8] {
+        key(.handle, Array(account.name.utf8), ends: true) + conversation + app
     }
 
     static func shelfOfLink(_ collaboration: CollaborationIdentifier, _ account: Account) -> [UInt8] {
@@ -192,6 +202,23 @@ enum RecordKeys {
     static func shelf(_ account: Account) -> [UInt8] { key(.shelf, Array(account.name.utf8)) }
 
     static func consent(_ account: Account) -> [UInt8] { key(.consent, Array(account.name.utf8)) }
+
+    static func principal(_ name: PrincipalName) -> [UInt8] { key(.principal, Array(name.text.utf8)) }
+
+    static let principals = RecordRange.beginning(with: key(.principal, []))
+
+    static let principalCount = key(.principalCount, [])
+
+    /// `key`: `nil` for certificates and local users.
+    static func principalUse(_ name: PrincipalName, _ key: KeyIdentifier?) -> [UInt8] {
+        principalUses(name) + (key.map { Array($0.description.utf8) } ?? [])
+    }
+
+    static let principalUseStart = key(.principalUse, [])
+
+    static func principalUses(_ name: PrincipalName) -> [UInt8] {
+        key(.principalUse, Array(name.text.utf8), ends: true)
+    }
 
     /// All records of a collaboration except its start, links from accounts, accepted shares and places of invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {

@@ -1,4 +1,5 @@
 package import Core
+package import Principals
 
 /// What a request that changes something is about. Mutation identifiers belong to it: the same identifier for another
 /// subject names another request.
@@ -8,6 +9,9 @@ package enum RequestSubject: Hashable, Sendable {
     case account(Account)
     /// The conversation in which something is shared.
     case conversation(String)
+    case principal(PrincipalName)
+    /// An API key.
+    case key(KeyIdentifier)
 
     /// A byte for the kind, then the name. No two subjects have the same bytes.
     package var bytes: [UInt8] {
@@ -15,6 +19,8 @@ package enum RequestSubject: Hashable, Sendable {
         case .collaboration(let identifier): [1] + identifier.utf8
         case .account(let account): [2] + account.name.utf8
         case .conversation(let name): [3] + name.utf8
+        case .principal(let name): [4] + name.text.utf8
+        case .key(let identifier): [5] + identifier.description.utf8
         }
     }
 }
@@ -111,4 +117,24 @@ extension WithdrawAcceptance {
 
 extension RevokeInvitation {
     package var subject: RequestSubject? { .collaboration(collaboration) }
+}
+
+extension CreatePrincipal {
+    package var subject: RequestSubject? { .principal(name) }
+}
+
+extension UpdatePrincipal {
+    package var subject: RequestSubject? { .principal(name) }
+}
+
+extension RemovePrincipal {
+    package var subject: RequestSubject? { .principal(name) }
+}
+
+extension AddKey {
+    package var subject: RequestSubject? { .principal(name) }
+}
+
+extension RemoveKey {
+    package var subject: RequestSubject? { .key(identifier) }
 }

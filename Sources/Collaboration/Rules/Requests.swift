@@ -14,6 +14,8 @@ package enum Requests {
         ReadDetails.self, CustomizeDetails.self,
         CreateInvitation.self, ReadInvitation.self, AcceptInvitation.self, WithdrawAcceptance.self,
         ListInvitations.self, RevokeInvitation.self, ListShares.self,
+        CreatePrincipal.self, UpdatePrincipal.self, RemovePrincipal.self, AddKey.self, RemoveKey.self,
+        ListPrincipals.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -1,4 +1,5 @@
 package import Core
+package import Principals
 
 /// A request with the rule that decides it.
 package protocol RuledRequest: CollaborationRequest {
@@ -8,6 +9,9 @@ package protocol RuledRequest: CollaborationRequest {
 
     /// What the request is about; `nil` for a query. Every request that changes something has a subject.
     var subject: RequestSubject? { get }
+
+    /// What a role must cover for the request to be allowed. It follows from the request's fields alone.
+    var roleScope: RequestScope { get }
 
     /// Decides the request: a pure function of the context and the records.
     ///

@@ -64,9 +64,13 @@ package struct WebLink: Hashable, Sendable {
     /// The parts of the path below the base's path; `nil` when the link does not lead there. Query and fragment don't
     /// matter. A link with user information leads to no place of the base.
     func segments(below base: WebLink) -> ArraySlice<String>? {
-        guard user == nil, (scheme, host, port) == (base.scheme, base.host, base.port),
-            segments.starts(with: base.segments)
-        else { return nil }
+        guard user == nil, scheme == base.scheme else { return nil }
+        return segmentsOfHost(below: base)
+    }
+
+    /// The same, whatever the link's scheme and user information are.
+    func segmentsOfHost(below base: WebLink) -> ArraySlice<String>? {
+        guard (host, port) == (base.host, base.port), segments.starts(with: base.segments) else { return nil }
         return segments.dropFirst(base.segments.count)
     }
 

@@ -39,9 +39,9 @@ public final class CollaborationCoordinator: Sendable {
     /// `deadline`: for each of the two actions.
     ///
     /// Throws how the sharing failed; then the message must not be sent. If the start's handler used
-    /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:nonceWindowSeconds:)``, what had been done is
-    /// undone: a collaboration that the action has started is gone, and of one that existed before, recipients who took
-    /// no part are removed.
+    /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:nonceWindowSeconds:)``, everything is undone: a new
+    /// collaboration is removed; from an existing one, the recipients who took no part are removed, and it gets its
+    /// former options back unless somebody has changed them since. Only an identity that the owner has claimed stays.
     /// Throws `notUndone` when the service could not be reached for that.
     public func share(
         with metadata: CollaborationMetadata,
@@ -70,8 +70,8 @@ public final class CollaborationCoordinator: Sendable {
 
     /// Starts a collaboration, as the system does when a person shares content.
     ///
-    /// Throws how the action failed. Then the collaboration was removed from the service, if the action has started it.
-    /// Throws `notUndone` when the service could not be reached for that.
+    /// Throws how the action failed. Then what the action has prepared is undone, as ``share(with:adding:deadline:)``
+    /// does. Throws `notUndone` when the service could not be reached for that.
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {

@@ -144,10 +144,7 @@ public final class HighlightCenter: Sendable {
     /// keeps the grant for posting notices.
     @discardableResult
     public func open(_ highlight: CollaborationHighlight) async throws(ServiceError) -> OpenDecision {
-        guard let challenge = try await client.challenges(1).challenges.first else {
-            throw ServiceError(.malformedAnswer, "the service gave no challenge")
-        }
-        let proof = try await signedIdentityProof(for: highlight, using: challenge)
+        let proof = try await signedIdentityProof(for: highlight, using: try await client.challenge())
         let decision = try await client.open(proof, in: highlight.collaborationIdentifier)
         state.withLock { $0.grants[highlight.collaborationIdentifier] = decision.grant }
         return decision

@@ -13,24 +13,42 @@ struct Preparation: Sendable {
     let collaboration: CollaborationIdentifier
     /// Whether the action has started the collaboration. One that existed before is never ended.
     let isNew: Bool
+    /// The choice of options that the action replaces in a collaboration that existed before; `nil`: it replaces none.
+    var replacement: Replacement?
+
+    /// Share options before and after the action's choice.
+    struct Replacement: Sendable {
+        let former: ShareOptions
+        let chosen: ShareOptions
+    }
 
     /// Those of these people who take no part yet.
     func newcomers(among people: [PersonIdentity]) async throws(ServiceError) -> [PersonIdentity] {
         var newcomers: [PersonIdentity] = []
-        for start in stride(from: 0, to: people.count, by: Limits.rootsPerRequestMax) {
-            let some = people[start...].prefix(Limits.rootsPerRequestMax)
-            let isInSet = try await client.testRoots(some.map(\.rootHash), in: collaboration)
-            newcomers += zip(some, isInSet).filter { !$0.1 }.map(\.0)
+        for start in stride(from: 0, to: people.count, by: Limits.participantsPerPageMax) {
+            let some = Array(people[start...].prefix(Limits.participantsPerPageMax))
+            let found = try await client.send(FindParticipants(some, in: collaboration)).participants
+            let present = Set(found.filter { $0.state != .removed }.map(\.identity))
+            newcomers += some.filter { !present.contains($0) }
         }
         return newcomers
     }
 
-    /// Removes these people, and the collaboration if the action has started it and no other person takes part. False
-    /// when the service has not done so.
+    /// Gives the collaboration the options that it had before, unless somebody has changed the action's choice since.
+    private func restoreOptions() async throws(ServiceError) {
+        guard let replacement, replacement.former != replacement.chosen else { return }
+        let present = try await client.send(ReadDetails(of: collaboration)).shareOptions
+        guard present == replacement.chosen else { return }
+        _ = try await client.send(UpdateShareOptions(collaboration, replacing: replacement.former))
+    }
+
+    /// Removes these people, and the collaboration if the action has started it and no other person takes part. A
+    /// collaboration that existed before gets its options back. False when the service has not done so.
     func undo(removing people: [PersonIdentity] = []) async -> Bool {
         let people = people.filter { $0 != ownerIdentity }
         for _ in 0..<Preparation.attemptsMax {
             do throws(ServiceError) {
+                try await restoreOptions()
                 for start in stride(from: 0, to: people.count, by: Limits.participantsPerRequestMax) {
                     let some = Array(people[start...].prefix(Limits.participantsPerRequestMax))
                     _ = try await client.send(RemoveParticipants(some, from: collaboration))

@@ -2,6 +2,7 @@
 @_exported public import Collaboration
 public import Core
 import Foundation
+@_exported public import Principals
 import Wire
 
 extension RootgateClient {

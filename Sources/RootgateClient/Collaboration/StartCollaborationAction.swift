@@ -50,7 +50,9 @@ public final class StartCollaborationAction: Sendable {
     }
 
     /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, or when
-    /// the recipients can't be added, the preparation is undone.
+    /// the recipients can't be added, the preparation is undone: a new collaboration is removed, and one that existed
+    /// before gets its options back. What stays is an `ownerIdentity` that the account has claimed in a collaboration
+    /// that existed before: it is the owner's own, and is claimed once.
     ///
     /// Throws the service's errors, and `cancelled` when the action is over.
     public func prepare(
@@ -65,28 +67,58 @@ public final class StartCollaborationAction: Sendable {
                 client: client, owner: owner, ownerIdentity: ownerIdentity, localIdentifier: local,
                 collaboration: answer.collaborationIdentifier, isNew: answer.isNew)
         }
+        // As default options, the choice counts for a new collaboration, and changes none that existed before.
+        var metadata = collaborationMetadata
+        metadata.defaultShareOptions = metadata.shareOptions
+        metadata.userSelectedShareOptions = nil
         let request = PrepareCollaboration(
-            owner: owner, metadata: collaborationMetadata, ownerIdentity: ownerIdentity,
-            nonceWindowSeconds: nonceWindowSeconds)
+            owner: owner, metadata: metadata, ownerIdentity: ownerIdentity, nonceWindowSeconds: nonceWindowSeconds)
         let identifier = MutationIdentifier.random()
-        let answer: PrepareCollaboration.Answer
+        var answer: PrepareCollaboration.Answer
         do throws(ServiceError) {
             answer = try await client.send(request, identifier: identifier)
         } catch {
             // Without an answer the client can't know whether the collaboration was prepared. The same request with the
-            // same identifier tells. It does not change a collaboration that existed before.
+            // same identifier tells. It does not change the options of a collaboration that existed before.
             if error.origin == .local, let late = try? await client.send(request, identifier: identifier) {
                 _ = await preparation(late).undo()
             }
             throw error
         }
-        preparations.withLock { $0.append(preparation(answer)) }
+        var prepared = preparation(answer)
+        if var chosen = collaborationMetadata.userSelectedShareOptions, !answer.isNew {
+            chosen.dropEmptySummary()
+            let former = try await client.send(ReadDetails(of: answer.collaborationIdentifier)).shareOptions
+            prepared.replacement = Preparation.Replacement(former: former, chosen: chosen)
+            let choice = PrepareCollaboration(
+                owner: owner, metadata: collaborationMetadata, nonceWindowSeconds: nonceWindowSeconds)
+            answer = try await choose(choice, of: prepared)
+        }
+        preparations.withLock { [prepared] in $0.append(prepared) }
         // The action may have ended while the service prepared.
         if isComplete, case .failure = await settlement.result() {
             _ = await undoPreparations()
             throw over
         }
         return answer
+    }
+
+    /// Chooses options in a collaboration that existed before. Without an answer the former ones are restored.
+    private func choose(
+        _ choice: PrepareCollaboration, of preparation: Preparation
+    ) async throws(ServiceError) -> PrepareCollaboration.Answer {
+        let identifier = MutationIdentifier.random()
+        do throws(ServiceError) {
+            return try await preparation.client.send(choice, identifier: identifier)
+        } catch {
+            // The same request once more: afterwards the first one can't be applied any more.
+            if error.origin == .local,
+                (try? await preparation.client.send(choice, identifier: identifier)) != nil
+            {
+                _ = await preparation.undo()
+            }
+            throw error
+        }
     }
 
     /// The preparation of that collaboration; `nil` when the handler has started it in another way.

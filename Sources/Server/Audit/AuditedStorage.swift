@@ -1,11 +1,14 @@
 import Audit
+import Collaboration
 import Core
 import RootSets
 
 /// The way of all mutations to the storage. With an audit, a mutation is admitted by the audit first, and what came of
-/// it is told after its line is durable.
+/// it is told after its line is durable. A mutation that changes principals replaces the table of them before anything
+/// is told.
 struct AuditedStorage: Sendable {
     let rootSets: RootSets
+    let principals: PrincipalTable
     /// `nil` unless there is an audit.
     let trail: AuditTrail?
 
@@ -18,27 +21,30 @@ struct AuditedStorage: Sendable {
         _ mutation: Mutation, for pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        guard let trail else { return rootSets.submit(mutation, of: pending.owner, completion: completion) }
-        var record = pending.auditRecord(.mutation)
+        guard let trail else { return submit(mutation, of: pending.owner, completion: completion) }
+        var record = pending.auditRecord(mutation.change.changesPrincipals ? .key : .mutation)
+        if case .edit(let edit) = mutation.change, mutation.change.changesPrincipals {
+            record.detail = PrincipalRecords.summary(of: edit)
+        }
         if let collaboration = mutation.change.collaboration { record.collaboration = "\(collaboration)" }
-        let ticket: AuditTrail.Ticket?
+        let reservation: AuditTrail.Reservation?
         do throws(ServiceError) {
-            ticket = try trail.admit(record, isRemoval: !mutation.change.needsSpace)
+            reservation = try trail.reserve(record, isRemoval: !mutation.change.needsSpace)
         } catch {
             return completion(.failure(error))
         }
         // An optional audit has no room: the mutation goes on without a line.
-        guard let ticket else { return rootSets.submit(mutation, of: pending.owner, completion: completion) }
-        rootSets.submit(mutation, of: pending.owner) { [record] result in
+        guard let reservation else { return submit(mutation, of: pending.owner, completion: completion) }
+        submit(mutation, of: pending.owner) { [record] result in
             var record = record
             switch result {
             case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence
             case .failure(let error) where error.isWorthALine: record.outcome = error.code.name
             case .success, .failure:
-                trail.withdraw(ticket)
+                trail.withdraw(reservation)
                 return completion(result)
             }
-            trail.append(record, ticket) { failure in
+            trail.append(record, reservation) { failure in
                 guard let failure, case .success = result else { return completion(result) }
                 // The change was made. Its repetition is answered with its receipt when the audit can be written.
                 let reason = "the change is made, but \(failure.reason)"
@@ -46,9 +52,28 @@ struct AuditedStorage: Sendable {
             }
         }
     }
+
+    private func submit(
+        _ mutation: Mutation, of owner: Holder,
+        completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
+    ) {
+        guard mutation.change.changesPrincipals else {
+            return rootSets.submit(mutation, of: owner, completion: completion)
+        }
+        rootSets.submit(mutation, of: owner) { [principals] result in
+            // Also after an error: the change may have been made all the same.
+            principals.reload()
+            completion(result)
+        }
+    }
 }
 
 extension Change {
+    /// Whether principals may be different afterwards.
+    fileprivate var changesPrincipals: Bool {
+        if case .edit(let edit) = self { PrincipalRecords.areChanged(by: edit) } else { false }
+    }
+
     /// Whether the change makes the storage larger. Every other one is a removal, which a full disk does not stop.
     fileprivate var needsSpace: Bool {
         switch self {
@@ -64,12 +89,5 @@ extension ServiceError {
     fileprivate var isWorthALine: Bool { !code.isTransient }
 
     /// Whether the error refuses what the sender's role or grant does not allow.
-    var isRefusalByRole: Bool { code == .notPermitted || code == .grantRefused }
-}
-
-extension Principal {
-    /// The principal as audits name it.
-    var auditName: String {
-        self == .anonymous ? "anonymous" : withUnsafeBytes(of: value.bigEndian) { Array($0) }.hexadecimal
-    }
+    var isRefusalByRole: Bool { code == .notPermitted || code == .grantRefused || code == .roleMissing }
 }

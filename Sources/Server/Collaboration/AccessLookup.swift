@@ -12,17 +12,23 @@ struct AccessLookup {
     /// `nil` when the collaboration was not started by this layer, or was stopped.
     let defaultPermission: DefaultPermission?
     /// The collaboration's set; `nil` when there is none.
-    private let view: CollaborationView?
+    private let members: MemberLookup?
     /// The key of a participant's record; the root hash at `rootHashOffset` is replaced for each look-up.
     private var key: [UInt8]
     private let rootHashOffset: Int
 
+    /// `lookups`: how many participants will be looked up, roughly; at least 1.
+    ///
     /// Throws `storageDamaged` or `storageFailed`.
-    init(_ collaboration: CollaborationIdentifier, _ snapshot: borrowing Snapshot) throws(ServiceError) {
+    init(
+        _ collaboration: CollaborationIdentifier, lookups: Int = 1, _ snapshot: borrowing Snapshot
+    ) throws(ServiceError) {
         self.collaboration = collaboration
         fingerprint = Fingerprint(SHA256.hash(collaboration.utf8))
         defaultPermission = DefaultPermission(try snapshot.record(DefaultPermission.key(collaboration)))
-        view = try collaboration.utf8.withRawBytes { name throws(ServiceError) in try snapshot.collaboration(name) }
+        members = try collaboration.utf8.withRawBytes { name throws(ServiceError) in
+            try MemberLookup(name, lookups: lookups, in: snapshot)
+        }
         key = OwnAccess.key(collaboration, PersonIdentity(rootHash: .zero))
         rootHashOffset = key.count - Digest.byteCount
         precondition(
@@ -48,10 +54,7 @@ struct AccessLookup {
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     func isMember(_ person: PersonIdentity, in snapshot: borrowing Snapshot) throws(ServiceError) -> Bool {
-        guard let view else { return false }
-        return try collaboration.utf8.withRawBytes { _ throws(ServiceError) in
-            try snapshot.contains(person.rootHash, in: view)
-        }
+        try members?.contains(person.rootHash, in: snapshot) ?? false
     }
 
     /// The identifiers of the collaboration's selected share options, as the record has them.

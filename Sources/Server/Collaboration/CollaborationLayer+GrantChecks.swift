@@ -36,7 +36,10 @@ extension CollaborationLayer {
             if batch.atLeast > 0 { try checkSequence(batch.atLeast, last: try snapshot.lastSequence()) }
             var lookups: [AccessLookup] = []
             lookups.reserveCapacity(batch.collaborations.count)
-            for collaboration in batch.collaborations { lookups.append(try AccessLookup(collaboration, snapshot)) }
+            let grantsEach = max(1, batch.count / max(1, batch.collaborations.count))
+            for collaboration in batch.collaborations {
+                lookups.append(try AccessLookup(collaboration, lookups: grantsEach, snapshot))
+            }
             try grants.withTagChecker { checker throws(ServiceError) in
                 for start in stride(from: 0, to: batch.count, by: TagChecker.capacity) {
                     let range = start..<min(start + TagChecker.capacity, batch.count)

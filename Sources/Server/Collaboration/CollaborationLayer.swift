@@ -61,12 +61,13 @@ final class CollaborationLayer: Sendable {
 
     // MARK: Requests in JSON
 
-    /// Reads a request and queues it for a worker. A full queue answers it with `busy`.
+    /// Queues a request, which was read from the call, for a worker. A full queue answers it with `busy`.
     ///
-    /// Throws `unknownOperation` or `malformedRequest`.
-    func handle(_ call: CollaborationCall, _ pending: PendingRequest) throws(ServiceError) {
-        let request = try Requests.parse(call.name, call.json)
-        pending.describe(call.name, about: request.subject)
+    /// Throws `internalFault` without a request.
+    func handle(
+        _ call: CollaborationCall, _ request: (any RuledRequest)?, _ pending: PendingRequest
+    ) throws(ServiceError) {
+        guard let request else { throw ServiceError(.internalFault, "the request was not read") }
         enqueue([CollaborationTask(request, call, pending, arrival: clock.milliseconds)])
     }
 
@@ -242,6 +243,7 @@ final class CollaborationLayer: Sendable {
         for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {
                 try task.pending.reserveAgain()
+                try RoleCheck.checkAgain(task.request, task.pending)
                 equal[AnyHashable(task.request), default: []].append(task)
             } catch {
                 task.pending.fail(error)

@@ -12,10 +12,10 @@ final class GrantBook: GrantAuthority {
     /// How long a grant is valid.
     let validMilliseconds: UInt64
     /// Checkers of tags that no thread uses at the moment.
-    private let idle = Mutex<[Lent]>([])
+    private let idle = Mutex<[IdleChecker]>([])
 
     /// Sendable without the compiler's proof: a thread takes it out of `idle` before it uses it.
-    private final class Lent: @unchecked Sendable {
+    private final class IdleChecker: @unchecked Sendable {
         let checker: TagChecker
 
         init(_ checker: TagChecker) {
@@ -56,10 +56,10 @@ final class GrantBook: GrantAuthority {
     ///
     /// Throws what `body` throws.
     func withTagChecker<R>(_ body: (TagChecker) throws(ServiceError) -> R) throws(ServiceError) -> R {
-        let lent =
+        let idleChecker =
             idle.withLock { $0.popLast() }
-            ?? Lent(TagChecker(keys, length: GrantLayout.tag, tagBytes: GrantLayout.tagBytes))
-        defer { idle.withLock { $0.append(lent) } }
-        return try body(lent.checker)
+            ?? IdleChecker(TagChecker(keys, length: GrantLayout.tag, tagBytes: GrantLayout.tagBytes))
+        defer { idle.withLock { $0.append(idleChecker) } }
+        return try body(idleChecker.checker)
     }
 }

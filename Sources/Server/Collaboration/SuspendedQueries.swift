@@ -18,7 +18,7 @@ final class SuspendedQueries: Sendable {
         /// The answer if no topic changes before the deadline.
         let answer: [UInt8]
         /// Whose places the query takes. A connection may become another peer's while it is suspended.
-        let owner: Peer
+        let owner: Holder
 
         init(task: CollaborationTask, topics: Set<Topic>, deadline: UInt64, answer: [UInt8]) {
             self.task = task

@@ -27,6 +27,8 @@ final class PendingRequest: Sendable {
     }
 
     let header: FrameHeader
+    /// Who sent the request.
+    let principal: Principal
     private let responder: Responder
     private let admission: Admission
     private let tracer: RequestTracer?
@@ -41,6 +43,7 @@ final class PendingRequest: Sendable {
         audit: AuditTrail? = nil
     ) {
         self.header = header
+        principal = responder.identity.principal
         self.responder = responder
         self.admission = admission
         self.tracer = tracer
@@ -67,14 +70,14 @@ final class PendingRequest: Sendable {
         if let trace { tracer?.end(trace) }
     }
 
+    /// Who the connection's peer is now, which may differ from `principal` after some time.
+    var presentPrincipal: Principal { responder.identity.principal }
+
     /// The connection's place in the worker pool's turns.
     var source: WorkSource { responder.source }
 
     /// Who shares memory, places and turns with others.
-    var owner: Peer { responder.owner }
-
-    /// Who sent the request.
-    var principal: Principal { responder.principal }
+    var owner: Holder { responder.owner }
 
     /// Says which request of the collaboration layer it is, for the audit.
     func describe(_ name: String, about subject: RequestSubject?) {
@@ -88,7 +91,7 @@ final class PendingRequest: Sendable {
     func auditRecord(_ kind: AuditRecord.Kind) -> AuditRecord {
         let (name, collaboration) = state.withLock { ($0.name, $0.collaboration) }
         return AuditRecord(
-            kind, principal: responder.principal.auditName, peer: responder.peer.map { "\($0)" },
+            kind, principal: principal.auditName, peer: responder.peer.map { "\($0)" },
             operation: name ?? Operation(rawValue: header.operation).map { "\($0)" } ?? "unknown",
             collaboration: collaboration.map { "\($0)" })
     }

@@ -1,9 +1,48 @@
-/// Who sends a connection's requests. Mutation identifiers of the collaboration layer belong to a principal, so that
-/// nobody can use up the identifiers of others.
-struct Principal: Hashable, Sendable {
-    /// The principal of a connection whose peer has not said who it is.
-    static let anonymous = Principal(value: 0)
+import Core
+import Foundation
+import Hashing
+import Principals
 
+/// Who sends a connection's requests, and what it may ask for. Mutation identifiers of the collaboration layer belong
+/// to a principal, so that nobody can use up the identifiers of others.
+struct Principal: Sendable {
+    /// `nil`: the peer has not said who it is.
+    let name: PrincipalName?
     /// 16 bytes, different for every principal.
     let value: UInt128
+    let authority: Authority
+    let limits: PrincipalLimits
+    /// When the peer ends to be this principal; `nil`: not by time.
+    let expiresAt: Date?
+    /// `nil` for anonymous ones.
+    let use: PrincipalUse?
+
+    /// Nobody in particular. `authority`: everything on a service that is open, else nothing.
+    static func anonymous(_ authority: Authority) -> Principal {
+        Principal(name: nil, value: 0, authority: authority, limits: PrincipalLimits(), expiresAt: nil, use: nil)
+    }
+
+    /// A principal that the peer has shown to be.
+    init(_ match: PrincipalDirectory.Match, _ use: PrincipalUse) {
+        let record = match.principal
+        self.init(
+            name: record.name,
+            value: UInt128(firstBytesOf: SHA256.hash(Array("principal ".utf8) + record.name.text.utf8)),
+            authority: Authority(record.roles), limits: record.limits, expiresAt: match.expiresAt, use: use)
+    }
+
+    private init(
+        name: PrincipalName?, value: UInt128, authority: Authority, limits: PrincipalLimits, expiresAt: Date?,
+        use: PrincipalUse?
+    ) {
+        self.name = name
+        self.value = value
+        self.authority = authority
+        self.limits = limits
+        self.expiresAt = expiresAt
+        self.use = use
+    }
+
+    /// The principal as audits name it.
+    var auditName: String { name?.text ?? "anonymous" }
 }

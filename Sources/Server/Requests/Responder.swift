@@ -18,24 +18,26 @@ final class Responder: Sendable {
         /// The last frame, when the connection has to make room for another one. It is sent when no request is in
         /// flight any more.
         var farewell: [UInt8]?
-        var owner: Peer
+        var owner: Holder
+        /// Whether the peer was refused: nothing more is read.
+        var isRefused = false
     }
 
     /// The connection's place in the worker pool's turns.
     let source: WorkSource
     /// Who sends the connection's requests.
-    let principal: Principal
-    /// The peer's address; `nil` unless there is an audit.
-    let peer: Endpoint?
+    let identity: ConnectionIdentity
+    /// Who the peer is, for the audit; `nil` unless there is one.
+    let peer: Peer?
     private let connection: Connection
     private let state: Mutex<State>
 
-    init(_ connection: Connection, _ principal: Principal, owner: Peer = .service, peer: Endpoint? = nil) {
+    init(_ connection: Connection, _ identity: ConnectionIdentity, owner: Holder = .service, peer: Peer? = nil) {
         state = Mutex(State(owner: owner))
         source = WorkSource(owner)
         self.peer = peer
         self.connection = connection
-        self.principal = principal
+        self.identity = identity
     }
 
     /// What the connection holds of the memory for requests.
@@ -49,11 +51,11 @@ final class Responder: Sendable {
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Who shares memory, places and turns with others.
-    var owner: Peer { state.withLock { $0.owner } }
+    var owner: Holder { state.withLock { $0.owner } }
 
     /// Counts the connection as another peer's from now on, because the peer has proved who it is. The connection's
     /// place, and queries that are suspended already, stay its address's.
-    func become(_ peer: Peer, _ pool: WorkerPool) {
+    func become(_ peer: Holder, _ pool: WorkerPool) {
         state.withLock { $0.owner = peer }
         memory.move(to: peer)
         pool.move(source, to: peer)
@@ -110,6 +112,15 @@ final class Responder: Sendable {
             return Array(state.suspended.values)
         }
         for drop in drops { drop() }
+    }
+
+    /// Whether the peer was refused: frames that follow are not read.
+    var isRefused: Bool { state.withLock { $0.isRefused } }
+
+    /// Closes the connection when the answers that were given are sent. No further frame is read.
+    func refuse() {
+        state.withLock { $0.isRefused = true }
+        connection.close()
     }
 
     /// Sends an answer that belongs to no request, and closes the connection.

@@ -8,7 +8,8 @@ enum Urgency {
     /// Requests of the collaboration layer that take something away from somebody.
     private static let names: Set<String> = [
         RemoveParticipants.name, UpdateParticipants.name, UpdateParticipant.name, StopSharing.name,
-        AbandonCollaboration.name, RevokeInvitation.name, WithdrawAcceptance.name,
+        AbandonCollaboration.name, RevokeInvitation.name, WithdrawAcceptance.name, RemovePrincipal.name,
+        RemoveKey.name, UpdatePrincipal.name,
     ]
     private static let namesUTF8 = Set(names.map { Array($0.utf8) })
 

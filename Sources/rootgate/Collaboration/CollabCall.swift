@@ -4,10 +4,22 @@ import RootgateClient
 
 /// A verb's arguments, and the client that it talks through.
 struct CollabCall: Sendable {
-    let client: RootgateClient
     let arguments: Arguments
     /// The operands behind the verb.
     let operands: [String]
+    private let connectedClient: RootgateClient
+
+    init(_ client: RootgateClient, _ arguments: Arguments) {
+        connectedClient = client
+        self.arguments = arguments
+        operands = Array(arguments.operands.dropFirst())
+    }
+
+    /// The client. The verb reads its options first: throws `UsageError` when it has not read one that was given.
+    func client() throws -> RootgateClient {
+        try arguments.checkAllRead()
+        return connectedClient
+    }
 
     /// The operand at a place; `what` says what is missing.
     func operand(_ index: Int, _ what: String) throws -> String {
@@ -48,9 +60,7 @@ struct CollabCall: Sendable {
     }
 
     func identities(from index: Int) throws -> [PersonIdentity] {
-        let texts = operands.dropFirst(index)
-        guard !texts.isEmpty else { throw UsageError("name at least one identity, a root hash in hexadecimal") }
-        return try texts.map(identity)
+        try operands.dropFirst(index).map(identity)
     }
 
     /// Names separated by commas, at least one.

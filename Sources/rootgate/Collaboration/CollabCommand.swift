@@ -1,15 +1,8 @@
 import RootgateClient
 
 let collabCommand = Command(
-    "collab", operands: "VERB [OPERAND ...]", operandsMax: 4096,
-    """
-    start and keep collaborations: share options, participants, grants, notices, shelves, invitations
-
-    verbs:
-    \(collabVerbs.map { verb in
-        "  " + "\(verb.name) \(verb.operands)".padding(toLength: 38, withPad: " ", startingAt: 0) + verb.summary
-    }.joined(separator: "\n"))
-    """,
+    "collab", verbs: collabVerbs.map(\.verb),
+    "start and keep collaborations: share options, participants, grants, notices, shelves, invitations",
     options: [
         .server, .timeout, .json,
         Option("policy", "POLICY", standard: "challenge", "create, prepare: challenge or device-nonce"),
@@ -62,11 +55,17 @@ let collabCommand = Command(
         Option("hours", "N", "invite: after so many hours the invitation expires"),
         Option("scope", "SCOPE", standard: "shared", "shares: shared or private"),
     ]
-) { arguments in
-    guard let name = arguments.operands.first else { throw UsageError("say what to do") }
-    guard let verb = collabVerbs.first(where: { $0.name == name }) else { throw UsageError("there is no verb \(name)") }
+) { verb, arguments in
+    // A grant limits what the verb may do. So a verb that can't use it refuses it from the environment as well.
+    if !verb.options.contains("grant"), arguments.text("grant") != nil {
+        throw UsageError("\(verb.name) takes no --grant; the environment gives one with ROOTGATE_GRANT")
+    }
     let client = try connect(arguments)
     defer { client.close() }
-    return try await verb.run(
-        CollabCall(client: client, arguments: arguments, operands: Array(arguments.operands.dropFirst())))
+    // All verbs print JSON when they are told to, at the end.
+    _ = arguments.isOn("json")
+    guard let action = collabVerbs.first(where: { $0.verb.name == verb.name }) else {
+        preconditionFailure("collab lists the verb \(verb.name) and does not have it")
+    }
+    return try await action.run(CollabCall(client, arguments))
 }

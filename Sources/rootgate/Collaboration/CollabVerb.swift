@@ -2,18 +2,11 @@ import RootgateClient
 
 /// One thing that `rootgate collab` does.
 struct CollabVerb: Sendable {
-    let name: String
-    let operands: String
-    let summary: String
+    let verb: Verb
     let run: @Sendable (CollabCall) async throws -> ExitCode
 
-    init(
-        _ name: String, _ operands: String, _ summary: String,
-        run: @escaping @Sendable (CollabCall) async throws -> ExitCode
-    ) {
-        self.name = name
-        self.operands = operands
-        self.summary = summary
+    init(_ verb: Verb, run: @escaping @Sendable (CollabCall) async throws -> ExitCode) {
+        self.verb = verb
         self.run = run
     }
 
@@ -23,32 +16,27 @@ struct CollabVerb: Sendable {
     /// `next` makes the request for the page after an answer, and the `--after` that leads there; `nil` when there is
     /// no such page.
     static func list<Request: CollaborationRequest>(
-        _ name: String, _ operands: String, _ summary: String,
+        _ verb: Verb,
         request: @escaping @Sendable (CollabCall) throws -> Request,
         next: @escaping @Sendable (Request, Request.Answer) -> (request: Request, after: String)?
     ) -> CollabVerb {
-        CollabVerb(name, operands, summary) { call in
-            var request = try request(call)
-            while true {
-                let answer = try await call.client.send(request)
+        CollabVerb(verb) { call in
+            try await call.arguments.eachPage(from: try request(call)) { request in
+                let answer = try await call.client().send(request)
                 try call.show(answer)
-                guard let following = next(request, answer) else { return .success }
-                guard call.arguments.isOn("all") else {
-                    call.arguments.sayThereIsMore(after: following.after)
-                    return .success
-                }
-                request = following.request
+                return next(request, answer).map { (start: $0.request, after: $0.after) }
             }
+            return .success
         }
     }
 
     /// A verb that sends one request and prints its answer.
     init<Request: CollaborationRequest>(
-        _ name: String, _ operands: String, _ summary: String,
-        request: @escaping @Sendable (CollabCall) throws -> Request
+        _ verb: Verb, request: @escaping @Sendable (CollabCall) throws -> Request
     ) {
-        self.init(name, operands, summary) { call in
-            try call.show(try await call.client.send(try request(call)))
+        self.init(verb) { call in
+            let request = try request(call)
+            try call.show(try await call.client().send(request))
             return .success
         }
     }

@@ -3,13 +3,28 @@ import Foundation
 import RootgateClient
 
 let invitationVerbs: [CollabVerb] = [
-    CollabVerb("invite", "ID", "make an invitation; prints its token", run: invite),
-    CollabVerb("invitation", "TOKEN", "what an invitation offers, before it is accepted", run: readInvitation),
-    CollabVerb("accept", "TOKEN ... --account ACCOUNT", "accept invitations; --identity comes in", run: accept),
-    CollabVerb("withdraw", "TOKEN --account ACCOUNT", "take back an acceptance without an identity") { call in
+    CollabVerb(
+        Verb(
+            "invite", "ID", 1...1, options: ["role", "permission", "account", "name", "handle", "hours"],
+            "make an invitation; prints its token"), run: invite),
+    CollabVerb(
+        Verb("invitation", "TOKEN", 1...1, "what an invitation offers, before it is accepted"), run: readInvitation),
+    CollabVerb(
+        Verb(
+            "accept", "TOKEN ... --account ACCOUNT", 1...Verb.operandsMax, options: ["account", "identity", "name"],
+            "accept invitations; --identity comes in"), run: accept),
+    CollabVerb(
+        Verb(
+            "withdraw", "TOKEN --account ACCOUNT", 1...1, options: ["account"],
+            "take back an acceptance without an identity")
+    ) { call in
         WithdrawAcceptance(try token(try call.operand(0, "the token")), for: try call.account())
     },
-    .list("invitations", "ID", "list pending invitations; --past: settled ones too") { call in
+    .list(
+        Verb(
+            "invitations", "ID", 1...1, options: ["past", "after", "limit", "all"],
+            "list pending invitations; --past: settled ones too")
+    ) { call in
         ListInvitations(
             of: try call.collaboration(), includesSettled: call.arguments.isOn("past"),
             after: call.arguments.text("after"), limit: try call.limit(upTo: Limits.invitationsPerPageMax))
@@ -19,10 +34,14 @@ let invitationVerbs: [CollabVerb] = [
         following.after = last
         return (following, last)
     },
-    CollabVerb("revoke", "ID INVITATION", "take an invitation back") { call in
+    CollabVerb(Verb("revoke", "ID INVITATION", 2...2, "take an invitation back")) { call in
         RevokeInvitation(try call.operand(1, "the invitation"), of: try call.collaboration())
     },
-    .list("shares", "--account ACCOUNT", "the shares of a --scope") { call in
+    .list(
+        Verb(
+            "shares", "--account ACCOUNT", 0...0, options: ["account", "scope", "after", "limit", "all"],
+            "the shares of a --scope")
+    ) { call in
         ListShares(
             of: try call.account(), scope: try call.choice(Scope.self, try call.arguments.required("scope")),
             after: call.arguments.text("after"), limit: try call.limit(upTo: Limits.sharesPerPageMax))
@@ -44,7 +63,7 @@ let invitationVerbs: [CollabVerb] = [
     if call.arguments.text("hours") != nil {
         request.expiresAt = Date(timeIntervalSinceNow: try call.arguments.decimal("hours", in: 0.001...1e6) * 3600)
     }
-    let invitation = try await call.client.send(request)
+    let invitation = try await call.client().send(request)
     if call.arguments.isOn("json") {
         printNow(try json(["token": request.token.text, "identifier": invitation.identifier]))
     } else {
@@ -59,7 +78,7 @@ private func token(_ text: String) throws -> InvitationToken {
 }
 
 @Sendable private func readInvitation(_ call: CollabCall) async throws -> ExitCode {
-    let preview = try await call.client.send(ReadInvitation(try token(try call.operand(0, "the token"))))
+    let preview = try await call.client().send(ReadInvitation(try token(try call.operand(0, "the token"))))
     try call.show(preview)
     return preview.refusal == nil ? .success : .refused
 }
@@ -69,10 +88,9 @@ private func token(_ text: String) throws -> InvitationToken {
     let requests = try call.operands.map { text in
         AcceptInvitation(try token(text), for: account, identity: identity, displayName: call.arguments.text("name"))
     }
-    guard !requests.isEmpty else { throw UsageError("give tokens as operands") }
     var failure: ServiceError?
     var isRefused = false
-    for result in await call.client.accept(requests) {
+    for result in try await call.client().accept(requests) {
         switch result {
         case .success(let acceptance):
             try call.show(acceptance)

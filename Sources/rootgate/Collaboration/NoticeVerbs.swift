@@ -4,16 +4,25 @@ import RootgateClient
 
 let noticeVerbs: [CollabVerb] = [
     CollabVerb(
-        "post", "ID EVENT ... --grant GRANT",
-        "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]"
+        Verb(
+            "post", "ID EVENT ... --grant GRANT", 2...Verb.operandsMax, options: ["link", "grant"],
+            "events: edit comment created deleted renamed moved mention=HEX added[=HEX] removed[=HEX]")
     ) { call in
         let link = try call.arguments.text("link").map(call.url)
         return PostNotices(
             try call.operands.dropFirst().map { HighlightEvent(try event($0, call), link: link) },
             on: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
     },
-    CollabVerb("notices", "[ID] [--identity|--account]", "read a feed, or --follow it", run: notices),
-    CollabVerb("clear", "ID --grant GRANT", "empty the feed of the grant's participant, and no other view") { call in
+    CollabVerb(
+        Verb(
+            "notices", "[ID] [--identity|--account]", 0...1,
+            options: ["identity", "account", "language", "after", "limit", "all", "follow"],
+            "read a feed, or --follow it"), run: notices),
+    CollabVerb(
+        Verb(
+            "clear", "ID --grant GRANT", 1...1, options: ["grant"],
+            "empty the feed of the grant's participant, and no other view")
+    ) { call in
         ClearNotices(of: try call.collaboration(), by: try call.grant(try call.arguments.required("grant")))
     },
 ]
@@ -49,25 +58,22 @@ private func event(_ text: String, _ call: CollabCall) throws -> HighlightEvent.
         feed = .collaboration(try call.collaboration())
     }
     let language = call.arguments.text("language")
-    var after = UInt64(try call.afterNumber())
+    let after = UInt64(try call.afterNumber())
     guard call.arguments.isOn("follow") else {
         let limit = try call.limit(upTo: Limits.noticesPerPageMax)
-        while true {
-            let page = try await call.client.send(ReadNotices(feed, after: after, limit: limit, language: language))
+        try await call.arguments.eachPage(from: after) { after in
+            let page = try await call.client().send(
+                ReadNotices(feed, after: after, limit: limit, language: language))
             if call.arguments.isOn("json") {
                 try call.show(FlatPage(notices: page.notices, next: page.next, hasMore: page.hasMore))
             } else {
                 for notice in page.notices { printNow("\(notice.sequence)\t\(notice.sentence.escapingControls)") }
             }
-            guard page.hasMore else { return .success }
-            guard call.arguments.isOn("all") else {
-                call.arguments.sayThereIsMore(after: "\(page.next)")
-                return .success
-            }
-            after = page.next
+            return page.hasMore ? (page.next, "\(page.next)") : nil
         }
+        return .success
     }
-    for try await page in call.client.notices(feed, after: after, language: language) {
+    for try await page in try call.client().notices(feed, after: after, language: language) {
         for notice in page.notices {
             if call.arguments.isOn("json") {
                 try call.show(notice)

@@ -4,10 +4,14 @@ import RootgateClient
 
 /// Verbs for collaborations that are a policy and a set of root hashes and nothing else.
 let rootSetVerbs: [CollabVerb] = [
-    CollabVerb("create", "ID", "make a collaboration that is a policy and root hashes only") { call in
+    CollabVerb(
+        Verb(
+            "create", "ID", 1...1, options: ["policy", "window"],
+            "make a collaboration that is a policy and root hashes only")
+    ) { call in
         let arguments = call.arguments
         let policy = try call.nonceWindow().map { ProofPolicy.deviceNonce(windowSeconds: $0) } ?? .challenge
-        let receipt = try await call.client.createCollaboration(try call.collaboration(), policy: policy)
+        let receipt = try await call.client().createCollaboration(try call.collaboration(), policy: policy)
         if receipt.changed == 0, !arguments.isOn("json") {
             printNow("it exists already, with that policy: nothing was changed (sequence \(receipt.sequence))")
         } else {
@@ -15,30 +19,30 @@ let rootSetVerbs: [CollabVerb] = [
         }
         return .success
     },
-    CollabVerb("drop", "ID", "drop a collaboration of root hashes only") { call in
-        try report(try await call.client.dropCollaboration(try call.collaboration()), "dropped", call.arguments)
+    CollabVerb(Verb("drop", "ID", 1...1, "drop a collaboration of root hashes only")) { call in
+        try report(try await call.client().dropCollaboration(try call.collaboration()), "dropped", call.arguments)
         return .success
     },
-    CollabVerb("list", "", "list all collaborations, their policies and counts") { call in
-        var start = try call.arguments.text("after").map { try collaboration($0) }
+    CollabVerb(
+        Verb(
+            "list", "", 0...0, options: ["after", "limit", "all"], "list all collaborations, their policies and counts")
+    ) { call in
+        let start = try call.arguments.text("after").map { try collaboration($0) }
         let isPage = call.arguments.text("limit") != nil
         let limit =
             isPage ? try call.limit(upTo: Limits.collaborationsPerPageMax) : Limits.collaborationsPerPageMax
-        while true {
-            let page = try await call.client.collaborations(after: start, limit: limit)
+        try await call.arguments.eachPage(from: start, isWhole: !isPage) { start in
+            let page = try await call.client().collaborations(after: start, limit: limit)
             for state in page.items {
                 let identifier = state.identifier.description.escapingControls
                 printNow(
                     call.arguments.isOn("json")
                         ? try json(describe(state)) : "\(identifier)\t\(name(of: state.policy))\t\(state.rootCount)")
             }
-            start = page.items.last?.identifier
-            guard page.hasMore else { return .success }
-            if isPage, !call.arguments.isOn("all") {
-                call.arguments.sayThereIsMore(after: start?.description ?? "")
-                return .success
-            }
+            guard page.hasMore, let last = page.items.last?.identifier else { return nil }
+            return (last, last.description)
         }
+        return .success
     },
 ]
 

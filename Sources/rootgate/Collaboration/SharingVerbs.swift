@@ -3,7 +3,13 @@ import Foundation
 import RootgateClient
 
 let sharingVerbs: [CollabVerb] = [
-    CollabVerb("prepare", "LOCAL", "start sharing; prints identifier and link") { call in
+    CollabVerb(
+        Verb(
+            "prepare", "LOCAL", 1...1,
+            options: [
+                "owner", "title", "handle", "options", "permission", "select", "identity", "name", "policy", "window",
+            ], "start sharing; prints identifier and link")
+    ) { call in
         var metadata = CollaborationMetadata(
             localIdentifier: LocalCollaborationIdentifier(rawValue: try call.operand(0, "the content")))
         metadata.title = call.arguments.text("title")
@@ -15,38 +21,51 @@ let sharingVerbs: [CollabVerb] = [
             ownerIdentity: try call.givenIdentity(), ownerName: call.arguments.text("name"),
             nonceWindowSeconds: try call.nonceWindow())
     },
-    CollabVerb("claim", "ID HEX", "make an identity of --owner the owner, once") { call in
+    CollabVerb(
+        Verb("claim", "ID HEX", 2...2, options: ["owner", "name"], "make an identity of --owner the owner, once")
+    ) { call in
         ClaimOwnership(
             of: try call.collaboration(), by: try call.account("owner"),
             as: try call.identity(try call.operand(1, "the owner's identity")), displayName: call.arguments.text("name")
         )
     },
-    CollabVerb("transfer", "ID HEX", "hand the ownership of --owner over") { call in
+    CollabVerb(Verb("transfer", "ID HEX", 2...2, options: ["owner", "local"], "hand the ownership of --owner over")) {
+        call in
         TransferOwnership(
             of: try call.collaboration(), from: try call.account("owner"),
             to: try call.identity(try call.operand(1, "the participant who becomes the owner")),
             localIdentifier: call.arguments.text("local").map { LocalCollaborationIdentifier(rawValue: $0) })
     },
-    CollabVerb("abandon", "LOCAL", "undo prepare while nobody else takes part") { call in
+    CollabVerb(Verb("abandon", "LOCAL", 1...1, options: ["owner"], "undo prepare while nobody else takes part")) {
+        call in
         AbandonCollaboration(
             owner: try call.account("owner"),
             localIdentifier: LocalCollaborationIdentifier(rawValue: try call.operand(0, "the content")))
     },
-    CollabVerb("highlight", "ID|LINK", "what the system shows about a collaboration") { call in
+    CollabVerb(Verb("highlight", "ID|LINK", 1...1, "what the system shows about a collaboration")) { call in
         let text = try call.operand(0, "the collaboration or its link")
         return text.contains("://") ? FindHighlight(url: try call.url(text)) : FindHighlight(try call.collaboration())
     },
-    CollabVerb("options", "ID --select ID,...", "choose other share options, or replace them") { call in
+    CollabVerb(
+        Verb(
+            "options", "ID --select ID,...", 1...1, options: ["select", "options", "summary", "grant"],
+            "choose other share options, or replace them")
+    ) { call in
         UpdateShareOptions(
             try call.collaboration(), selectedOptions: call.names("select"),
             replacing: try call.value(ShareOptions.self, fromFile: "options"),
             givenSummary: call.arguments.text("summary"), by: try call.givenGrant())
     },
-    CollabVerb("details", "ID", "what the collaboration button shows") { call in
+    CollabVerb(Verb("details", "ID", 1...1, options: ["identity", "language"], "what the collaboration button shows")) {
+        call in
         ReadDetails(
             of: try call.collaboration(), viewer: try call.givenIdentity(), language: call.arguments.text("language"))
     },
-    CollabVerb("customize", "ID", "change title, custom items, manage button") { call in
+    CollabVerb(
+        Verb(
+            "customize", "ID", 1...1, options: ["title", "items", "manage-title", "clear"],
+            "change title, custom items, manage button")
+    ) { call in
         try call.checkClear("title", "items", "manage-title")
         let request = CustomizeDetails(
             of: try call.collaboration(), title: try call.patch("title", call.arguments.text("title")),
@@ -57,7 +76,7 @@ let sharingVerbs: [CollabVerb] = [
         }
         return request
     },
-    CollabVerb("stop", "ID", "stop sharing: everything about it is deleted") { call in
+    CollabVerb(Verb("stop", "ID", 1...1, options: ["grant"], "stop sharing: everything about it is deleted")) { call in
         StopSharing(try call.collaboration(), by: try call.givenGrant())
     },
 ]

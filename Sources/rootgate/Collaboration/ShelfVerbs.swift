@@ -3,7 +3,12 @@ import Foundation
 import RootgateClient
 
 let shelfVerbs: [CollabVerb] = [
-    CollabVerb("share", "LINK --app ID --to ACCOUNT,...", "record that a link was shared") { call in
+    CollabVerb(
+        Verb(
+            "share", "LINK --app ID --to ACCOUNT,...", 1...1,
+            options: ["title", "subtitle", "thumbnail", "app", "sharer", "conversation", "group", "strangers", "to"],
+            "record that a link was shared")
+    ) { call in
         RecordShare(
             url: try call.link(), title: call.arguments.text("title"), subtitle: call.arguments.text("subtitle"),
             thumbnail: try call.thumbnail(), app: try call.arguments.required("app"),
@@ -14,7 +19,11 @@ let shelfVerbs: [CollabVerb] = [
                 ShareRecipient(try call.account(named: name), knowsSomebody: !call.arguments.isOn("strangers"))
             })
     },
-    .list("shelf", "--account ACCOUNT --app ID", "what was shared with a person") { call in
+    .list(
+        Verb(
+            "shelf", "--account ACCOUNT --app ID", 0...0,
+            options: ["account", "app", "every-app", "after", "limit", "all"], "what was shared with a person")
+    ) { call in
         ReadShelf(
             of: try call.account(), for: try call.scope(), limit: try call.limit(upTo: Limits.highlightsPerPageMax),
             offset: try call.afterNumber())
@@ -25,26 +34,52 @@ let shelfVerbs: [CollabVerb] = [
         following.offset = end
         return (following, "\(end)")
     },
-    CollabVerb("thumbnail", "LINK HASH --account ACCOUNT", "a stored thumbnail of an item, as the item names it") {
+    CollabVerb(
+        Verb(
+            "thumbnail", "LINK HASH --account ACCOUNT", 2...2, options: ["account", "app", "every-app"],
+            "a stored thumbnail of an item, as the item names it")
+    ) {
         call in
         guard let hash = Digest(hexadecimal: try call.operand(1, "the thumbnail's hash")) else {
             throw UsageError("a thumbnail's hash is 64 hexadecimal characters")
         }
         return ReadThumbnail(hash, of: try call.link(), on: try call.account(), for: try call.scope())
     },
-    CollabVerb("pin", "LINK --account ACCOUNT", "pin an item") { call in try call.pin(true) },
-    CollabVerb("unpin", "LINK --account ACCOUNT", "unpin an item") { call in try call.pin(false) },
-    CollabVerb("hide", "LINK --account ACCOUNT", "remove an item from now on") { call in
+    CollabVerb(
+        Verb(
+            "pin", "LINK --account ACCOUNT", 1...1, options: ["account", "app", "every-app", "conversation", "handle"],
+            "pin an item")
+    ) { call in try call.pin(true) },
+    CollabVerb(
+        Verb(
+            "unpin", "LINK --account ACCOUNT", 1...1,
+            options: ["account", "app", "every-app", "conversation", "handle"], "unpin an item")
+    ) { call in try call.pin(false) },
+    CollabVerb(
+        Verb(
+            "hide", "LINK --account ACCOUNT", 1...1, options: ["account", "app", "every-app"],
+            "remove an item from now on")
+    ) { call in
         RemoveHighlight(try call.link(), of: try call.account(), for: try call.scope())
     },
-    CollabVerb("signal", "LINK viewed|interacted|shown", "record what a person did with an item") { call in
+    CollabVerb(
+        Verb(
+            "signal", "LINK viewed|interacted|shown", 2...2, options: ["account", "app", "every-app", "context"],
+            "record what a person did with an item")
+    ) { call in
         SignalHighlight(
             try call.choice(HighlightSignal.self, try call.operand(1, "the signal")), try call.link(),
             of: try call.account(), for: try call.scope(),
             context: try call.choice(DisplayContext.self, option: "context"))
     },
-    CollabVerb("consent", "[LEVEL yes|no|unset]", "everything, app=ID or conversation=ID", run: consent),
-    CollabVerb("attribution", "LINK --account ACCOUNT", "who shared it, and the menu") { call in
+    CollabVerb(
+        Verb("consent", "[LEVEL yes|no|unset]", 0...2, options: ["account"], "everything, app=ID or conversation=ID"),
+        run: consent),
+    CollabVerb(
+        Verb(
+            "attribution", "LINK --account ACCOUNT", 1...1,
+            options: ["account", "app", "every-app", "title", "language"], "who shared it, and the menu")
+    ) { call in
         ReadAttribution(
             try call.link(), of: try call.account(), for: try call.scope(), removeTitle: call.arguments.text("title"),
             language: call.arguments.text("language"))
@@ -90,7 +125,7 @@ extension CollabCall {
 @Sendable private func consent(_ call: CollabCall) async throws -> ExitCode {
     let account = try call.account()
     guard let text = call.operands.first else {
-        try call.show(try await call.client.send(ReadConsent(of: account)))
+        try call.show(try await call.client().send(ReadConsent(of: account)))
         return .success
     }
     let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
@@ -108,6 +143,6 @@ extension CollabCall {
     case "unset": isAllowed = nil
     default: throw UsageError("say yes, no or unset")
     }
-    try call.show(try await call.client.send(SetConsent(of: account, level, isAllowed: isAllowed)))
+    try call.show(try await call.client().send(SetConsent(of: account, level, isAllowed: isAllowed)))
     return .success
 }

@@ -2,7 +2,8 @@ package import Core
 
 /// Accepts an invitation for an account, and brings an identity in when one is given. An acceptance without an identity
 /// can be completed later, by accepting again with one. Only an answer with the state `in` has the share: then the
-/// identity takes part. Accepting again changes nothing. If the invitation can't be accepted, the answer says why; this
+/// identity takes part. While the share options let nobody come in by invitations, nothing is accepted or completed.
+/// Accepting again changes nothing. If the invitation can't be accepted, the answer says why; this
 /// is no error.
 public struct AcceptInvitation: RuledRequest {
     public static let name = "acceptInvitation"
@@ -36,11 +37,12 @@ public struct AcceptInvitation: RuledRequest {
         case .pending: break
         }
         if let completed = known.identity {
-            guard identity ?? completed == completed, try takesPart(completed, found, records) else {
+            guard identity ?? completed == completed, try records.accepter(of: found) == account else {
                 return refused(.conflict)
             }
             return .answer(.takesPart(token, found.collaboration.highlight(found.identifier, context)))
         }
+        guard found.letsPeopleIn else { return refused(.closed) }
         guard let identity else { return try accept(found, context) }
         return try complete(found, identity, context, records)
     }
@@ -53,11 +55,17 @@ public struct AcceptInvitation: RuledRequest {
     private func accept(_ found: FoundInvitation, _ context: RuleContext) throws(ServiceError) -> Decision<Answer> {
         let acceptance = Acceptance.accepted(token, found.identifier)
         var stored = found.invitation.value
-        guard stored.acceptedBy == nil else { return .answer(acceptance) }
+        guard stored.acceptedBy == nil else {
+            guard context.earlier == nil else { return .answer(acceptance) }
+            // A repetition must not accept again what was withdrawn meanwhile.
+            return .edit(.remembering(found.identifier, [found.unchanged] + found.expectations), topics: []) { _ in
+                acceptance
+            }
+        }
         stored.acceptedBy = account
         stored.acceptedAt = context.now
         var edit = Edit(found.identifier)
-        edit.records = [try found.writing(stored)]
+        edit.records = [try found.writing(stored)] + found.expectations
         return .edit(edit, topics: []) { _ in acceptance }
     }
 
@@ -83,7 +91,8 @@ public struct AcceptInvitation: RuledRequest {
         stored.identity = identity
         stored.completedAt = context.now
         var edit = Edit(collaboration)
-        edit.records = [
+        edit.records = found.expectations
+        edit.records += [
             try found.writing(stored),
             RecordEdit(RecordKeys.accepted(account, collaboration), value: identity.rootHash.bytes),
             RecordEdit(
@@ -101,8 +110,6 @@ public struct AcceptInvitation: RuledRequest {
                     expecting: try records.linkExpectation(of: identity, in: collaboration)),
             ]
         } else {
-            guard found.collaboration.shareOptions.allows(.joinByInvitation) != false else { return refused(.closed) }
-            edit.records += found.expectations
             edit.addedRoots = [identity.rootHash]
             edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: []))
             edit.records += try StoredParticipant.records(
@@ -114,18 +121,5 @@ public struct AcceptInvitation: RuledRequest {
         return .edit(edit, topics: [.collaboration(collaboration), .account(account)]) { [token] _ in
             .takesPart(token, share)
         }
-    }
-
-    /// Whether the identity still takes part by this account's acceptance. A removal ends the acceptance, even when the
-    /// participant is added again.
-    private func takesPart(
-        _ identity: PersonIdentity, _ found: FoundInvitation, _ records: borrowing some RecordReader & ~Copyable
-    ) throws(ServiceError) -> Bool {
-        let key = RecordKeys.participant(found.identifier, identity)
-        guard let participant = try records.load(StoredParticipant.self, at: key),
-            participant.value.removedAt == nil,
-            try records.record(RecordKeys.acceptance(found.identifier, identity))?.value == Array(account.name.utf8)
-        else { return false }
-        return try records.isInSet(identity, of: found.identifier)
     }
 }

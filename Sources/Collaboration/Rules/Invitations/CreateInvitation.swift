@@ -15,7 +15,7 @@ public struct CreateInvitation: RuledRequest {
     /// `nil`: by the share options.
     public var permission: Permission?
     public var expiresAt: Date?
-    /// Who invites; `nil`: the person who has started the collaboration.
+    /// Who invites; `nil`: the owner.
     public var inviter: Inviter?
 
     public init(
@@ -38,9 +38,6 @@ public struct CreateInvitation: RuledRequest {
         }
         try checkInviter()
         let found = try records.collaboration(collaboration).value
-        guard found.shareOptions.allows(.joinByInvitation) != false else {
-            throw ServiceError(.notPermitted, "the share options don't let people come in by invitations")
-        }
         var stored = StoredInvitation(
             role: role ?? .member, permission: permission, createdAt: context.now, expiresAt: expiresAt)
         stored.inviter = try inviter(in: found, records)
@@ -51,6 +48,9 @@ public struct CreateInvitation: RuledRequest {
                 place.version == context.earlier || stored.offersTheSame(as: known.value)
             else { throw ServiceError(.notPermitted, "that token belongs to another invitation") }
             return .answer(known.value.invitation(name, collaboration, context))
+        }
+        guard found.shareOptions.allows(.joinByInvitation) != false else {
+            throw ServiceError(.notPermitted, "the share options don't let people come in by invitations")
         }
         if let expiresAt, expiresAt <= context.now {
             throw ServiceError(.malformedRequest, "expiresAt is not in the future: nobody could accept the invitation")
@@ -78,16 +78,28 @@ public struct CreateInvitation: RuledRequest {
         in found: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Inviter? {
         guard let inviter else {
-            let initiator = Inviter(name: found.initiatorName, handle: found.initiatorHandle)
-            return initiator == Inviter() ? nil : initiator
+            var owner = try known(found.owner, in: found, records)
+            owner.account = nil
+            return owner == Inviter() ? nil : owner
         }
         guard let account = inviter.account, inviter == Inviter(account: account) else { return inviter }
-        if account == found.owner {
+        return try known(account, in: found, records)
+    }
+
+    /// An account with the name and handle that the collaboration knows of it: those of the start, if the account has
+    /// started the collaboration, else the name of a participant who is linked to it, or who is the owner.
+    private func known(
+        _ account: Account, in found: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Inviter {
+        if account == found.initiator ?? found.owner {
             return Inviter(account: account, name: found.initiatorName, handle: found.initiatorHandle)
         }
         let link = try records.link(of: account, in: collaboration, toOtherThan: [])
-        guard let root = link.flatMap({ Digest($0.key.suffix(Digest.byteCount)) }) else { return inviter }
-        let key = RecordKeys.participant(collaboration, PersonIdentity(rootHash: root))
+        let linked = link.flatMap { Digest($0.key.suffix(Digest.byteCount)) }.map { PersonIdentity(rootHash: $0) }
+        guard let person = account == found.owner ? found.ownerIdentity : linked else {
+            return Inviter(account: account)
+        }
+        let key = RecordKeys.participant(collaboration, person)
         return Inviter(account: account, name: try records.load(StoredParticipant.self, at: key)?.value.displayName)
     }
 }

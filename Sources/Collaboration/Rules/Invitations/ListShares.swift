@@ -45,11 +45,28 @@ public struct ListShares: RuledRequest {
             guard let identifier = CollaborationIdentifier(utf8: name),
                 let found = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
             else { continue }
+            if scope == .shared, try !takesPart(record, in: identifier, records) { continue }
             let share = found.value.highlight(identifier, context, isOwners: scope == .private)
             bytes += share.textBytes
             shares.append(share)
         }
         return .answer(Answer(shares: shares, next: page.hasMore ? last : nil))
+    }
+
+    /// Whether the account takes part: as the person whom the record of the share names, or as one that it is linked
+    /// to. A root hash may have left the set without the layer.
+    private func takesPart(
+        _ share: StoredRecord, in collaboration: CollaborationIdentifier,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Bool {
+        let linked = try records.records(
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
+            isDescending: false)
+        let roots = [Digest(share.value)] + linked.items.map { Digest($0.key.suffix(Digest.byteCount)) }
+        for case let root? in roots where try records.isInSet(PersonIdentity(rootHash: root), of: collaboration) {
+            return true
+        }
+        return false
     }
 }
 

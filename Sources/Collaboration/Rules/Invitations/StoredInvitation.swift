@@ -39,6 +39,19 @@ extension RecordReader where Self: ~Copyable {
             key: RecordKeys.invitation(identifier, name), invitation: known, identifier: identifier,
             collaboration: collaboration.value, collaborationVersion: collaboration.version)
     }
+
+    /// The account whose identity has come in by the invitation and takes part by that still; `nil` when there is none.
+    /// A removal ends the acceptance, even when the participant is added again.
+    func accepter(of found: FoundInvitation) throws(ServiceError) -> Account? {
+        guard let account = found.invitation.value.acceptedBy, let identity = found.invitation.value.identity,
+            let participant = try load(
+                StoredParticipant.self, at: RecordKeys.participant(found.identifier, identity)),
+            participant.value.removedAt == nil,
+            try record(RecordKeys.acceptance(found.identifier, identity))?.value == Array(account.name.utf8),
+            try isInSet(identity, of: found.identifier)
+        else { return nil }
+        return account
+    }
 }
 
 /// An invitation that a token has led to.
@@ -48,6 +61,12 @@ struct FoundInvitation {
     let identifier: CollaborationIdentifier
     let collaboration: StoredCollaboration
     fileprivate let collaborationVersion: UInt64
+
+    /// Whether the share options let people come in by invitations.
+    var letsPeopleIn: Bool { collaboration.shareOptions.allows(.joinByInvitation) != false }
+
+    /// Makes an edit stale when the invitation has changed since it was read.
+    var unchanged: RecordEdit { .checking(key, expecting: .version(invitation.version)) }
 
     /// Makes an edit stale when the share options have changed since they were read, if they decide about invitations.
     var expectations: [RecordEdit] {

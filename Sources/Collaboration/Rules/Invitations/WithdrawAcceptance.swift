@@ -1,7 +1,8 @@
 package import Core
 
 /// Takes back an acceptance that no identity has come in by: the invitation is as if the account had not accepted it.
-/// Withdrawing again changes nothing.
+/// It is pending again, unless it was revoked or has expired. Only the account is forgotten then. Withdrawing again
+/// changes nothing.
 public struct WithdrawAcceptance: RuledRequest {
     public static let name = "withdrawAcceptance"
     public typealias Answer = ChangeReceipt

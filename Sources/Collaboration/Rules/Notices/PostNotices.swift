@@ -44,9 +44,10 @@ public struct PostNotices: RuledRequest {
                 // The edit is stale when the person was added, removed or renamed at the same time.
                 edit.records.append(.checking(key, expecting: known.map { .version($0.version) } ?? .absent))
             }
-            try checkPerson(of: event, by: author, people)
+            try checkPerson(
+                of: event, by: author, people, may: ManageOperation.permitted(to: access.role, by: options))
         }
-        if events.contains(where: { $0.effect.map { options.allows($0) != nil } ?? false }) {
+        if events.contains(where: { $0.effect.map { options.allows($0) != nil } ?? ($0.person != nil) }) {
             // The edit is stale when the options were changed at the same time.
             edit.records.append(
                 .checking(RecordKeys.collaboration(collaboration), expecting: .version(found.version)))
@@ -73,9 +74,12 @@ public struct PostNotices: RuledRequest {
     }
 
     /// Throws unless what the event says of a person is so: who was added or is mentioned takes part, and who was
-    /// removed took part and does no longer. The author may say that he leaves while he takes part.
+    /// removed took part and does no longer. The author may say that he leaves while he takes part. That the author has
+    /// added or removed somebody is so when his grant has done it, or when the backend has done it and the author may
+    /// manage this (`operations`).
     private func checkPerson(
-        of event: HighlightEvent, by author: PersonIdentity, _ people: [PersonIdentity: StoredParticipant]
+        of event: HighlightEvent, by author: PersonIdentity, _ people: [PersonIdentity: StoredParticipant],
+        may operations: [ManageOperation]
     ) throws(ServiceError) {
         guard let person = event.person, person != author else { return }
         guard let known = people[person] else {
@@ -86,10 +90,17 @@ public struct PostNotices: RuledRequest {
                 throw ServiceError(
                     .notPermitted, "\(person.rootHash) takes part in \(collaboration): remove the person first")
             }
-        } else {
-            guard known.removedAt == nil else {
-                throw ServiceError(.unknownParticipant, "\(person.rootHash) was removed from \(collaboration)")
+            guard known.removedBy.map({ $0 == author }) ?? operations.contains(.removeParticipants) else {
+                throw ServiceError(.notPermitted, "the author has not removed \(person.rootHash)")
             }
+            return
+        }
+        guard known.removedAt == nil else {
+            throw ServiceError(.unknownParticipant, "\(person.rootHash) was removed from \(collaboration)")
+        }
+        guard case .membership = event.kind else { return }
+        guard known.role != .owner, known.addedBy.map({ $0 == author }) ?? operations.contains(.addParticipants) else {
+            throw ServiceError(.notPermitted, "the author has not added \(person.rootHash)")
         }
     }
 

@@ -207,9 +207,9 @@ extension [UInt8] {
         append(contentsOf: field)
     }
 
-    /// Appends a length, and the inside of the JSON string.
+    /// Appends a length, and the inside of the JSON string. A blank name is none.
     fileprivate mutating func append(name: String?) throws(ServiceError) {
-        guard let name else { return appendInteger(UInt16.max) }
+        guard let name, !name.isBlank else { return appendInteger(UInt16.max) }
         append(field: try JSON.encode(name).dropFirst().dropLast())
     }
 }

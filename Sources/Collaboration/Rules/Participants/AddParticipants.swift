@@ -1,7 +1,8 @@
 public import Core
 
 /// Adds participants by their identities: all of them, or none when one of them is refused. Present participants are
-/// not changed. Removed ones become participants again, with the state `invited`.
+/// not changed. Removed ones become participants again, with the state `invited`. A repetition adds nobody, also when
+/// the first request has found all of them present.
 public struct AddParticipants: RuledRequest {
     public static let name = "addParticipants"
     public typealias Answer = ChangeReceipt
@@ -27,7 +28,7 @@ public struct AddParticipants: RuledRequest {
         let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, found, context)
         var membership = Membership(collaboration, found.value, by: authority)
         try membership.add(participants, "participants", context, records)
-        guard membership.count > 0 else { return .unchanged }
+        guard !participants.isEmpty else { return .unchanged }
         return .change(membership.edit, topics: membership.topics, count: membership.count)
     }
 }

@@ -2,7 +2,8 @@ public import Core
 import Foundation
 
 /// Links a participant who has joined to an account, so that the account's feed has the collaboration's notices. A
-/// participant has one account at a time; an account may have several identities in a collaboration.
+/// participant has one account at a time; an account may have several identities in a collaboration. Who came in by an
+/// invitation is linked to the account that has accepted it, or to none.
 public struct LinkAccount: RuledRequest {
     public static let name = "linkAccount"
     public typealias Answer = ChangeReceipt
@@ -37,16 +38,31 @@ public struct LinkAccount: RuledRequest {
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
         let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
-        guard former != account else { return .unchanged }
-        if let account { try checkRoom(for: account, records) }
-        var edit = Edit(collaboration)
-        edit.records = [
+        let acceptance = try records.record(RecordKeys.acceptance(collaboration, identity))
+        if let account, let acceptance, acceptance.value != Array(account.name.utf8) {
+            throw ServiceError(
+                .notPermitted, "\(identity.rootHash) came in by an invitation that another account has accepted")
+        }
+        let linking: RecordEdit.Expectation = before.map { .version($0.version) } ?? .absent
+        let checks: [RecordEdit] = [
             .checking(RecordKeys.collaboration(collaboration), expecting: .version(found.version)),
             .checking(RecordKeys.joining(collaboration, identity), expecting: .version(joined.version)),
+            .checking(
+                RecordKeys.acceptance(collaboration, identity),
+                expecting: acceptance.map { .version($0.version) } ?? .absent),
+        ]
+        guard former != account else {
+            guard account != nil else { return .unchanged }
+            let key = RecordKeys.link(collaboration, identity)
+            return .remembered(collaboration, checks + [.checking(key, expecting: linking)])
+        }
+        if let account { try checkRoom(for: account, records) }
+        var edit = Edit(collaboration)
+        edit.records = checks
+        edit.records.append(
             RecordEdit(
                 RecordKeys.link(collaboration, identity), value: account.map { Array($0.name.utf8) },
-                expecting: before.map { .version($0.version) } ?? .absent),
-        ]
+                expecting: linking))
         if let former {
             edit.records.append(RecordEdit(RecordKeys.linked(former, collaboration, identity), value: nil))
         }

@@ -3,13 +3,15 @@ import Core
 /// People who join and leave a collaboration in one edit. Removals come first, then additions.
 struct Membership {
     private(set) var edit: Edit
-    private(set) var topics: [Topic]
+    /// The topics of which the edit changes something.
+    var topics: [Topic] { count > 0 ? [.collaboration(collaboration)] + accounts : [] }
+    private var accounts: [Topic] = []
     private let collaboration: CollaborationIdentifier
     /// The permission of those who have none of their own.
     private let byOptions: Permission
     private let authority: ManagingAuthority
 
-    /// The number of people who join or leave.
+    /// The number of people who join or leave, and of root hashes without a participant that are removed.
     var count: Int { edit.addedRoots.count + edit.removedRoots.count }
 
     init(_ collaboration: CollaborationIdentifier, _ stored: StoredCollaboration, by authority: ManagingAuthority) {
@@ -18,7 +20,6 @@ struct Membership {
         self.authority = authority
         edit = Edit(collaboration)
         edit.records = authority.expectations(in: collaboration)
-        topics = [.collaboration(collaboration)]
     }
 
     /// Adds those who take no part yet; leaves the others as they are. `field`: the request's field that names them.
@@ -42,16 +43,22 @@ struct Membership {
             try authority.checkGiving(role: participant.role, permission: participant.permission ?? byOptions)
             let known = try records.load(
                 StoredParticipant.self, at: RecordKeys.participant(collaboration, participant.identity))
-            if let known, known.value.removedAt == nil { continue }
+            if let known, known.value.removedAt == nil {
+                edit.records.append(
+                    .checking(
+                        RecordKeys.participant(collaboration, participant.identity), expecting: .version(known.version))
+                )
+                continue
+            }
             edit.addedRoots.append(participant.identity.rootHash)
             edit.records += try StoredParticipant.records(
-                of: participant, in: collaboration, at: context.now, version: known?.version)
+                of: participant, in: collaboration, at: context.now, version: known?.version, by: authority.bearer)
         }
         if !edit.addedRoots.isEmpty { edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: [])) }
     }
 
-    /// Removes those who take part. Returns everybody among `people` who takes no part afterwards and took part once,
-    /// with the account concerned.
+    /// Removes those who take part, and root hashes that are in the set without a participant. Returns everybody among
+    /// `people` who takes no part afterwards and took part once, with the account concerned.
     ///
     /// Throws `notPermitted`.
     mutating func remove(
@@ -62,9 +69,12 @@ struct Membership {
         var seen: Set<PersonIdentity> = []
         for person in people where seen.insert(person).inserted {
             let key = RecordKeys.participant(collaboration, person)
-            guard let known = try records.load(StoredParticipant.self, at: key) else { continue }
-            guard known.value.removedAt == nil else {
-                removed.append(RemovedParticipant(identity: person, account: known.value.formerAccount))
+            let found = try records.load(StoredParticipant.self, at: key)
+            guard let known = found, known.value.removedAt == nil else {
+                try removeBare(person, found, records)
+                if let found {
+                    removed.append(RemovedParticipant(identity: person, account: found.value.formerAccount))
+                }
                 continue
             }
             guard known.value.role != .owner else {
@@ -78,6 +88,24 @@ struct Membership {
         return removed
     }
 
+    /// Takes the root hash of a person who takes no part out of the set, if it is there: it was added without the
+    /// layer. `known`: the record of a person who was removed earlier; `nil` when there is none.
+    ///
+    /// Throws `notPermitted`.
+    private mutating func removeBare(
+        _ person: PersonIdentity, _ known: Loaded<StoredParticipant>?,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        guard try records.isInSet(person, of: collaboration) else { return }
+        try authority.checkRemoving(person, role: .member)
+        edit.removedRoots.append(person.rootHash)
+        // The edit is stale when the person was added at the same time: then the participant has to be removed.
+        edit.records.append(
+            .checking(
+                RecordKeys.participant(collaboration, person),
+                expecting: known.map { .version($0.version) } ?? .absent))
+    }
+
     /// Removes one participant; `leaving`: all who are removed. Returns the account concerned.
     private mutating func remove(
         _ person: PersonIdentity, _ known: Loaded<StoredParticipant>, leaving: Set<PersonIdentity>,
@@ -88,6 +116,7 @@ struct Membership {
         let accepter = acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
         var stored = known.value
         stored.removedAt = context.now
+        stored.removedBy = authority.bearer
         stored.formerAccount = linked ?? accepter
         edit.removedRoots.append(person.rootHash)
         edit.records += [
@@ -106,7 +135,7 @@ struct Membership {
         ]
         if let linked {
             edit.records.append(RecordEdit(RecordKeys.linked(linked, collaboration, person), value: nil))
-            topics.append(.account(linked))
+            accounts.append(.account(linked))
         }
         // The share leaves the account's scope, unless the account takes part under another identity.
         for account in Set([linked, accepter].compactMap { $0 }) {

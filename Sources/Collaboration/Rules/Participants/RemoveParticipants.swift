@@ -1,7 +1,8 @@
 public import Core
 
 /// Removes participants: their root hashes leave the set, their accounts are no longer linked, and all their grants are
-/// revoked. The answer has their accounts. The owner can't be removed. Identities that never took part are ignored.
+/// revoked. The answer has their accounts. The owner can't be removed. The root hash of an identity that takes no part
+/// leaves the set, too, if it was added without the layer.
 public struct RemoveParticipants: RuledRequest {
     public static let name = "removeParticipants"
     public typealias Answer = MembershipReceipt

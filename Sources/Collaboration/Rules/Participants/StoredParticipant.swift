@@ -8,19 +8,24 @@ struct StoredParticipant: Hashable, Codable {
     var permission: Permission?
     var invitedAt: Date
     var removedAt: Date?
+    /// The participants by whose grants the person was added and removed; `nil`: by the backend, or not at all.
+    var addedBy: PersonIdentity?
+    var removedBy: PersonIdentity?
     /// The account that was concerned by the removal.
     var formerAccount: Account?
 }
 
 extension StoredParticipant {
     /// The records of a new participant. `version`: that of the record of a participant who was removed earlier; `nil`
-    /// when there is no record.
+    /// when there is no record. `adder`: the participant whose grant adds the person, if one does.
     static func records(
-        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?
+        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?,
+        by adder: PersonIdentity? = nil
     ) throws(ServiceError) -> [RecordEdit] {
         let role = participant.role ?? .member
         let stored = StoredParticipant(
-            displayName: participant.displayName, role: role, permission: participant.permission, invitedAt: date)
+            displayName: participant.displayName, role: role, permission: participant.permission, invitedAt: date,
+            addedBy: adder)
         return [
             try .json(
                 RecordKeys.participant(collaboration, participant.identity), stored,

@@ -32,9 +32,13 @@ public struct UpdateParticipant: RuledRequest {
         changed.role = participant.role ?? before.role
         changed.permission = participant.permission.applied(to: before.permission)
         try check(changed, before, found.value.permission, authority)
-        guard changed != before else { return .unchanged }
+        let expectations = authority.expectations(in: collaboration)
+        guard changed != before else {
+            let key = RecordKeys.participant(collaboration, participant.identity)
+            return .remembered(collaboration, expectations + [.checking(key, expecting: .version(known.version))])
+        }
         var edit = Edit(collaboration)
-        edit.records = authority.expectations(in: collaboration)
+        edit.records = expectations
         edit.records += try changed.changeRecords(
             of: participant.identity, in: collaboration, version: known.version,
             changesAccess: changed.role != before.role || changed.permission != before.permission)

@@ -43,7 +43,9 @@ public struct UpdateParticipants: RuledRequest {
         let gone = try membership.remove(removed, context, records)
         try membership.add(added, "added", context, records)
         let count = membership.count
-        guard count > 0 else { return .answer(MembershipReceipt(sequence: nil, changed: 0, removed: gone)) }
+        guard count > 0 || !added.isEmpty else {
+            return .answer(MembershipReceipt(sequence: nil, changed: 0, removed: gone))
+        }
         return .edit(membership.edit, topics: membership.topics) {
             MembershipReceipt(sequence: $0.sequence, changed: count, removed: gone)
         }

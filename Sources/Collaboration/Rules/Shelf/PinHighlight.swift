@@ -58,7 +58,12 @@ public struct PinHighlight: RuledRequest {
                     share.record.key, value: head.bytes + share.record.value.dropFirst(ShareHead.byteCount),
                     expecting: .version(share.record.version)))
         }
-        guard !edit.records.isEmpty else { return .answer(answer(nil, 0)) }
+        guard !edit.records.isEmpty else {
+            guard isPinned, context.earlier == nil else { return .answer(answer(nil, 0)) }
+            // A repetition must not bring a pin back that was removed meanwhile.
+            let checks = shares.map { RecordEdit.checking($0.record.key, expecting: .version($0.record.version)) }
+            return .edit(.remembering(nil, checks), topics: []) { answer($0.sequence, 0) }
+        }
         let count = edit.records.count
         // Every share writes this record, and replacing it needs no space: so unpinning works on a full disk.
         edit.records.append(RecordEdit(RecordKeys.shelf(account), value: [], expecting: .present))

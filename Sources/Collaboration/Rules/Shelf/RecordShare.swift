@@ -39,7 +39,7 @@ public struct RecordShare: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkFields()
-        let collaboration = context.settings.collaboration(of: url)
+        let collaboration = context.settings.collaboration(ofAnySpelling: url)
         if let collaboration, try !records.isStarted(collaboration) {
             throw ServiceError(.unknownCollaboration, "the link leads to \(collaboration), which is not shared")
         }
@@ -50,6 +50,7 @@ public struct RecordShare: RuledRequest {
         let place = ShelfKeys.short(conversation.identifier, context)
         // A later date is moved to tomorrow: otherwise that share would stay the latest one.
         let milliseconds = context.milliseconds(of: min(date ?? context.now, context.now.addingTimeInterval(86_400)))
+        let opener = shortNumber(ShelfKeys.short(app, context))
         var edit = Edit()
         var topics: [Topic] = []
         var thumbnails = ThumbnailEdits()
@@ -72,10 +73,12 @@ public struct RecordShare: RuledRequest {
                 if let old = before?.thumbnail { thumbnails.leave(old, key) }
                 if image != nil { taking.append(key) }
             }
+            // A pin is consent to one app: it does not let another app see the link.
+            let isPinned = before.map { $0.head.isPinned && $0.head.app == opener } ?? false
             let head = ShareHead(
-                milliseconds: milliseconds, isPinned: before?.head.isPinned ?? false,
-                isGroup: conversation.isGroup, knowsSomebody: recipient.knowsSomebody, hasThumbnail: image != nil,
-                leadsToCollaboration: collaboration != nil, app: shortNumber(ShelfKeys.short(app, context)))
+                milliseconds: milliseconds, isPinned: isPinned, isGroup: conversation.isGroup,
+                knowsSomebody: recipient.knowsSomebody, hasThumbnail: image != nil,
+                leadsToCollaboration: collaboration != nil, app: opener)
             let share = StoredShare(
                 head: head, handle: try handle(recipient.account, place, context, records, &edit),
                 thumbnail: image?.hash, collaboration: collaboration, text)
@@ -106,10 +109,19 @@ public struct RecordShare: RuledRequest {
         try check(title, "title")
         try check(subtitle, "subtitle")
         try check(sharer.name, "sharer.name")
-        try check(sharer.avatar, "sharer.avatar", bytesMax: Limits.linkBytesMax)
+        try checkAvatar()
         try check(conversation.name, "conversation.name")
         try checkName(conversation.identifier, "conversation.identifier")
         try checkName(app, "app")
+    }
+
+    /// Throws unless the avatar is a text, and a link of the web if it is a link of any kind: what may have a scheme
+    /// is.
+    private func checkAvatar() throws(ServiceError) {
+        try check(sharer.avatar, "sharer.avatar")
+        guard let avatar = sharer.avatar, avatar.contains(":"), WebLink(avatar) == nil else { return }
+        throw ServiceError(
+            .malformedRequest, "sharer.avatar is neither a link of the web nor a name, which has no colon")
     }
 
     /// The thumbnail's link, if it is one.
@@ -136,12 +148,12 @@ public struct RecordShare: RuledRequest {
         return Image(bytes: bytes, hash: hash, reference: .stored(hash: hash, type, byteCount: bytes.count))
     }
 
-    /// The handle of the conversation for an account: random, and made with the first share there.
+    /// The handle of the conversation for an account and the app: random, and made with the app's first share there.
     private func handle(
         _ account: Account, _ place: [UInt8], _ context: RuleContext,
         _ records: borrowing some RecordReader & ~Copyable, _ edit: inout Edit
     ) throws(ServiceError) -> ConversationHandle {
-        let key = RecordKeys.handle(account, place)
+        let key = RecordKeys.handle(account, place, ShelfKeys.short(app, context))
         let known = try records.record(key)?.value
         let bytes = known ?? context.random.nameBytes()
         if known == nil { edit.records.append(RecordEdit(key, value: bytes, expecting: .absent)) }

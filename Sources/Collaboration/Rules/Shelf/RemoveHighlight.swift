@@ -1,8 +1,9 @@
 package import Core
 public import Foundation
 
-/// Hides an item from a person's shelf permanently, even when it is shared again. The item need not be on the shelf: it
-/// suffices that it was shared with the person. Repeating the request changes nothing.
+/// Hides an item from a person's shelf permanently, even when it is shared again. With `everyApp` the item need not be
+/// on the shelf: it suffices that it was shared with the person. An app can remove only what it sees. Repeating the
+/// request changes nothing.
 public struct RemoveHighlight: RuledRequest {
     public static let name = "removeHighlight"
     public typealias Answer = ChangeReceipt
@@ -25,9 +26,13 @@ public struct RemoveHighlight: RuledRequest {
         try checkLink(url, "url")
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let item = ShelfKeys.item(url, context)
-        let known = try records.shareHeads(of: item, account) { head, _ in view.concerns(head) }
+        // An app removes only what it sees, so that it does not learn what else was shared.
+        let known = try records.shareHeads(of: item, account) { head, conversation in
+            view.scope == .everyApp || view.shows(head, in: conversation)
+        }
         guard !known.isEmpty else { throw view.unknown(url) }
         guard try !records.isHidden(item, from: account) else { return .unchanged }
+        if view.scope != .everyApp { _ = try records.shares(of: url, view, context) }
         return try .noting(item, account, records) { $0.isHidden = true }
     }
 }

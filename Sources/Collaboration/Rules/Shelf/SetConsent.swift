@@ -43,11 +43,15 @@ public struct SetConsent: RuledRequest {
             try checkName(conversation, "level.conversation")
             consent.conversations[conversation] = answer
         }
-        guard consent != before else { return .unchanged }
+        let expectation: RecordEdit.Expectation = known.map { .version($0.version) } ?? .absent
+        guard consent != before else {
+            // A refusal shows nothing, so it need not be remembered.
+            guard answer != false else { return .unchanged }
+            return .remembered(nil, [.checking(RecordKeys.consent(account), expecting: expectation)])
+        }
         var edit = Edit()
         edit.records = [
-            try .json(
-                RecordKeys.consent(account), consent, expecting: known.map { .version($0.version) } ?? .absent),
+            try .json(RecordKeys.consent(account), consent, expecting: expectation),
             RecordEdit(RecordKeys.shelf(account), value: []),
         ]
         return .change(edit, topics: [.shelf(account)], count: 1)

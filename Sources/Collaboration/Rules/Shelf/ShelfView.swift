@@ -22,7 +22,7 @@ struct ShelfView {
     }
 
     /// Whether the share is of an app that the view is about.
-    func concerns(_ share: ShareHead) -> Bool { app == nil || share.app == app }
+    private func concerns(_ share: ShareHead) -> Bool { app == nil || share.app == app }
 
     /// Whether the share is on the shelf, unless the item was removed or its collaboration has ended.
     func shows(_ share: ShareHead, in conversation: UInt64) -> Bool {

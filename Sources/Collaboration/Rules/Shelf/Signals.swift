@@ -56,8 +56,7 @@ struct Signals {
         return bytes
     }
 
-    /// What is left of a weight after a time: half of it after each half-life, and in between as much less as the part
-    /// of the half-life that has passed.
+    /// What is left of a weight after a time. It halves with each half-life and falls linearly in between.
     private static func left(of weight: UInt64, after milliseconds: UInt64) -> UInt64 {
         let halvings = milliseconds / halfLifeMilliseconds
         guard halvings < 64 else { return 0 }

@@ -3,8 +3,8 @@ import Core
 /// Changes of the stored thumbnails that belong to one edit. A thumbnail is stored once, by its SHA-256, for all shares
 /// of all people. It is removed when the last share that has it gets another one.
 ///
-/// `w hash` is written with every change of the shares that have a thumbnail. A share that takes a stored thumbnail
-/// demands that this record is there; one that leaves it demands that nobody has written it since. So no thumbnail is
+/// `w hash` is written with every change of the shares that have a thumbnail. An edit that adds a share requires that
+/// the record exists. One that removes a share requires the version that it has read. So no thumbnail is
 /// removed that a share has just taken, and of two shares that leave it at once the second sees that it is the last.
 struct ThumbnailEdits {
     private(set) var records: [RecordEdit] = []

@@ -33,9 +33,11 @@ public struct ClaimOwnership: RuledRequest {
         try Ownership.add(
             identity, named: displayName ?? stored.initiatorName, to: &stored, collaboration,
             &edit, context, records)
-        guard stored != found.value else { return .unchanged }
-        edit.records.append(
-            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version)))
+        let key = RecordKeys.collaboration(collaboration)
+        guard stored != found.value else {
+            return .remembered(collaboration, [.checking(key, expecting: .version(found.version))])
+        }
+        edit.records.append(try .json(key, stored, expecting: .version(found.version)))
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -8,7 +8,8 @@ enum Ownership {
     ///
     /// `edit` and `stored` are changed; the caller writes `stored`. `name`: `nil` keeps a participant's name.
     ///
-    /// Throws `notPermitted` when the owner has another identity, or the identity is linked to another account.
+    /// Throws `notPermitted` when the owner has another identity, or when the identity belongs to another account: one
+    /// that it is linked to, that has accepted its invitation, or that its removal concerned.
     static func add(
         _ person: PersonIdentity, named name: String?, to stored: inout StoredCollaboration,
         _ collaboration: CollaborationIdentifier, _ edit: inout Edit, _ context: RuleContext,
@@ -21,13 +22,18 @@ enum Ownership {
             }
             return
         }
-        let linked = try records.account(of: person, in: collaboration)
-        guard linked == nil || linked == stored.owner else {
-            throw ServiceError(.notPermitted, "\(person.rootHash) is linked to another account than the owner's")
-        }
-        stored.ownerIdentity = person
         let key = RecordKeys.participant(collaboration, person)
         let before = try records.load(StoredParticipant.self, at: key)
+        let acceptance = try records.record(RecordKeys.acceptance(collaboration, person))
+        let accounts = [
+            try records.account(of: person, in: collaboration), before?.value.formerAccount,
+            acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) },
+        ]
+        guard accounts.allSatisfy({ $0 == nil || $0 == stored.owner }) else {
+            throw ServiceError(
+                .notPermitted, "\(person.rootHash) is or was in \(collaboration) for another account than the owner's")
+        }
+        stored.ownerIdentity = person
         guard let before, before.value.removedAt == nil else {
             edit.addedRoots.append(person.rootHash)
             edit.records += try StoredParticipant.records(
@@ -38,10 +44,14 @@ enum Ownership {
         var owner = before.value
         owner.displayName = name ?? owner.displayName
         edit.records += try raise(owner, person, collaboration, version: before.version)
-        edit.records.append(
+        edit.records += [
             .checking(
                 RecordKeys.link(collaboration, person),
-                expecting: try records.linkExpectation(of: person, in: collaboration)))
+                expecting: try records.linkExpectation(of: person, in: collaboration)),
+            .checking(
+                RecordKeys.acceptance(collaboration, person),
+                expecting: acceptance.map { .version($0.version) } ?? .absent),
+        ]
     }
 
     /// The records of a participant who becomes the owner.

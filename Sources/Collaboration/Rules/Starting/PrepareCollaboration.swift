@@ -18,7 +18,7 @@ public struct PrepareCollaboration: RuledRequest {
         public let selectedOptions: [String]
         /// What participants without a permission of their own may do now.
         public let permission: Permission
-        /// Of the change that this request has made; `nil` when it has changed nothing.
+        /// The place of the request in the change log; `nil` when it has changed nothing and is not remembered.
         public let sequence: UInt64?
     }
 
@@ -94,17 +94,24 @@ public struct PrepareCollaboration: RuledRequest {
         if let ownerIdentity {
             try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
         }
+        let key = RecordKeys.collaboration(identifier)
         guard stored != found.value else {
-            return .answer(try Answer(identifier, stored, isNew: false, sequence: nil, context))
+            guard saysMore else { return .answer(try Answer(identifier, stored, isNew: false, sequence: nil, context)) }
+            let empty = Edit.remembering(identifier, [.checking(key, expecting: .version(found.version))])
+            return try .editing(empty, identifier, stored, isNew: false, context)
         }
-        edit.records.append(
-            try .json(RecordKeys.collaboration(identifier), stored, expecting: .version(found.version)))
+        edit.records.append(try .json(key, stored, expecting: .version(found.version)))
         return try .editing(edit, identifier, stored, isNew: false, context)
     }
 
+    private var choosesOptions: Bool { selectedOptions != nil || metadata.userSelectedShareOptions != nil }
+
+    /// Whether the request could change a collaboration that was started before.
+    private var saysMore: Bool { choosesOptions || ownerIdentity != nil }
+
     /// The options that the owner has chosen in this request; `nil` when it brings default options at most.
     private func explicitOptions(_ stored: StoredCollaboration) throws(ServiceError) -> ShareOptions? {
-        guard selectedOptions != nil || metadata.userSelectedShareOptions != nil else { return nil }
+        guard choosesOptions else { return nil }
         return try chosen(from: metadata.shareOptions ?? stored.shareOptions)
     }
 
@@ -112,6 +119,8 @@ public struct PrepareCollaboration: RuledRequest {
         try options.checkSizes(
             metadata.userSelectedShareOptions == nil
                 ? "metadata.defaultShareOptions" : "metadata.userSelectedShareOptions")
+        var options = options
+        options.dropEmptySummary()
         guard let selectedOptions else {
             try options.check()
             return options
@@ -183,7 +192,7 @@ extension Decision<PrepareCollaboration.Answer> {
         _ context: RuleContext
     ) throws(ServiceError) -> Decision {
         let prepared = try PrepareCollaboration.Answer(identifier, stored, isNew: isNew, sequence: nil, context)
-        return .edit(edit, topics: [.collaboration(identifier)]) { prepared.at($0.sequence) }
+        return .edit(edit, topics: edit.isEmpty ? [] : [.collaboration(identifier)]) { prepared.at($0.sequence) }
     }
 }
 

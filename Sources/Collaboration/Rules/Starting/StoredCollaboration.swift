@@ -7,6 +7,8 @@ struct StoredCollaboration: Hashable, Codable {
     var localIdentifier: LocalCollaborationIdentifier
     /// The participant who is the owner; `nil` until the owner's account has claimed an identity.
     var ownerIdentity: PersonIdentity?
+    /// The account that has started the collaboration, once it was handed over; `nil`: the owner.
+    var initiator: Account?
     /// Accounts that have handed the collaboration over, and in whose shared scope it may be.
     var formerOwners: [Account] = []
     var title: String?
@@ -50,8 +52,8 @@ extension StoredCollaboration {
             localIdentifier: isOwners ? localIdentifier : nil)
     }
 
-    /// The records that follow from the share options: those that differ from what `before` came to, or all when there
-    /// was nothing before. Writing the default permission revokes grants, so it is written only when it changes.
+    /// The records that follow from the share options: those whose value differs from that of `before`, or all when
+    /// there was nothing before. Writing the default permission revokes grants, so it is written only when it changes.
     func optionRecords(_ identifier: CollaborationIdentifier, before: StoredCollaboration?) -> [RecordEdit] {
         var records: [RecordEdit] = []
         // Replacing a record needs no space, so that options can be restricted while the storage is full.

@@ -39,7 +39,12 @@ public struct TransferOwnership: RuledRequest {
             throw ServiceError(
                 .notPermitted, "a new owner has joined and is linked to an account: link one with linkAccount")
         }
+        guard try records.isInSet(identity, of: collaboration) else {
+            throw ServiceError(
+                .notPermitted, "the root hash \(identity.rootHash) was taken out of the set: its proofs are refused")
+        }
         var stored = found.value
+        stored.initiator = stored.initiator ?? owner
         stored.owner = account
         stored.formerOwners.removeAll { $0 == account || $0 == owner }
         if account != owner { stored.formerOwners.append(owner) }

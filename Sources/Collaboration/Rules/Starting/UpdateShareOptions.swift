@@ -42,17 +42,21 @@ public struct UpdateShareOptions: RuledRequest {
         var options = shareOptions ?? found.value.shareOptions
         if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
         if let givenSummary { options.givenSummary = givenSummary }
+        options.dropEmptySummary()
         var stored = found.value
         stored.shareOptions = options
         try stored.checkSummary()
         if stored.permission != found.value.permission {
             try authority.checkGiving(role: nil, permission: stored.permission)
         }
-        guard stored != found.value else { return .unchanged }
+        let key = RecordKeys.collaboration(collaboration)
+        let expectations = authority.expectations(in: collaboration)
+        guard stored != found.value else {
+            return .remembered(collaboration, expectations + [.checking(key, expecting: .version(found.version))])
+        }
         var edit = Edit(collaboration)
-        edit.records = authority.expectations(in: collaboration)
-        edit.records.append(
-            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version)))
+        edit.records = expectations
+        edit.records.append(try .json(key, stored, expecting: .version(found.version)))
         edit.records += stored.optionRecords(collaboration, before: found.value)
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }

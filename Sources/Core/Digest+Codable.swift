@@ -1,5 +1,3 @@
-public import Core
-
 extension Digest: Codable {
     /// Reads 64 hexadecimal characters.
     public init(from decoder: any Decoder) throws {

@@ -2,7 +2,7 @@
 
 extension Decoder {
     /// Reads a string and makes a value of it. Throws a `DecodingError` that says `reason` when `make` returns `nil`.
-    func value<Value>(orElse reason: String, _ make: (String) -> Value?) throws -> Value {
+    package func value<Value>(orElse reason: String, _ make: (String) -> Value?) throws -> Value {
         let container = try singleValueContainer()
         guard let value = make(try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: reason)
@@ -13,7 +13,7 @@ extension Decoder {
 
 extension Encoder {
     /// Writes a string.
-    func write(_ text: String) throws {
+    package func write(_ text: String) throws {
         var container = singleValueContainer()
         try container.encode(text)
     }

@@ -1,0 +1,24 @@
+package import Core
+public import Principals
+
+/// Removes a principal with its keys. Removing it again changes nothing. The last one can be removed, too; the service
+/// stays closed to everybody then.
+public struct RemovePrincipal: RuledRequest {
+    public static let name = "removePrincipal"
+    public typealias Answer = ChangeReceipt
+
+    public var name: PrincipalName
+
+    public init(_ name: PrincipalName) {
+        self.name = name
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        var edit = try PrincipalEdit(records)
+        guard let found = edit.principal(name) else { return .unchanged }
+        edit.remove(found)
+        return .change(edit.edit(), topics: [], count: 1)
+    }
+}

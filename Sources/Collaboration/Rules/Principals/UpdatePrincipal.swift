@@ -1,0 +1,56 @@
+package import Core
+public import Foundation
+public import Principals
+
+/// Changes what a principal may do and how it is known. What is left out stays. Keys have requests of their own.
+public struct UpdatePrincipal: RuledRequest {
+    public static let name = "updatePrincipal"
+    public typealias Answer = ChangeReceipt
+
+    public var name: PrincipalName
+    /// Cleared: it has none.
+    public var roles: Patch<[LimitedRole]>
+    /// Cleared: no certificate identifies it.
+    public var certificates: Patch<[CertificateName]>
+    public var localUser: Patch<UInt32>
+    /// Cleared: the service's own.
+    public var limits: Patch<PrincipalLimits>
+    /// Cleared: it stays until it is removed.
+    public var expiresAt: Patch<Date>
+
+    public init(
+        _ name: PrincipalName, roles: Patch<[LimitedRole]> = .keep, certificates: Patch<[CertificateName]> = .keep,
+        localUser: Patch<UInt32> = .keep, limits: Patch<PrincipalLimits> = .keep, expiresAt: Patch<Date> = .keep
+    ) {
+        self.name = name
+        self.roles = roles
+        self.certificates = certificates
+        self.localUser = localUser
+        self.limits = limits
+        self.expiresAt = expiresAt
+    }
+
+    package func decide(
+        _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        var edit = try PrincipalEdit(records)
+        guard let found = edit.principal(name) else { throw .unknownPrincipal(name) }
+        var record = found.value
+        record.roles = roles.applied(to: record.roles) ?? []
+        record.certificates = certificates.applied(to: record.certificates) ?? []
+        record.localUser = localUser.applied(to: record.localUser)
+        record.limits = limits.applied(to: record.limits) ?? PrincipalLimits()
+        record.expiresAt = expiresAt.applied(to: record.expiresAt)
+        try edit.check(record)
+        guard record != found.value else { return .unchanged }
+        try edit.write(record, before: found)
+        return .change(edit.edit(), topics: [], count: 1)
+    }
+}
+
+extension ServiceError {
+    /// There is no principal of that name.
+    static func unknownPrincipal(_ name: PrincipalName) -> ServiceError {
+        ServiceError(.unknownPrincipal, "there is no principal \(name)")
+    }
+}

@@ -1,0 +1,16 @@
+import Foundation
+package import Platform
+
+extension Configuration {
+    /// The files that the service uses after its start: it writes the data and the audit, replaces the secret, removes
+    /// the files of its local sockets, and reads again what SIGHUP makes it read. A trace stays open.
+    package var sandboxRules: SandboxRules {
+        func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
+        let sockets = endpoints + plainEndpoints + [associationEndpoint].compactMap { $0 }
+        return SandboxRules(
+            writableFolders: [dataDirectory] + [auditPath].compactMap { $0.map(folder) },
+            removalFolders: sockets.compactMap { $0.path.map(folder) },
+            readableFiles: [secretPath, tls?.certificatePath, tls?.keyPath, tls?.clientAuthoritiesPath]
+                .compactMap { $0 })
+    }
+}

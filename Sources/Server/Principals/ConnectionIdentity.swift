@@ -1,0 +1,111 @@
+import Core
+import Foundation
+import Principals
+import Synchronization
+import Transport
+
+/// What a connection has shown of who it is, and the principal that follows from it at present.
+///
+/// A key that was presented decides. Without one, the certificate and the local user do.
+final class ConnectionIdentity: Sendable {
+    private struct State {
+        var key: KeyHash?
+        /// Keys that the connection has presented.
+        var presentations = 0
+        /// The principal at a version of the table.
+        var known: (principal: Principal, version: UInt64)?
+    }
+
+    /// `nil`: there are no principals, and the connection may do everything.
+    private let table: PrincipalTable?
+    private let names: [CertificateName]
+    private let localUser: UInt32?
+    /// Whether the peer is on this machine.
+    private let isLocal: Bool
+    /// The peer's address for audits.
+    private let peer: String?
+    private let state = Mutex(State())
+
+    /// `peer`: `nil` when the system can't tell; then the peer is not on this machine.
+    init(_ table: PrincipalTable, certificate: PeerCertificate?, peer: Peer?) {
+        self.table = table
+        names =
+            certificate.map { CertificateName.all(uris: $0.uris, dnsNames: $0.dnsNames, subject: $0.subject) } ?? []
+        switch peer {
+        case .network(let endpoint): (localUser, isLocal) = (nil, endpoint.isThisMachine)
+        case .local(let credentials): (localUser, isLocal) = (credentials.user, true)
+        case nil: (localUser, isLocal) = (nil, false)
+        }
+        self.peer = peer?.description
+    }
+
+    private init() {
+        (table, names, localUser, isLocal, peer) = (nil, [], nil, true, nil)
+    }
+
+    /// Of a connection without principals, which may do everything.
+    static var anonymous: ConnectionIdentity { ConnectionIdentity() }
+
+    /// Who sends a request that begins now.
+    var principal: Principal {
+        guard let table else { return .anonymous(.everything) }
+        let principal = present(table)
+        guard principal.expiresAt.map({ table.now < $0 }) ?? true else { return .anonymous(.nothing) }
+        if let use = principal.use { table.noteUse(use, from: peer) }
+        return principal
+    }
+
+    private func present(_ table: PrincipalTable) -> Principal {
+        let version = table.version
+        let (known, key) = state.withLock { ($0.known, $0.key) }
+        if let known, known.version == version { return known.principal }
+        let current = table.current
+        let principal: Principal
+        if let match = key.map({ current.directory.match($0) })
+            ?? current.directory.match(names, localUser: localUser)
+        {
+            principal = table.principal(match)
+        } else {
+            // A key that was removed leaves nobody, although the connection has a certificate or is local.
+            principal = .anonymous(!current.directory.isConfigured && isLocal ? .everything : .nothing)
+        }
+        state.withLock { state in
+            guard state.key == key else { return }
+            state.known = (principal, current.version)
+        }
+        return principal
+    }
+
+    /// Takes the text of a key. From then on the connection is the key's principal.
+    ///
+    /// Throws `keyRefused` when the key is nobody's, or when the connection has presented too many.
+    func present(key text: [UInt8]) throws(ServiceError) {
+        let count = state.withLock { state in
+            state.presentations += 1
+            return state.presentations
+        }
+        guard count <= Limits.keysPerConnectionMax else {
+            throw ServiceError(
+                .keyRefused, detail: UInt32(Limits.keysPerConnectionMax),
+                "the connection has presented more than \(Limits.keysPerConnectionMax) keys")
+        }
+        let key = String(validating: text, as: UTF8.self).flatMap { APIKey($0) }
+        guard let table, let key, let hash = table.current.directory.match(key, at: table.now)?.key else {
+            table?.noteRefusal(of: key?.identifier, from: peer)
+            throw ServiceError(.keyRefused, "the key is not valid")
+        }
+        state.withLock { state in
+            state.key = hash
+            state.known = nil
+        }
+    }
+}
+
+extension Endpoint {
+    /// Whether the address is loopback, also as an address of IPv6 that stands for one of IPv4.
+    fileprivate var isThisMachine: Bool {
+        let mapped = "::ffff:"
+        guard host.lowercased().hasPrefix(mapped) else { return isLoopback }
+        return Endpoint(host: String(host.dropFirst(mapped.count)), port: port).isLoopback
+    }
+}

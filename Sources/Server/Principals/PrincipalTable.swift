@@ -1,0 +1,116 @@
+import Audit
+import Collaboration
+import Core
+import Foundation
+import Principals
+import RootSets
+import Synchronization
+
+/// All principals in memory. A commit that changes principals replaces the table before its request is answered. So a
+/// removal holds for every request that begins after its answer, on open connections too.
+final class PrincipalTable: Sendable {
+    private struct State {
+        var directory = PrincipalDirectory.closed
+        /// Whether the directory may be older than the storage, because the storage could not be read.
+        var isStale = true
+        var uses: [PrincipalUse.Subject: PrincipalUse] = [:]
+    }
+
+    private let rootSets: RootSets
+    /// `nil` unless there is an audit.
+    private let trail: AuditTrail?
+    private let date: @Sendable () -> Date
+    private let state = Mutex(State())
+    /// Counts the directories. It is raised with the lock held, after the directory was replaced.
+    private let replacements = Atomic<UInt64>(0)
+
+    /// Reads all principals.
+    ///
+    /// Throws `storageDamaged` or `storageFailed`.
+    init(_ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date) throws(ServiceError) {
+        self.rootSets = rootSets
+        self.trail = trail
+        self.date = date
+        try state.withLock { state throws(ServiceError) in try load(&state) }
+    }
+
+    /// Differs between two moments if principals may have changed in between.
+    var version: UInt64 { replacements.load(ordering: .acquiring) }
+
+    /// The present time.
+    var now: Date { date() }
+
+    /// Whether there was a principal at any time.
+    var isConfigured: Bool { current.directory.isConfigured }
+
+    /// All principals, and the version that they belong to. Nobody is known while the storage can't be read.
+    var current: (directory: PrincipalDirectory, version: UInt64) {
+        state.withLock { state in
+            if state.isStale { try? load(&state) }
+            return (state.directory, version)
+        }
+    }
+
+    /// Reads all principals again. Called before the change of principals is answered, whatever came of it.
+    func reload() {
+        state.withLock { state in
+            state.isStale = true
+            do throws(ServiceError) {
+                try load(&state)
+            } catch {
+                state.directory = .closed
+                replacements.add(1, ordering: .releasing)
+            }
+        }
+    }
+
+    private func load(_ state: inout State) throws(ServiceError) {
+        state.directory = try rootSets.read { snapshot throws(ServiceError) in
+            try PrincipalRecords.directory(snapshot)
+        }
+        state.isStale = false
+        state.uses = state.uses.filter { subject, _ in state.directory.has(subject.principal, subject.key) }
+        replacements.add(1, ordering: .releasing)
+    }
+
+    /// The principal that a match stands for.
+    func principal(_ match: PrincipalDirectory.Match) -> Principal {
+        let subject = PrincipalUse.Subject(principal: match.principal.name, key: match.key?.identifier)
+        if let use = state.withLock({ $0.uses[subject] }) { return Principal(match, use) }
+        // Without its record the use counts as the first one.
+        let stored = try? rootSets.read { snapshot throws(ServiceError) in
+            try PrincipalRecords.lastUse(of: subject.principal, subject.key, snapshot)
+        }
+        let use = state.withLock { state in
+            let use = state.uses[subject] ?? PrincipalUse(subject, stored: stored ?? 0)
+            state.uses[subject] = use
+            return use
+        }
+        return Principal(match, use)
+    }
+
+    /// Notes that the principal makes a request. The first use of a key gets a line in the audit. The storage is told
+    /// of it, and again after an hour; nobody waits for that.
+    func noteUse(_ use: PrincipalUse, from peer: String?) {
+        let now = UInt64(max(0, date().timeIntervalSince1970 * 1000))
+        guard let last = use.note(at: now) else { return }
+        if last == 0, let trail {
+            let means = use.subject.key.map { "key \($0)" } ?? "a certificate or local user"
+            trail.note(
+                AuditRecord(
+                    .key, principal: use.subject.principal.text, peer: peer, operation: "firstUse",
+                    detail: "\(means) is used for the first time"))
+        }
+        let edit = PrincipalRecords.use(of: use.subject.principal, use.subject.key, milliseconds: max(1, now))
+        // A use that can't be stored is stored with the next one.
+        rootSets.submit(Mutation(.edit(edit))) { _ in }
+    }
+
+    /// Notes in the audit that a key was refused.
+    func noteRefusal(of key: KeyIdentifier?, from peer: String?) {
+        trail?.note(
+            AuditRecord(
+                .key, principal: "anonymous", peer: peer, operation: "hello",
+                outcome: ServiceError.Code.keyRefused.name, detail: key.map { "key \($0)" }))
+    }
+}

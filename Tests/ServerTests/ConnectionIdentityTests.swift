@@ -1,0 +1,44 @@
+import Core
+import Foundation
+import Platform
+import Principals
+import RootSets
+import TestSupport
+import Testing
+import Transport
+
+@testable import Server
+
+/// Who a connection is, by where it comes from.
+struct ConnectionIdentityTests {
+    private let folder = ScratchDirectory()
+
+    private func table() throws -> PrincipalTable {
+        let rootSets = try RootSets(RootSets.Configuration(directory: folder.path + "/data"))
+        return try PrincipalTable(rootSets, trail: nil, date: { Date() })
+    }
+
+    @Test("Without principals, connections from this machine may do everything and all others nothing")
+    func places() throws {
+        let table = try table()
+        func isOpen(_ host: String?) -> Bool {
+            let peer = host.map { Peer.network(Endpoint(host: $0, port: 1)) }
+            return ConnectionIdentity(table, certificate: nil, peer: peer).principal.authority
+                .allows(.administer, about: .everything)
+        }
+        for host in ["127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1", "::FFFF:127.0.0.1"] {
+            #expect(isOpen(host), "\(host)")
+        }
+        for host in ["192.0.2.1", "10.0.0.1", "::ffff:192.0.2.1", "::2", "128.0.0.1", "0.0.0.0", "::"] {
+            #expect(!isOpen(host), "\(host)")
+        }
+        #expect(!isOpen(nil))
+    }
+
+    @Test("A local user is on this machine")
+    func localUser() throws {
+        let identity = ConnectionIdentity(
+            try table(), certificate: nil, peer: .local(PeerCredentials(user: 7, process: 1)))
+        #expect(identity.principal.authority.allows(.administer, about: .everything))
+    }
+}

@@ -1,0 +1,135 @@
+import Core
+import Foundation
+import Principals
+import TestSupport
+import Testing
+
+@testable import rootgate
+
+@Suite("Principals and keys on the command line")
+struct KeysTests {
+    private let folder = ScratchDirectory()
+    private var data: String { folder.path + "/data" }
+
+    private func run(_ words: [String], environment: [String: String] = [:]) throws -> (
+        code: Int32, output: String, errors: String
+    ) {
+        try runProgram(programPath, words, environment: environment)
+    }
+
+    /// The first administrator's key, in a file.
+    private func administrator() throws -> String {
+        let made = try run(["keys", "create", "root", "--role", "administer", "--offline", "--data", data])
+        #expect(made.code == 0 && made.errors.contains("shown once"))
+        #expect(APIKey(made.output.trimmingCharacters(in: .newlines)) != nil, "\(made.output)")
+        let path = folder.path + "/root.key"
+        try Data(made.output.utf8).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    @Test("Keys are created, listed, rotated and removed, and open the service to nobody else")
+    func wholeLife() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let server = ["--server", running.endpoint]
+        let administer = server + ["--key-file", file]
+        let created = try run(
+            ["keys", "create", "gate", "--role", "observe", "--role", "enrol", "--prefix", "a/", "--prefix", "b/"]
+                + administer)
+        #expect(created.code == 0, "\(created.errors)")
+        let key = created.output.trimmingCharacters(in: .newlines)
+        let environment = ["ROOTGATE_KEY": key]
+        #expect(try run(["collab", "create", "a/deck"] + server, environment: environment).code == 0)
+        for words in [["collab", "create", "c/deck"], ["stats"], ["keys", "list"]] {
+            let refused = try run(words + server, environment: environment)
+            #expect(refused.code == 2 && refused.errors.contains("role-missing"), "\(words): \(refused)")
+        }
+        #expect(try run(["collab", "create", "a/other"] + server).errors.contains("role-missing"))
+        let rotated = try run(["keys", "rotate", "gate", "--expires", "30"] + administer)
+        #expect(rotated.code == 0 && rotated.errors.contains("stays valid"))
+        #expect(try run(["keys", "rotate", "gate"] + administer).errors.contains("limit-exceeded"))
+        let list = try run(["keys", "list"] + administer)
+        #expect(list.output.contains("gate: observe a/ b/, enrol a/ b/"), "\(list.output)")
+        #expect(list.output.contains("root: administer\n"))
+        #expect(!list.output.contains(key.suffix(43)))
+        #expect(try run(["keys", "list", "--json"] + administer).output.contains("\"lastUsedAt\""))
+        let identifier = try #require(APIKey(key)).identifier
+        #expect(try run(["keys", "remove", "--key", "\(identifier)"] + administer).output == "removed\n")
+        let old = try run(["collab", "create", "a/more"] + server, environment: environment)
+        #expect(old.code == 2 && old.errors.contains("key-refused"))
+        let next = ["ROOTGATE_KEY": rotated.output]
+        #expect(try run(["collab", "create", "a/more"] + server, environment: next).code == 0)
+        let present = ["ROOTGATE_KEY": try String(contentsOfFile: file, encoding: .utf8)]
+        #expect(try run(["keys", "remove", "gate"] + server, environment: present).output == "removed\n")
+        #expect(try run(["keys", "remove", "gate"] + administer).output == "there was nothing to remove\n")
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("An administrator is not made offline while a service has the data directory")
+    func offlineInUse() throws {
+        _ = try administrator()
+        let running = try ServeTests.Running(data)
+        let refused = try run(["keys", "create", "two", "--role", "administer", "--offline", "--data", data])
+        #expect(refused.code == 2 && refused.errors.contains("storage-in-use"), "\(refused)")
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("Load and demo present the key on every connection")
+    func everyConnection() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data, ["--link-base", "https://example.com/c"])
+        let server = ["--server", running.endpoint]
+        let words = ["keys", "create", "all", "--prefix", "*"]
+        let roles = ["verify", "enrol", "collaborate", "observe", "administer"].flatMap { ["--role", $0] }
+        let created = try run(words + roles + server + ["--key-file", file])
+        let environment = ["ROOTGATE_KEY": created.output]
+        for words in [
+            ["load", "--count", "200", "--people", "20"], ["demo", "--people", "20", "--proofs", "256"],
+            ["load", "--notices", "--followers", "4", "--collaborations", "2", "--count", "20"],
+        ] {
+            let result = try run(words + ["--quiet"] + server, environment: environment)
+            #expect(result.code == 0, "\(words): \(result.errors)")
+            #expect(try run(words + ["--quiet"] + server).code == 2)
+        }
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("What is left out never widens a role, and wrong words are usage errors")
+    func wrongWords() throws {
+        for words in [
+            ["keys", "create"], ["keys", "create", "x"], ["keys", "create", "x", "--role", "verify"],
+            ["keys", "create", "x", "--role", "all", "--prefix", "*"],
+            ["keys", "create", "x", "--role", "verify", "--prefix", "a*"],
+            ["keys", "create", "x", "--role", "verify", "--prefix", "*", "--app", "y"],
+            ["keys", "create", "x", "--role", "administer", "--prefix", "a/"],
+            ["keys", "create", "anonymous", "--role", "verify", "--prefix", "*"],
+            ["keys", "create", "x", "--role", "observe", "--prefix", "*", "--certificate", "dns:*.example.com"],
+            ["keys", "create", "x", "--role", "observe", "--prefix", "*", "--local-user", "root"],
+            ["keys", "create", "x", "--role", "observe", "--prefix", "*", "--local-user", "0", "--expires", "3"],
+            ["keys", "create", "x", "--role", "administer", "--offline"], ["keys", "remove"],
+            ["keys", "remove", "--key", "x"], ["keys", "rotate"], ["keys", "list", "x"],
+            ["stats", "--key-file", "/dev/null"], ["stats", "--key-file", folder.path + "/none"],
+        ] {
+            let result = try run(words)
+            #expect(result.code == 2, "\(words)")
+            #expect(!result.errors.contains("connection-refused"), "\(words): \(result.errors)")
+        }
+        let text = "rgk_0011223344556677_" + String(repeating: "B", count: 44)
+        let wrong = try run(["stats"], environment: ["ROOTGATE_KEY": text])
+        #expect(wrong.code == 2 && wrong.errors.contains("ROOTGATE_KEY") && !wrong.errors.contains("BBBB"))
+    }
+
+    @Test("A service without principals says so in one line, and one with principals does not")
+    func openness() throws {
+        func errors() throws -> String {
+            let path = folder.path + "/errors"
+            let script = "\"$0\" serve --data \"$1\" --listen 127.0.0.1:0 2>\"$2\" & sleep 2; kill $!; wait $!"
+            _ = try runProgram("/bin/sh", ["-c", script, programPath, data, path])
+            return try String(contentsOfFile: path, encoding: .utf8)
+        }
+        let open = try errors().split(separator: "\n").filter { $0.contains("no principal is configured") }
+        #expect(open.count == 1 && open[0].contains("every connection from this machine may do everything"))
+        _ = try administrator()
+        #expect(try !errors().contains("no principal"))
+    }
+}
