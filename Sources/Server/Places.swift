@@ -144,9 +144,9 @@ final class Place: @unchecked Sendable {
     let isKept: Bool
     /// Whether the connection is neither closed nor asked to go.
     fileprivate(set) var isTaken = true
-    private let holder = Mutex<Holder>(Holder())
+    private let holder = Mutex<Occupant>(Occupant())
 
-    private struct Holder {
+    private struct Occupant {
         weak var responder: Responder?
     }
 

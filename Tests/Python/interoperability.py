@@ -2195,14 +2195,13 @@ class CollaborationLayer:
         pending = {item["identifier"] for item in (first, second, third)}
         equal("listed", set(self.invitations(settled=False)), pending)
 
-        who = {"identity": guest.identity, "displayName": guest.name}
-        self.accept("accept", tokens[0], guest.account, **who)
+        self.accept("accept", tokens[0], guest.account, identity=guest.identity, displayName=guest.name)
         participant = self.participants()[guest.identity]
         came = [participant[field] for field in ("state", "role", "permission", "displayName")]
         equal("accepted: participant", came, ["invited", "administrator", "readOnly", guest.name])
         self.grants(guest)
         equal("accepted: joined", self.participants()[guest.identity]["state"], "joined")
-        self.accept("accept again", tokens[0], guest.account, **who)
+        self.accept("accept again", tokens[0], guest.account, identity=guest.identity, displayName=guest.name)
         again = self.ask("acceptInvitation", token=base64url(tokens[0]), account=guest.account)
         equal("accept again, without the identity", (again["state"], "share" in again), ("in", True))
         conflict = {"refusal": "conflict", "identity": visitor.identity}
