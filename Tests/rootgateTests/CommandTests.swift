@@ -184,7 +184,8 @@ let programPath: String = {
 
         /// `errors`: a file for standard error. `launcher`: a program with arguments that executes the rest of its own.
         init(_ directory: String, _ words: [String] = [], errors: String? = nil, launcher: [String] = []) throws {
-            let command = launcher + [programPath, "serve", "--data", directory, "--listen", "127.0.0.1:0"] + words
+            let place = words.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]
+            let command = launcher + [programPath, "serve", "--data", directory] + place + words
             process.executableURL = URL(fileURLWithPath: command[0])
             process.arguments = Array(command.dropFirst())
             process.standardOutput = output

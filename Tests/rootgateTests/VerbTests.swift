@@ -102,10 +102,12 @@ import Testing
         }
     }
 
-    @Test("An option that is given twice is refused by every command")
+    @Test("An option that is given twice is refused by every command, unless it may have several values")
     func repeatedOptions() {
+        let several = Rootgate.commands.flatMap(\.options).filter(\.isRepeatable).map(\.name)
+        #expect(several == ["role", "prefix", "certificate"])
         for command in Rootgate.commands {
-            for option in command.options {
+            for option in command.options where !option.isRepeatable {
                 let given = option.isSwitch ? ["--\(option.name)"] : ["--\(option.name)", "1"]
                 let again = option.isSwitch ? given : ["--\(option.name)=2"]
                 #expect(refusal(command, given + again) == "--\(option.name) is given twice", "\(command.name)")
