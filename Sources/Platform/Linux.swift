@@ -117,7 +117,7 @@ package enum System {
         guard count > 0 else { return 0 }
         let fields = String(decoding: text[..<count], as: UTF8.self).split(separator: " ")
         guard fields.count > 1, let pages = Int(fields[1]) else { return 0 }
-        return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
+        return pages * Int(getpagesize())
     }
 }
 #endif

@@ -22,7 +22,7 @@ package final class SecretMemory: @unchecked Sendable {
     /// Maps at least `count` bytes of zeros. Traps when the system has no memory, as every allocation does.
     package init(count: Int) {
         precondition(count >= 0, "the count of a secret is negative")
-        let page = Int(sysconf(CInt(_SC_PAGESIZE)))
+        let page = Int(getpagesize())
         let bytes = max(1, (count + page - 1) / page) * page
         guard let pages = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0), pages != MAP_FAILED
         else { preconditionFailure("the system has no memory for a secret") }

@@ -36,7 +36,7 @@ struct ChallengeRequestTests {
         #expect(all.count == counts.reduce(0, +))
     }
 
-    @Test("Thirty-two challenges count as one waiting proof, and a full queue refuses them")
+    @Test("Thirty-two challenges count as one waiting proof, and more than a peer's share of the queue is refused")
     func weight() throws {
         let fixture = try Fixture()
         let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 100)
@@ -49,8 +49,8 @@ struct ChallengeRequestTests {
         #expect(pool.submit(request(32), from: source))
         #expect(pool.submit(request(33), from: source))
         #expect(pool.depth == 4)
-        #expect(!pool.submit(request(96 * 32 + 1), from: source))
-        #expect(pool.submit(request(96 * 32), from: source))
+        #expect(!pool.submit(request(46 * 32 + 1), from: source))
+        #expect(pool.submit(request(46 * 32), from: source))
         #expect(!pool.submit(request(1), from: WorkSource()))
         while worker.work() {}
         #expect(pool.depth == 0)
