@@ -21,7 +21,7 @@ let filesThatImportC: Set<String> = [
     "Sources/RootSets/BucketDirectory.swift",
     "Sources/RootSets/CollaborationLookup.swift",
     "Sources/RootSets/CommitQueue.swift",
-    "Sources/RootSets/Layout.swift",
+    "Sources/RootSets/PackedRoots.swift",
     "Sources/RootSets/ReadTransaction.swift",
     "Sources/RootSets/Snapshot.swift",
     "Sources/RootSets/StorageEnvironment.swift",

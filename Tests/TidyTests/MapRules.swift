@@ -28,14 +28,24 @@ func equalNames(_ files: [TrackedFile]) -> [Violation] {
         .sorted { $0.path < $1.path }
 }
 
-/// Files of the model that hold functions which every rule calls, and no type.
-private let filesOfFunctions: Set<String> = ["Sources/Collaboration/Rules/Checks.swift"]
+/// Files that hold functions, values or several systems' calls, and no type of their own.
+private let filesWithoutType: Set<String> = [
+    "Sources/Collaboration/Rules/Checks.swift", "Sources/Core/LimitChecks.swift", "Sources/Platform/Elsewhere.swift",
+    "Sources/Platform/Linux.swift", "Sources/RootgateClient/ReexportedTypes.swift",
+    "Sources/rootgate/ServiceOptions.swift",
+]
+
+/// The command line's files are named after the commands and verbs that they define.
+private func isNamedAfterCommand(_ file: TrackedFile) -> Bool {
+    file.path.hasPrefix("Sources/rootgate/") && ["Command.swift", "Verbs.swift"].contains { file.name.hasSuffix($0) }
+}
 
 private let typeDeclarations: Set<String> = ["struct", "class", "enum", "actor", "protocol", "extension"]
 
-/// Files of `Sources/Collaboration` that neither declare nor extend the type before the `+` or the dot of their name.
+/// Files of `Sources` that neither declare nor extend the type before the `+` or the dot of their name.
 func misnamedFiles(_ file: TrackedFile) -> [Violation] {
-    guard file.kind == .swift, file.path.hasPrefix("Sources/Collaboration/"), !filesOfFunctions.contains(file.path)
+    guard file.kind == .swift, file.path.hasPrefix("Sources/"), !filesWithoutType.contains(file.path),
+        !isNamedAfterCommand(file)
     else { return [] }
     let type = String(file.name.prefix { $0 != "+" && $0 != "." })
     let isDeclared = zip(file.codeWords, file.codeWords.dropFirst()).contains { keyword, name in

@@ -23,7 +23,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
             misplacedDeallocations($0, owners: ownersOfMemory, max: deallocationsMax)
         },
         Rule(name: "No two files have one name", violations: equalNames),
-        Rule(name: "Files of the model are named after a type that they declare or extend", each: misnamedFiles),
+        Rule(name: "Files are named after a type that they declare or extend", each: misnamedFiles),
         Rule(name: "The root holds what is looked for there, and nothing else", each: strayRootEntries),
         Rule(name: "Targets are those of ARCHITECTURE.md's table", violations: undocumentedTargets),
         Rule(name: "Every layer has its tests, and every test target its layer", violations: unmirroredTests),

@@ -82,7 +82,7 @@ struct RuleTests {
         #expect(longFunctionLines("a.h", "static const int a[80][2] = {\n\(rows)};\n") == [])
     }
 
-    @Test("A file of the model that is not named after its type is found, one named after an extended type is not")
+    @Test("A file that is not named after its type is found, one named after an extended type is not")
     func misnamedFile() {
         let folder = "Sources/Collaboration/Model/"
         func count(_ path: String, _ text: String) -> Int { misnamedFiles(TrackedFile(path, text)).count }
@@ -90,7 +90,10 @@ struct RuleTests {
         #expect(count(folder + "Account+Codable.swift", "extension Account: Codable {}\n") == 0)
         #expect(count(folder + "Accounts.swift", "public struct Account: Hashable {}\n") == 1)
         #expect(count(folder + "Account+Codable.swift", "// extension Account\nstruct Name {}\n") == 1)
-        #expect(count("Sources/Core/Accounts.swift", "struct Account {}\n") == 0)
+        #expect(count("Sources/Core/Accounts.swift", "struct Account {}\n") == 1)
+        #expect(count("Tests/CoreTests/Accounts.swift", "struct Account {}\n") == 0)
+        #expect(count("Sources/rootgate/LoadCommand.swift", "let loadCommand = 1\n") == 0)
+        #expect(count("Sources/Core/LoadCommand.swift", "let loadCommand = 1\n") == 1)
         #expect(count("Sources/Collaboration/Rules/Checks.swift", "func check() {}\n") == 0)
     }
 

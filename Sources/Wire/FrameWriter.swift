@@ -1,0 +1,50 @@
+package import Core
+
+/// Makes frames.
+package enum FrameWriter {
+    /// Appends a frame whose body is what `body` appends.
+    package static func append(
+        _ kind: FrameKind, _ operation: UInt16, requestID: UInt64, to bytes: inout [UInt8],
+        body: (inout [UInt8]) -> Void = { _ in }
+    ) {
+        let start = bytes.count
+        FrameHeader(kind: kind, operation: operation, requestID: requestID).append(to: &bytes)
+        body(&bytes)
+        let length = UInt32(bytes.count - start - Limits.frameHeaderBytes)
+        withUnsafeBytes(of: length.littleEndian) { source in
+            for index in 0..<4 { bytes[start + index] = source[index] }
+        }
+    }
+
+    /// Appends an error answer: code (2), text length (2), detail (4), text.
+    package static func appendError(
+        _ error: ServiceError, operation: UInt16, requestID: UInt64, to bytes: inout [UInt8]
+    ) {
+        append(.error, operation, requestID: requestID, to: &bytes) { bytes in
+            let text = Array(error.reason.utf8)
+            bytes.appendInteger(error.code.rawValue)
+            bytes.appendInteger(UInt16(text.count))
+            bytes.appendInteger(error.detail)
+            bytes.append(contentsOf: text)
+        }
+    }
+
+    /// The error in the body of an error answer, marked as the service's.
+    ///
+    /// Throws `malformedAnswer` when it is none.
+    package static func decodeError(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> ServiceError {
+        var reader = ByteReader(body)
+        guard let code: UInt16 = reader.integer(), let length: UInt16 = reader.integer(),
+            let detail: UInt32 = reader.integer(), let text = reader.bytes(Int(length)), reader.isAtEnd
+        else { throw malformedAnswer }
+        // Codes from 256 are a client's own: a service can't send them.
+        let known = code < 256 ? ServiceError.Code(rawValue: code) : nil
+        let reason = String(decoding: text, as: UTF8.self)
+        return ServiceError(
+            known ?? .internalFault, detail: detail, origin: .service,
+            known == nil ? "error \(code): \(reason)" : reason)
+    }
+}
+
+/// An answer's body is not what PROTOCOL.md says.
+package let malformedAnswer = ServiceError(.malformedAnswer, "the service's answer can't be read")
