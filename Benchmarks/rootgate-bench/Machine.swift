@@ -22,11 +22,17 @@ enum Machine {
     /// is measured next.
     static func settle() { sync() }
 
+    /// The processor's name, with its family and model: hypervisors give several generations the same name.
     static var processor: String {
         #if os(Linux)
         let lines = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n") ?? []
-        let model = lines.first { $0.hasPrefix("model name") }?.split(separator: ":").last
-        return model?.trimmingCharacters(in: .whitespaces) ?? architecture
+        func field(_ name: String) -> String? {
+            lines.lazy.map { $0.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) } }
+                .first { $0.count == 2 && $0[0] == name }?[1]
+        }
+        guard let name = field("model name") else { return architecture }
+        guard let family = field("cpu family"), let model = field("model") else { return name }
+        return "\(name) (family \(family), model \(model))"
         #else
         return output(of: "/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string") ?? architecture
         #endif
