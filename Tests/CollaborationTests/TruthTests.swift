@@ -101,17 +101,18 @@ struct TruthTests {
 
     // MARK: Invitations
 
+    /// Options that let people join by invitations until they are deselected.
+    private static let joinByLink = ShareOptions(optionsGroups: [
+        OptionsGroup(
+            identifier: "who",
+            options: [
+                CollaborationOption(title: "Link", identifier: "link", isSelected: true, effects: [.joinByInvitation])
+            ])
+    ])
+
     @Test("A repeated createInvitation is answered as the first one after the options have closed")
     func repeatedWhenClosed() throws {
-        let options = ShareOptions(optionsGroups: [
-            OptionsGroup(
-                identifier: "who",
-                options: [
-                    CollaborationOption(
-                        title: "Link", identifier: "link", isSelected: true, effects: [.joinByInvitation])
-                ])
-        ])
-        let collaboration = try world.start(options: options)
+        let collaboration = try world.start(options: Self.joinByLink)
         let first = try world.send(CreateInvitation(to: collaboration, token: token(1)))
         try world.send(UpdateShareOptions(collaboration, selectedOptions: []))
         #expect(try world.send(CreateInvitation(to: collaboration, token: token(1))) == first)
@@ -120,15 +121,7 @@ struct TruthTests {
 
     @Test("An acceptance is decided again when the options close at the same time")
     func staleAcceptance() throws {
-        let options = ShareOptions(optionsGroups: [
-            OptionsGroup(
-                identifier: "who",
-                options: [
-                    CollaborationOption(
-                        title: "Link", identifier: "link", isSelected: true, effects: [.joinByInvitation])
-                ])
-        ])
-        let collaboration = try world.start(options: options)
+        let collaboration = try world.start(options: Self.joinByLink)
         try world.send(CreateInvitation(to: collaboration, token: token(1)))
         try world.admit([person(3)], to: collaboration)
         let bo = try account("bo")
