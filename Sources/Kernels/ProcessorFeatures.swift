@@ -31,6 +31,11 @@ package struct ProcessorFeatures: OptionSet, Sendable {
         return detected.intersection(listed(in: list).features)
     }()
 
+    /// Words of `ROOTGATE_CPU` that name no feature.
+    package static var unknownWords: [String] {
+        ProcessInfo.processInfo.environment["ROOTGATE_CPU"].map { listed(in: $0).unknown } ?? []
+    }
+
     /// Parses a list of names into features. Returns words that are no such name as `unknown`.
     package static func listed(in list: String) -> (features: ProcessorFeatures, unknown: [String]) {
         var features: ProcessorFeatures = []

@@ -26,6 +26,8 @@ final class Link: ConnectionHandler {
 
     private let connection: Connection
     private let state = Mutex(State())
+    /// Whether the service has sent anything on this connection.
+    private let hasReceived = Atomic<Bool>(false)
     /// Set in `init` and cancelled in `deinit`; the reference never changes. Dispatch's sources may be used from any
     /// thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -85,6 +87,9 @@ final class Link: ConnectionHandler {
 
     private static let cancelled = ServiceError(.cancelled, "the request was cancelled")
     private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
+    private static let silent = ServiceError(
+        .connectionLost,
+        "the service closed the connection without a byte: it may speak TLS, or it may be no Rootgate service")
 
     private func setAlarm(_ alarm: ContinuousClock.Instant, _ state: inout State) {
         state.alarm = alarm
@@ -113,6 +118,7 @@ final class Link: ConnectionHandler {
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         connection.assertOnThread()
+        hasReceived.store(true, ordering: .relaxed)
         var frames = FrameReader(buffer.bytes(range), expecting: [.answer, .error])
         while let frame = frames.next() { deliver(frame.header, frame.body) }
         if frames.violation != nil {
@@ -149,7 +155,7 @@ final class Link: ConnectionHandler {
         // With TLS 1.3 the service's refusal of a client's certificate arrives after the handshake.
         failAll(
             connection.failure.map { ServiceError(.tlsRefused, "the connection to the service failed: \($0)") }
-                ?? Link.lost)
+                ?? (hasReceived.load(ordering: .relaxed) ? Link.lost : Link.silent))
     }
 
     private func failAll(_ error: ServiceError) {

@@ -20,6 +20,9 @@ enum ErrorQueue {
         let code = ERR_get_error()
         ERR_clear_error()
         guard code != 0 else { return nil }
+        if ERR_GET_LIB(code) == ERR_LIB_PEM, ERR_GET_REASON(code) == PEM_R_NO_START_LINE {
+            return Entry(reason: PEM_R_NO_START_LINE, text: "it has nothing of that kind in PEM", isOfLibSSL: false)
+        }
         let text = ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
         return Entry(reason: ERR_GET_REASON(code), text: text, isOfLibSSL: ERR_GET_LIB(code) == ERR_LIB_SSL)
     }

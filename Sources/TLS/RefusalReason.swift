@@ -7,24 +7,27 @@ enum RefusalReason {
         guard let error, error.isOfLibSSL else {
             // A wrong signature of a certificate leaves libcrypto's error before libssl's.
             let verification = SSL_get_verify_result(ssl)
-            if verification != X509_V_OK { return text(ofVerification: verification) }
+            if verification != X509_V_OK { return text(ofVerification: verification, ssl) }
             return "its handshake failed: \(error?.text ?? "no reason is known")"
         }
-        if error.reason == SSL_R_CERTIFICATE_VERIFY_FAILED { return text(ofVerification: SSL_get_verify_result(ssl)) }
+        if error.reason == SSL_R_CERTIFICATE_VERIFY_FAILED {
+            return text(ofVerification: SSL_get_verify_result(ssl), ssl)
+        }
         if error.isAlert { return text(ofAlert: error.reason - ErrorQueue.Entry.alertBase) }
         return text(ofReason: error.reason) ?? "its handshake failed: \(error.text)"
     }
 
-    private static func text(ofVerification result: Int) -> String {
+    private static func text(ofVerification result: Int, _ ssl: OpaquePointer) -> String {
         switch CInt(truncatingIfNeeded: result) {
         case X509_V_ERR_CERT_HAS_EXPIRED: "its certificate has expired"
         case X509_V_ERR_CERT_NOT_YET_VALID: "its certificate is not valid yet"
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-            "its certificate is self-signed and not a trusted authority"
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed and not a trusted authority"
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+            X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
             "its certificate is from an unknown authority"
-        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: "its certificate is for another name"
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+            "its certificate is for another name\(expectedName(ssl).map { " than \($0)" } ?? "")"
         case X509_V_ERR_INVALID_PURPOSE: "its certificate is not for this usage (extended key usage)"
         case X509_V_ERR_CERT_SIGNATURE_FAILURE: "its certificate's signature is wrong"
         case X509_V_ERR_INVALID_CA: "its certificate is signed by one that is no authority"
@@ -34,6 +37,15 @@ enum RefusalReason {
             "its certificate has a name that its authority may not sign (name constraints)"
         default: "its certificate is refused: " + String(cString: X509_verify_cert_error_string(result))
         }
+    }
+
+    /// The host name or address that this side expects in the peer's certificate.
+    private static func expectedName(_ ssl: OpaquePointer) -> String? {
+        let parameters = SSL_get0_param(ssl)
+        if let host = X509_VERIFY_PARAM_get0_host(parameters, 0) { return String(cString: host) }
+        guard let address = X509_VERIFY_PARAM_get1_ip_asc(parameters) else { return nil }
+        defer { CRYPTO_free(address, nil, 0) }
+        return String(cString: address)
     }
 
     private static func text(ofAlert alert: CInt) -> String {

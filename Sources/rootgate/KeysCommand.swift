@@ -11,7 +11,7 @@ let keysCommand = Command(
             "create", "NAME", 1...1,
             options: [
                 "role", "prefix", "app", "expires", "certificate", "local-user", "offline", "data", "storage-max",
-            ], "make a principal, and print its key"),
+            ], "make a principal, and print its key, which is shown this once"),
         Verb("list", "", 0...0, "list the principals"),
         Verb("rotate", "NAME", 1...1, options: ["expires"], "add a key beside the present one, and print it"),
         Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
@@ -19,11 +19,7 @@ let keysCommand = Command(
             "rotate-secret", "", 0...0, options: ["data", "secret-file", "drop-previous"],
             "add a generation to the service's secret"),
     ],
-    """
-    create, list and remove principals and their API keys; manage the service's secret
-
-    A key is printed once, when it is made. Clients present it with --key-file or ROOTGATE_KEY.
-    """,
+    "create, list and remove principals and their API keys; manage the service's secret",
     options: [
         .server, .timeout, .json,
         Option(

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Kernels
 import Server
 
 /// The command line: finds the subcommand and ends the process with its exit code.
@@ -25,6 +26,19 @@ enum Rootgate {
         service or network error; 3 (serve) the shutdown was forced
         """
 
+    /// Throws `UsageError` when `ROOTGATE_CPU` has words that name no feature: they would switch kernels off unseen.
+    private static func checkEnvironment() throws {
+        let names = ProcessorFeatures.names.map(\.name).joined(separator: ", ")
+        guard let word = ProcessorFeatures.unknownWords.first else { return }
+        throw UsageError("ROOTGATE_CPU in the environment takes \(names), not \(word.escapingControls)")
+    }
+
+    /// Whether the environment has an API key or names its file.
+    private static var hasKey: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return ["ROOTGATE_KEY", "ROOTGATE_KEY_FILE"].contains { !(environment[$0] ?? "").isEmpty }
+    }
+
     static func run() async -> ExitCode {
         var words = Array(CommandLine.arguments.dropFirst())
         guard let name = words.first else {
@@ -46,13 +60,15 @@ enum Rootgate {
             return .success
         }
         do {
+            try checkEnvironment()
             return try await command.run(words)
         } catch let error as UsageError {
             complain("\(error.text); rootgate \(command.name) --help shows the options")
         } catch let error as FileFailure {
             complain(error.text)
         } catch let error as ServiceError {
-            complain(error.description)
+            let lacksKey = error.code == .roleMissing && !hasKey && !words.contains { $0.hasPrefix("--key-file") }
+            complain(error.description + (lacksKey ? "; no key was given (--key-file FILE, or ROOTGATE_KEY)" : ""))
         } catch let error as StartupFailure {
             complain(error.description)
         } catch {

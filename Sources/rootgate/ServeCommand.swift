@@ -165,7 +165,8 @@ private func readListenOptions(_ arguments: Arguments, into configuration: inout
         let isEncrypted = text.hasPrefix(tlsScheme)
         guard let endpoint = Endpoint(String(isEncrypted ? text.dropFirst(tlsScheme.count) : text)) else {
             throw UsageError(
-                "--listen takes HOST:PORT, [V6]:PORT, unix:/PATH or, with a certificate, tls://HOST:PORT, not \(text)")
+                "--listen takes HOST:PORT, [V6]:PORT, unix:/PATH or, with a certificate, tls://HOST:PORT, with a "
+                    + "port up to 65535, not \(text)")
         }
         guard !isEncrypted || endpoint.path == nil else {
             throw UsageError("--listen \(text): a local socket has no TLS")
@@ -219,6 +220,9 @@ private func readCollaborationOptions(_ arguments: Arguments, into configuration
         configuration.associationEndpoint = endpoint
         configuration.appIdentifiers = apps.split(separator: ",").map(String.init)
     }
+    guard configuration.associationEndpoint != nil || !arguments.isGiven("app-ids") else {
+        throw UsageError("--app-ids is for --association, which is not given")
+    }
     configuration.grantSeconds = UInt64(try arguments.number("grant-seconds", in: 1...Limits.validitySecondsMax))
     configuration.noticeDays = UInt64(try arguments.number("notice-days", in: 1...3650))
     configuration.noticesKept = try arguments.number("notices-kept", in: 1...100_000)
@@ -232,6 +236,11 @@ private func readSecretOptions(_ arguments: Arguments, into configuration: inout
         throw UsageError("--secret-days is for the secret in --data: rotate a --secret-file with rootgate keys")
     }
     configuration.auditPath = arguments.text("audit")
+    if configuration.auditPath == nil {
+        for name in ["audit-max", "audit-optional"] where arguments.isGiven(name) {
+            throw UsageError("--\(name) is for --audit, which is not given")
+        }
+    }
     configuration.auditBytesMax = try arguments.number("audit-max", in: 1...1_048_576) << 20
     configuration.isAuditOptional = arguments.isOn("audit-optional")
 }

@@ -46,6 +46,11 @@ private final class SteppingTime: Sendable {
         let expected =
             "slow: verify, request 7, took 6.031 ms: decoding 0.001, queued 4.000, working 2.000, answering 0.030"
         #expect(lines.withLock { $0 } == [expected])
+        // A request of the collaboration layer goes by its own name.
+        let named = RequestTrace(header, number: 1) { 0 }
+        named.describe("prepare")
+        #expect(named.summary(end: 0).hasPrefix("prepare, request 7, took "))
+        #expect(RequestTracer.events(of: named, end: 0).contains("\"cat\":\"prepare\""))
         // Exactly five milliseconds are not longer than five milliseconds.
         tracer.end(trace(tracer, through: stages))
         #expect(lines.withLock { $0.count } == 1)

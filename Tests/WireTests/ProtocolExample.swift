@@ -122,7 +122,7 @@ extension ProtocolExample {
     static let roots = [digest(0xe5), .zero]
     static let receipt = MutationReceipt(sequence: 2, changed: 1, isRepeat: false)
     static let checked = GrantAnswer(status: 1, permission: 2, role: 3, millisecondsLeft: 299_000)
-    static let error = ServiceError(.unknownCollaboration, "there is no collaboration of that name.")
+    static let error = ServiceError(.unknownCollaboration, "there is no collaboration deck-42")
     static func change(_ decks: CollaborationIdentifier) -> LoggedMutation {
         let identifier = MutationIdentifier(0x1f1e_1d1c_1b1a_1918_1716_1514_1312_1110)
         return LoggedMutation(

@@ -314,6 +314,31 @@ import Transport
         #expect(try shell.run(["collab", "list", "--limit", "1", "--all"]).output == names.output)
     }
 
+    @Test("Drop refuses a collaboration that was started, and drops one of root hashes")
+    func drop() throws {
+        let shell = try Shell()
+        let deck = try #require(
+            try shell.fields("prepare", "deck", "--owner", "olga")["collaborationIdentifier"] as? String)
+        let refused = try shell.run(["collab", "drop", deck])
+        #expect(refused.code == 2 && refused.errors.contains("rootgate collab stop"), "\(refused)")
+        #expect(try shell.run(["collab", "list"]).output.contains(deck))
+        #expect(try shell.run(["collab", "stop", deck]).code == 0)
+        let stopped = try shell.run(["collab", "drop", deck])
+        #expect(stopped.code == 2 && stopped.errors.contains("unknown-collaboration"), "\(stopped)")
+        #expect(try shell.run(["collab", "create", "plain"]).code == 0)
+        #expect(try shell.run(["collab", "drop", "plain"]).output.hasPrefix("dropped 1 "))
+    }
+
+    @Test("An option of a role names only the roles that can be given")
+    func roles() throws {
+        let shell = try Shell()
+        for role in ["chief", "owner"] {
+            let result = try shell.run(["collab", "add", "x", String(repeating: "ab", count: 32), "--role", role])
+            #expect(result.code == 2, "\(result)")
+            #expect(result.errors.contains("--role is administrator or member, not \(role)"), "\(result)")
+        }
+    }
+
     @Test("What changes nothing says so")
     func nothingChanged() throws {
         let shell = try Shell()

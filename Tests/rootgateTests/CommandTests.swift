@@ -161,6 +161,13 @@ let programPath: String = {
         #expect(try rootgate("stats", "--server", "127.0.0.1:1", "--timeout", "0.2").code == 2)
     }
 
+    @Test("A word in ROOTGATE_CPU that names no feature is refused")
+    func processorFeatures() throws {
+        let wrong = try runProgram(programPath, ["version"], environment: ["ROOTGATE_CPU": "sha,avx51\u{1B}2"])
+        #expect(wrong.code == 2 && wrong.errors.contains("not avx51\\u001B2"), "\(wrong.errors)")
+        #expect(try runProgram(programPath, ["version"], environment: ["ROOTGATE_CPU": "none"]).code == 0)
+    }
+
     @Test("Every command lists its options")
     func help() throws {
         let usage = try rootgate("--help")
@@ -226,6 +233,8 @@ let programPath: String = {
         let bare = ["--server", String(running.endpoint.dropFirst("tls://".count))]
         let encrypted = try runProgram(programPath, ["stats"] + bare + trusted)
         #expect(encrypted.code == 0, "\(encrypted.errors)")
+        let plain = try runProgram(programPath, ["stats", "--timeout", "1"] + bare)
+        #expect(plain.code == 2 && plain.errors.contains("it may speak TLS"), "\(plain.errors)")
         for words in [["load", "--count", "200", "--people", "20"], ["demo", "--people", "20", "--proofs", "256"]] {
             let result = try runProgram(programPath, words + ["--quiet"] + server + trusted)
             #expect(result.code == 0, "\(result.errors)")
@@ -246,12 +255,17 @@ let programPath: String = {
     }
 
     @Test(
-        "Options of TLS that contradict each other are usage errors",
+        "Options that contradict each other, or have no effect, are usage errors",
         arguments: [
             (["--tls-certificate", "a"], "--tls-certificate and --tls-key belong together"),
             (["--tls-client-ca", "a"], "--tls-client-ca and --tls-allow-1.2 need"),
             (["--tls-allow-1.2"], "--tls-client-ca and --tls-allow-1.2 need"),
             (["--listen", "tls://localhost:0"], "--listen tls://localhost:0 needs --tls-certificate"),
+            (["--listen", "localhost:99999"], "with a port up to 65535"),
+            (["--audit-max", "8"], "--audit-max is for --audit"),
+            (["--audit-optional"], "--audit-optional is for --audit"),
+            (["--app-ids", "T.a"], "--app-ids is for --association"),
+            (["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"], "has nothing of that kind in PEM"),
         ])
     func encryptionUsage(words: [String], reason: String) throws {
         let result = try runProgram(programPath, ["serve", "--data", ScratchDirectory().path] + words)

@@ -42,7 +42,7 @@ package enum JSON {
         let reading = JSONReading(try JSONParser.parse(bytes))
         let value = try read(type, reading)
         if let unknown = reading.firstUnknownName {
-            throw ServiceError(.malformedRequest, "the JSON can't be read: \(unknown.shown) is not a known field")
+            throw ServiceError(.malformedRequest, "the request's JSON: \(unknown.shown) is not a known field")
         }
         return value
     }
@@ -53,7 +53,7 @@ package enum JSON {
         do {
             return try reading.value(type, at: 0)
         } catch let error as DecodingError {
-            throw ServiceError(.malformedRequest, "the JSON can't be read: \(error.place)")
+            throw ServiceError(.malformedRequest, "the request's JSON: \(error.place)")
         } catch {
             throw ServiceError(.malformedRequest, "the JSON can't be read")
         }

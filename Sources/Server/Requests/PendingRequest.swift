@@ -79,12 +79,13 @@ final class PendingRequest: Sendable {
     /// Who shares memory, places and turns with others.
     var owner: Holder { responder.owner }
 
-    /// Says which request of the collaboration layer it is, for the audit.
+    /// Says which request of the collaboration layer it is, for the audit and the trace.
     func describe(_ name: String, about subject: RequestSubject?) {
         state.withLock { state in
             state.name = name
             if case .collaboration(let identifier) = subject { state.collaboration = identifier }
         }
+        trace?.describe(name)
     }
 
     /// A record of what the request is, as far as it is known.

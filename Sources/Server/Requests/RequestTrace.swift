@@ -38,6 +38,8 @@ final class RequestTrace: Sendable {
         var totals: [RequestStage: UInt64] = [:]
         /// When the first stage began that is not in `marks`.
         var marksEnd: UInt64?
+        /// The name of the collaboration layer's request.
+        var name: String?
     }
 
     let header: FrameHeader
@@ -83,9 +85,19 @@ final class RequestTrace: Sendable {
         }
     }
 
+    /// Says which request of the collaboration layer it is.
+    func describe(_ name: String) {
+        state.withLock { $0.name = name }
+    }
+
+    /// The request's name in the collaboration layer, or else its operation's.
+    var operation: String {
+        state.withLock(\.name) ?? Operation(rawValue: header.operation).map { "\($0)" }
+            ?? "operation \(header.operation)"
+    }
+
     /// One line for people: the time of the whole request and the time of each stage, in milliseconds.
     func summary(end: UInt64) -> String {
-        let operation = Operation(rawValue: header.operation).map { "\($0)" } ?? "operation \(header.operation)"
         let totals = totals(end: end)
         let stages = RequestStage.allCases.compactMap { stage in
             totals[stage].map { "\(stage.rawValue) \($0.asMilliseconds)" }

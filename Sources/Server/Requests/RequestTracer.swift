@@ -70,7 +70,7 @@ final class RequestTracer: Sendable {
 
     /// One line for each stage: a complete event with its beginning and length in microseconds.
     static func events(of trace: RequestTrace, end: UInt64) -> String {
-        let operation = Operation(rawValue: trace.header.operation).map { "\($0)" } ?? "unknown"
+        let operation = trace.operation
         return trace.intervals(end: end).map { mark, end in
             let length = end - min(end, mark.began)
             return """

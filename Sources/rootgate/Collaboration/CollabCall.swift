@@ -129,6 +129,16 @@ struct CollabCall: Sendable {
         try arguments.text(option).map { try choice(type, $0) }
     }
 
+    /// The role that `--role` gives, if it does. Nobody is made the owner by it.
+    func role() throws -> ParticipantRole? {
+        guard let text = arguments.text("role") else { return nil }
+        let roles = [ParticipantRole.administrator, .member]
+        guard let role = roles.first(where: { $0.rawValue == text }) else {
+            throw UsageError("--role is administrator or member, not \(text)")
+        }
+        return role
+    }
+
     /// Names separated by commas.
     func names(_ option: String) -> [String]? {
         arguments.text(option)?.split(separator: ",").map(String.init)

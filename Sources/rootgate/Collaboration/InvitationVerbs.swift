@@ -55,7 +55,7 @@ let invitationVerbs: [CollabVerb] = [
 
 @Sendable private func invite(_ call: CollabCall) async throws -> ExitCode {
     var request = CreateInvitation(
-        to: try call.collaboration(), role: try call.choice(ParticipantRole.self, option: "role"),
+        to: try call.collaboration(), role: try call.role(),
         permission: try call.choice(Permission.self, option: "permission"))
     let account = try call.arguments.text("account").map(call.account(named:))
     let inviter = Inviter(account: account, name: call.arguments.text("name"), handle: call.arguments.text("handle"))

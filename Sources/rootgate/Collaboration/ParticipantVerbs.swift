@@ -41,7 +41,7 @@ let participantVerbs: [CollabVerb] = [
             ParticipantChange(
                 try call.identity(try call.operand(1, "the participant")),
                 displayName: try call.patch("name", call.arguments.text("name")),
-                role: try call.choice(ParticipantRole.self, option: "role"),
+                role: try call.role(),
                 permission: try call.patch("permission", try call.choice(Permission.self, option: "permission"))),
             in: try call.collaboration(), by: try call.givenGrant())
     },
@@ -82,7 +82,7 @@ extension CollabCall {
     /// newcomers.
     fileprivate func newParticipants(_ identities: [PersonIdentity]) throws -> [NewParticipant] {
         guard !identities.isEmpty else { return [] }
-        let role = try choice(ParticipantRole.self, option: "role")
+        let role = try self.role()
         let permission = try choice(Permission.self, option: "permission")
         return identities.map {
             NewParticipant($0, displayName: arguments.text("name"), role: role, permission: permission)

@@ -20,7 +20,9 @@ let rootSetVerbs: [CollabVerb] = [
         return .success
     },
     CollabVerb(Verb("drop", "ID", 1...1, "drop a collaboration of root hashes only")) { call in
-        try report(try await call.client().dropCollaboration(try call.collaboration()), "dropped", call.arguments)
+        let collaboration = try call.collaboration()
+        try await checkNotStarted(collaboration, try call.client())
+        try report(try await call.client().dropCollaboration(collaboration), "dropped", call.arguments)
         return .success
     },
     CollabVerb(
@@ -45,6 +47,20 @@ let rootSetVerbs: [CollabVerb] = [
         return .success
     },
 ]
+
+/// Throws `UsageError` when the collaboration was started with `prepare`. Dropping its root hashes would leave its
+/// participants and its link.
+private func checkNotStarted(_ collaboration: CollaborationIdentifier, _ client: RootgateClient) async throws {
+    do throws(ServiceError) {
+        _ = try await client.send(ListParticipants(of: collaboration, limit: 1))
+    } catch {
+        guard error.code == .unknownCollaboration else { throw error }
+        return
+    }
+    throw UsageError(
+        "\(collaboration.description.escapingControls) was started with prepare: rootgate collab stop ends it"
+    )
+}
 
 private func name(of policy: ProofPolicy) -> String {
     switch policy {
