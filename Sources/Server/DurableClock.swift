@@ -40,6 +40,11 @@ final class DurableClock: Sendable {
         close(descriptor)
     }
 
+    /// Whether the data directory has the file: a service was started there before.
+    static func isStored(in dataDirectory: String) -> Bool {
+        FileManager.default.fileExists(atPath: dataDirectory + "/" + fileName)
+    }
+
     private static func stored(in descriptor: CInt) -> UInt64 {
         var words: (UInt64, UInt64) = (0, 0)
         let count = withUnsafeMutableBytes(of: &words) { pread(descriptor, $0.baseAddress, $0.count, 0) }

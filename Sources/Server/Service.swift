@@ -166,9 +166,14 @@ package final class Service: Sendable {
         _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ log: @escaping @Sendable (String) -> Void
     ) throws(StartupFailure) -> (ServiceSecrets, DurableClock) {
         do throws(StartupFailure) {
-            let sequence = try? rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
+            let collaborations = try? rootSets.read { snapshot throws(ServiceError) in
+                try snapshot.statistics().collaborations
+            }
+            // A directory in which principals were made offline has neither: no secret was lost there.
+            let hasServed =
+                DurableClock.isStored(in: configuration.dataDirectory) || collaborations ?? 0 > 0
             let secrets = try ServiceSecrets(
-                configuration, hasData: sequence ?? 0 > 0, date: date, random: random, log: log)
+                configuration, hasServed: hasServed, date: date, random: random, log: log)
             do throws(SystemFailure) {
                 let durable = try DurableClock(
                     dataDirectory: configuration.dataDirectory, elapsed: clock, date: date)

@@ -23,11 +23,12 @@ final class ServiceSecrets: Sendable {
     private let log: @Sendable (String) -> Void
 
     /// Reads the secret of the data directory, and makes it when it is missing; or reads the file that the
-    /// configuration names. `hasData`: whether the storage was used before, so that a missing secret was lost.
+    /// configuration names. `hasServed`: whether a service has used the directory before, so that a missing
+    /// secret was lost.
     ///
     /// Throws when the file can't be used, or a key can't be derived.
     init(
-        _ configuration: Configuration, hasData: Bool, date: @escaping @Sendable () -> Date, random: RandomSource,
+        _ configuration: Configuration, hasServed: Bool, date: @escaping @Sendable () -> Date, random: RandomSource,
         log: @escaping @Sendable (String) -> Void
     ) throws(StartupFailure) {
         isOwn = configuration.secretPath == nil
@@ -44,7 +45,7 @@ final class ServiceSecrets: Sendable {
             if isOwn {
                 let found = try file.loadOrMake(at: now, random: random)
                 secret = found.secret.settled(at: now)
-                if found.isNew, hasData {
+                if found.isNew, hasServed {
                     log("made the secret \(file.path), which was missing: no earlier grant is valid")
                 }
             } else {

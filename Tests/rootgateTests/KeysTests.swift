@@ -76,6 +76,20 @@ struct KeysTests {
         #expect(running.end(SIGTERM) == 0)
     }
 
+    @Test("The first start after an administrator was made offline misses no secret, and later ones do")
+    func offlineSecret() throws {
+        _ = try administrator()
+        let errors = folder.path + "/errors"
+        func start() throws -> String {
+            let running = try ServeTests.Running(data, errors: errors)
+            #expect(running.end(SIGTERM) == 0)
+            return try String(contentsOfFile: errors, encoding: .utf8)
+        }
+        #expect(try !start().contains("which was missing"))
+        try FileManager.default.removeItem(atPath: data + "/secret")
+        #expect(try start().contains("which was missing"))
+    }
+
     @Test("Load and demo present the key on every connection")
     func everyConnection() throws {
         let file = try administrator()
