@@ -62,6 +62,31 @@ struct ShelfEndingTests {
         #expect(after[0] > before[0] && after[1] == before[1])
     }
 
+    @Test("A link that people take for the collaboration's leaves the shelf with it, however it is written")
+    func spellings() throws {
+        let path = "c/\(deck)"
+        let spellings = [
+            "http://decks.example/\(path)", "https://me@decks.example/\(path)/page", "https://decks.example./\(path)",
+            "https://decks.example//c///\(deck)", "http://decks.example:443/\(path)",
+            "https://decks.example:80/\(path)",
+        ]
+        let others = [
+            "https://decks.example:444/\(path)", "https://decks.example/C/\(deck)", "https://decks.example../\(path)",
+        ]
+        for spelling in spellings {
+            let link = try url(spelling)
+            #expect(world.code(of: FindHighlight(url: link)) == .unknownCollaboration, "\(link) leads somewhere")
+            try world.send(request(link))
+        }
+        for other in others { try world.send(request(try url(other))) }
+        try world.send(StopSharing(deck))
+        let left = try world.send(ReadShelf(of: bo, for: .everyApp)).highlights.map(\.url.absoluteString)
+        #expect(Set(left) == Set(others))
+        for spelling in spellings {
+            #expect(world.code(of: request(try url(spelling))) == .unknownCollaboration, "\(spelling)")
+        }
+    }
+
     @Test("A share at the moment of the end is decided again")
     func race() throws {
         let edit = try world.edit(request(deckLink))

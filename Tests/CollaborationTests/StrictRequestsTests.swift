@@ -32,6 +32,20 @@ struct StrictRequestsTests {
         }
     }
 
+    @Test("A link with characters that a link can't have is refused: they are not escaped to make another link")
+    func linksAsTheyAre() throws {
+        for link in [
+            #"https://ex.org\\@evil.example/x"#, "https://ex.org/ a", "https://ex.org/%zz", "https://ex.org/é",
+            "https://bücher.example/", "https://ex.org/<b>", #"https://ex.org/\\..\\x"#, "https://ex.org/a#b#c",
+        ] {
+            let error = error("highlight", #"{"url":"\#(link)"}"#)
+            #expect(error?.code == .malformedRequest && error?.reason.contains("url is not a link") == true, "\(link)")
+        }
+        for link in ["https://ex.org/%5C%20?a=b&c#d", "https://[::1]:8080/x", "https://u@ex.org/~a;b=c,d"] {
+            #expect(error("highlight", #"{"url":"\#(link)"}"#) == nil, "\(link)")
+        }
+    }
+
     @Test("A field that is given twice is refused, at every depth", arguments: names)
     func repeatedFields(name: String) throws {
         let example = try example(name)

@@ -118,7 +118,10 @@ final class JSONReading {
     }
 
     private func link(_ node: Int) throws -> URL {
-        guard let url = URL(string: try text(node)) else { throw failure("not a link", URL.self, at: node) }
+        // Characters that a link can't have are not escaped: that would be another link, maybe to another host.
+        guard let url = URL(string: try text(node), encodingInvalidCharacters: false) else {
+            throw failure("not a link", URL.self, at: node)
+        }
         return url
     }
 

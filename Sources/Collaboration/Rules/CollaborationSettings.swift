@@ -38,12 +38,12 @@ extension CollaborationSettings {
         return WebLink(link)?.segments(below: base).flatMap(CollaborationSettings.collaboration)
     }
 
-    /// The collaboration whose link this is, also when it is written with http or with user information. Such a link
-    /// leads nowhere, but people take it for the collaboration's: it must not stay on shelves when the collaboration
-    /// ends.
+    /// The collaboration whose link this is, also when it is written with http, with user information, or in another
+    /// way of `WebLink.segmentsOfAnySpelling`. Such a link leads nowhere, but people take it for the collaboration's:
+    /// it must not stay on shelves when the collaboration ends.
     func collaboration(ofAnySpelling link: URL) -> CollaborationIdentifier? {
         guard let base = linkBase.flatMap({ WebLink($0) }) else { return nil }
-        return WebLink(link)?.segmentsOfHost(below: base).flatMap(CollaborationSettings.collaboration)
+        return WebLink(link)?.segmentsOfAnySpelling(below: base).flatMap(CollaborationSettings.collaboration)
     }
 
     private static func collaboration(in path: ArraySlice<String>) -> CollaborationIdentifier? {

@@ -64,15 +64,23 @@ package struct WebLink: Hashable, Sendable {
     /// The parts of the path below the base's path; `nil` when the link does not lead there. Query and fragment don't
     /// matter. A link with user information leads to no place of the base.
     func segments(below base: WebLink) -> ArraySlice<String>? {
-        guard user == nil, scheme == base.scheme else { return nil }
-        return segmentsOfHost(below: base)
-    }
-
-    /// The same, whatever the link's scheme and user information are.
-    func segmentsOfHost(below base: WebLink) -> ArraySlice<String>? {
-        guard (host, port) == (base.host, base.port), segments.starts(with: base.segments) else { return nil }
+        guard user == nil, (scheme, host, port) == (base.scheme, base.host, base.port),
+            segments.starts(with: base.segments)
+        else { return nil }
         return segments.dropFirst(base.segments.count)
     }
+
+    /// The same for a link that people take for one below the base, although it leads nowhere: whatever its scheme and
+    /// user information are, with either scheme's default port, a dot behind the host, and empty parts in the path.
+    func segmentsOfAnySpelling(below base: WebLink) -> ArraySlice<String>? {
+        let (names, start) = (segments.filter { !$0.isEmpty }, base.segments.filter { !$0.isEmpty })
+        let hasPort = port == base.port || base.port == nil && WebLink.defaultPorts.values.contains { $0 == port }
+        guard hasPort, hostWithoutDot == base.hostWithoutDot, names.starts(with: start) else { return nil }
+        return names.dropFirst(start.count)
+    }
+
+    /// The host without the dot at its end that makes it a whole name.
+    private var hostWithoutDot: Substring { host.hasSuffix(".") ? host.dropLast() : host[...] }
 
     /// User information, host and port.
     private struct Authority {

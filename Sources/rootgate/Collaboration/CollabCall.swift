@@ -37,7 +37,9 @@ struct CollabCall: Sendable {
     }
 
     func url(_ text: String) throws -> URL {
-        guard let url = URL(string: text), url.scheme != nil else { throw UsageError("\(text) is not a link") }
+        guard let url = URL(string: text, encodingInvalidCharacters: false), url.scheme != nil else {
+            throw UsageError("\(text) is not a link; write characters that a link can't have as %XX")
+        }
         return url
     }
 
