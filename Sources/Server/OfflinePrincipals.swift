@@ -26,6 +26,8 @@ package enum OfflinePrincipals {
         switch decision {
         case .answer(let answer), .wait(_, _, let answer): return answer
         case .edit(let edit, _, let answer): return answer(try rootSets.apply(Mutation(.edit(edit))))
+        // Nobody sends the request again under its identifier.
+        case .note(_, let answer): return answer(nil)
         }
     }
 }

@@ -342,7 +342,7 @@ struct InvitationsTests {
         #expect(try world.send(RevokeInvitation(first.identifier, of: collaboration)).changed == 1)
         #expect(
             try world.send(RevokeInvitation(first.identifier, of: collaboration))
-                == ChangeReceipt(sequence: nil, changed: 0))
+                == ChangeReceipt(sequence: world.storage.sequence, changed: 0))
         #expect(try world.send(CreateInvitation(to: collaboration, token: token(1))).state == .revoked)
         let second = try world.send(CreateInvitation(to: collaboration, token: token(2)))
         #expect(try refusal(2, identity: person(2)) == nil)
@@ -523,5 +523,58 @@ struct InvitationsTests {
             (listed, after) = (listed + page.shares.map(\.collaborationIdentifier), page.next)
         } while after != nil && listed.count <= 250
         #expect(listed.count == 250 && Set(listed) == started)
+    }
+
+    @Test("An account that came in by two invitations keeps the share until both of its identities have left")
+    func twoInvitations() throws {
+        let collaboration = try world.start()
+        for number in [UInt8(1), 2] {
+            try world.send(CreateInvitation(to: collaboration, token: token(number)))
+            #expect(try refusal(number, identity: person(number + 1)) == nil)
+        }
+        func shares() throws -> [CollaborationIdentifier] {
+            try world.send(ListShares(of: try account("bo"), scope: .shared)).shares.map(\.collaborationIdentifier)
+        }
+        try world.send(RemoveParticipants([person(3)], from: collaboration))
+        #expect(try shares() == [collaboration])
+        #expect(try refusal(1, identity: person(2)) == nil)
+        // A link keeps it, too, and names nobody who has left.
+        try world.admit([person(4)], to: collaboration)
+        try world.send(LinkAccount(try account("bo"), to: person(4), in: collaboration))
+        try world.send(RemoveParticipants([person(2)], from: collaboration))
+        #expect(try shares() == [collaboration])
+        try world.admit([person(2)], to: collaboration)
+        try world.send(LinkAccount(nil, to: person(4), in: collaboration))
+        #expect(try shares() == [])
+        try world.send(LinkAccount(try account("bo"), to: person(4), in: collaboration))
+        try world.send(RemoveParticipants([person(4)], from: collaboration))
+        #expect(try shares() == [])
+        #expect(!world.storage.records.keys.contains { $0.starts(with: Array("y".utf8)) })
+    }
+
+    @Test("An account comes in to a collaboration with so many identities")
+    func identitiesByInvitations() throws {
+        let collaboration = try world.start()
+        for number in 0..<UInt8(Limits.identitiesPerAccountMax) {
+            try world.send(CreateInvitation(to: collaboration, token: token(number)))
+            #expect(try refusal(number, identity: person(number + 10)) == nil)
+        }
+        try world.send(CreateInvitation(to: collaboration, token: token(100)))
+        let more = AcceptInvitation(token(100), for: try account("bo"), identity: person(100))
+        let error = world.error(of: more)
+        #expect(error?.code == .limitExceeded && error?.detail == UInt32(Limits.identitiesPerAccountMax))
+        try world.send(RemoveParticipants([person(10)], from: collaboration))
+        #expect(try world.send(more).state == .in)
+    }
+
+    @Test("A blank name or handle of an inviter is none")
+    func blankInviter() throws {
+        let collaboration = try world.start()
+        let blank = CreateInvitation(
+            to: collaboration, token: token(1), inviter: Inviter(name: " ", handle: "\u{3000}"))
+        #expect(world.code(of: blank) == .malformedRequest)
+        let named = CreateInvitation(
+            to: collaboration, token: token(1), inviter: Inviter(name: "", handle: "ana@example.com"))
+        #expect(try world.send(named).inviter == Inviter(handle: "ana@example.com"))
     }
 }

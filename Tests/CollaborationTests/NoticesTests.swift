@@ -243,7 +243,8 @@ struct PostNoticesTests {
         #expect(over?.code == .limitExceeded && over?.detail == UInt32(Limits.noticesPerPostMax))
         #expect(try world.send(PostNotices(events, on: collaboration, by: grant)).changed == 64)
         #expect(
-            try world.send(PostNotices([], on: collaboration, by: grant)) == ChangeReceipt(sequence: nil, changed: 0))
+            try world.send(PostNotices([], on: collaboration, by: grant))
+                == ChangeReceipt(sequence: world.storage.sequence, changed: 0))
     }
 
     @Test("A post changes the topic of its collaboration")

@@ -169,7 +169,7 @@ struct OwnerTests {
         #expect(world.storage.records.isEmpty)
     }
 
-    @Test("A collaboration is handed over to so many accounts, and back to one of them after that")
+    @Test("A collaboration has so many former owners who take part, and one who has left makes room for another")
     func handOverLimit() throws {
         let collaboration = try start()
         let people = (0...UInt8(Limits.formerOwnersMax + 1)).map { person($0 + 1) }
@@ -188,7 +188,13 @@ struct OwnerTests {
         let error = world.error(of: try transfer(collaboration, to: UInt8(people.count), from: owner))
         #expect(error?.code == .limitExceeded && error?.detail == UInt32(Limits.formerOwnersMax))
         #expect(error?.reason.contains("former owner") == true, "\(error?.reason ?? "")")
+        // A former owner who has left makes room for another one.
+        try world.send(RemoveParticipants([people[3]], from: collaboration))
+        try world.send(try transfer(collaboration, to: UInt8(people.count), from: owner))
+        owner = "account \(people.count - 1)"
         try world.send(try transfer(collaboration, to: 1, from: owner))
+        try world.send(StopSharing(collaboration))
+        #expect(world.storage.records.isEmpty)
     }
 
     @Test("The owner's identity and the owner's account stay together")

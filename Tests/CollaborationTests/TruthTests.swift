@@ -34,6 +34,41 @@ struct TruthTests {
         #expect(effective.summary(for: .readWrite) == "Only invited people can make changes")
     }
 
+    @Test("A choice of options is refused when the default permission that it counts on is another one")
+    func defaultPermissionOfAChoice() throws {
+        let collaboration = try world.start(options: picker("a", "b"), defaultPermission: .readWrite)
+        func prepare(
+            _ permission: Permission?, selecting option: String? = "ob", options: ShareOptions? = nil
+        ) throws -> PrepareCollaboration {
+            var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+            metadata.defaultPermission = permission
+            metadata.userSelectedShareOptions = options
+            return PrepareCollaboration(
+                owner: try account("ana"), metadata: metadata, selectedOptions: option.map { [$0] })
+        }
+        let refused = world.error(of: try prepare(.readOnly))
+        #expect(refused?.code == .collaborationExists && refused?.reason.contains("readWrite") == true)
+        #expect(try world.send(ReadDetails(of: collaboration)).shareOptions.selectedIdentifiers == ["oa"])
+        #expect(try world.send(try prepare(nil)).permission == .readWrite)
+        #expect(try world.send(try prepare(.readWrite, selecting: "oa")).permission == .readWrite)
+        // Without a choice the request changes nothing, and its answer tells what holds.
+        #expect(try world.send(try prepare(.readOnly, selecting: nil)).permission == .readWrite)
+        // Where an option says the permission, the default does not count.
+        let effective = picker("Read only", effects: [.readOnly])
+        #expect(try world.send(try prepare(.readWrite, selecting: nil, options: effective)).permission == .readOnly)
+    }
+
+    @Test("A blank name of the initiator is none")
+    func blankInitiator() throws {
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        metadata.initiatorNameComponents = NameComponents(givenName: " ", familyName: "\u{3000}")
+        let start = PrepareCollaboration(owner: try account("ana"), metadata: metadata, ownerName: "Ana")
+        #expect(try world.send(start).highlight.initiatorName == "Ana")
+        metadata.localIdentifier = LocalCollaborationIdentifier(rawValue: "other")
+        let nameless = PrepareCollaboration(owner: try account("ana"), metadata: metadata, ownerName: " ")
+        #expect(try world.send(nameless).highlight.initiatorName == nil)
+    }
+
     @Test("Blank titles and blank summaries are none")
     func blankSummaries() throws {
         #expect(picker("", "b").summary(for: .readOnly) == "Only invited people can view")

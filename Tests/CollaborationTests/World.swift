@@ -36,7 +36,7 @@ final class World {
     private func check<Answer>(_ decision: Decision<Answer>, about request: (some RuledRequest).Type) {
         switch decision {
         case .answer: return
-        case .edit: #expect(!request.isQuery, "\(request.name)")
+        case .edit, .note: #expect(!request.isQuery, "\(request.name)")
         case .wait: #expect(request.isQuery, "\(request.name)")
         }
     }
@@ -52,6 +52,9 @@ final class World {
         switch decision {
         case .answer(let known): answer = known
         case .edit(let edit, _, let following): answer = following(try storage.apply(edit))
+        case .note(let edit, let following):
+            #expect(edit.isEmpty, "\(R.name)")
+            answer = following(try storage.apply(edit).sequence)
         case .wait(_, _, let empty): answer = empty
         }
         return try JSON.decode(R.Answer.self, from: answer)
@@ -72,8 +75,10 @@ final class World {
 
     /// The edit that the rules decide on; `nil` when they decide on something else.
     func edit(_ request: some RuledRequest) throws -> Edit? {
-        guard case .edit(let edit, _, _) = try decide(request) else { return nil }
-        return edit
+        switch try decide(request) {
+        case .edit(let edit, _, _), .note(let edit, _): return edit
+        case .answer, .wait: return nil
+        }
     }
 
     /// The topics that the request changes.

@@ -906,21 +906,6 @@ class Posted(NamedTuple):
     events: list[Fields]
 
 
-def remembered(request: str, fields: Fields) -> bool:
-    """Whether a request that changes nothing could have given access, so that the change log has it."""
-    if request == "addParticipants":
-        return bool(fields["participants"])
-    if request == "updateParticipants":
-        return bool(fields["added"])
-    if request == "linkAccount":
-        return "account" in fields
-    if request == "setConsent":
-        return fields["isAllowed"] is not False
-    if request == "pinHighlight":
-        return bool(fields["isPinned"])
-    return request in ("updateParticipant", "updateShareOptions", "claimOwnership")
-
-
 class CollaborationLayer:
     """All checks of the collaboration layer of one service."""
 
@@ -992,13 +977,12 @@ class CollaborationLayer:
         return answer
 
     def changed(self, label: str, expected: int, request: str, /, **fields: Any) -> int:
-        """Checks a receipt, and returns its sequence, or 0 if there is none."""
+        """Checks a receipt, and returns its sequence."""
         receipt = self.ask(request, **fields)
         receipt = receipt.get("receipt", receipt)
         came = (receipt["changed"], "sequence" in receipt)
-        logged = expected > 0 or remembered(request, fields)
-        self.checks.equal(f"{label}: receipt", came, (expected, logged))
-        return receipt.get("sequence", 0)
+        self.checks.equal(f"{label}: receipt", came, (expected, True))
+        return receipt["sequence"]
 
     def error(
         self,
@@ -1208,6 +1192,10 @@ class CollaborationLayer:
         self.checks.equal("refused changes change nothing", came, ["edit", "invite", "comment"])
         same = {"selectedOptions": ["comment", "invite", "edit"], **update}
         self.changed("update: the same", 0, "updateShareOptions", **same)
+        present = self.ask("readDetails", **update)["shareOptions"]
+        self.changed("update: present options", 0, "updateShareOptions", presentOptions=present, **same)
+        stale = {"presentOptions": {"groups": []}, **same}
+        self.error("update: other options are present", conflict, "updateShareOptions", **stale)
 
         summaries: list[tuple[str, Fields, list[Fields]]] = [
             ("given summary", {"givenSummary": "Given"}, [picker]),
@@ -1317,9 +1305,16 @@ class CollaborationLayer:
         elsewhere = self.client.collaborate("addParticipants", {**fields, "collaboration": other}, mutation).result()
         self.checks.equal("reused for another collaboration", elsewhere["changed"], 1)
         nothing = self.client.collaborate("removeParticipants", gone, unused := os.urandom(16)).result()
-        self.checks.equal("nothing to remove", nothing, {"changed": 0, "removed": [{"identity": identity}]})
-        again = self.client.collaborate("addParticipants", fields, unused).result()
-        self.checks.equal("what changed nothing is not remembered", again["changed"], 1)
+        self.journal.append(
+            (nothing["sequence"], logged_mutation(unused, gone), request_digest("removeParticipants", gone))
+        )
+        receipt = {"sequence": nothing["sequence"], "changed": 0}
+        self.checks.equal("nothing to remove", nothing, {**receipt, "removed": [{"identity": identity}]})
+        conflict = self.client.collaborate("addParticipants", fields, unused)
+        self.checks.error("what changed nothing is remembered", conflict, ErrorCode.MUTATION_CONFLICT)
+        self.changed("add again", 1, "addParticipants", **fields)
+        late = self.client.collaborate("removeParticipants", gone, unused).result()
+        self.checks.equal("repeated: nobody leaves", late, {**receipt, "removed": []})
         present = os.urandom(16)
         kept = self.client.collaborate("addParticipants", fields, present).result()
         digest = request_digest("addParticipants", fields)

@@ -181,7 +181,7 @@ struct CollaborationModel: Sendable {
     var tokens: [InvitationToken] = []
     var accepted: [Account: Set<CollaborationIdentifier>] = [:]
     /// As whom, if it was said.
-    var acceptedAs: [Account: [CollaborationIdentifier: PersonIdentity]] = [:]
+    var acceptedAs: [Account: [CollaborationIdentifier: Set<PersonIdentity>]] = [:]
     var shelves: [Account: PersonalShelf] = [:]
     /// By account, then by conversation and app, as far as answers have told them.
     var handles: [Account: [String: ConversationHandle]] = [:]
@@ -624,7 +624,8 @@ extension CollaborationModel.Shared {
         strangers.remove(participant.identity.rootHash)
         members[participant.identity] = CollaborationModel.Member(
             name: participant.displayName, role: participant.role ?? .member, permission: participant.permission,
-            invitedAt: date, addedBy: adder, since: sequence)
+            invitedAt: date, formerAccount: members[participant.identity]?.formerAccount, addedBy: adder,
+            since: sequence)
     }
 }
 

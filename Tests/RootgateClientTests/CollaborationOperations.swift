@@ -106,12 +106,8 @@ extension ModelledRequest where Answer == ChangeReceipt {
     }
 }
 
-extension ChangeReceipt {
-    fileprivate static let nothing = ChangeReceipt(sequence: nil, changed: 0)
-}
-
 extension CollaborationModel {
-    /// The receipt of a request that changes nothing and could have given access: the change log has it.
+    /// The receipt of a request that changes nothing: the change log has it.
     fileprivate mutating func remember() -> ChangeReceipt { ChangeReceipt(sequence: commit(), changed: 0) }
 }
 
@@ -191,6 +187,11 @@ extension PrepareCollaboration: ModelledRequest {
         if selectedOptions != nil || metadata.userSelectedShareOptions != nil {
             shared.options = try chosen(
                 model, metadata.userSelectedShareOptions ?? metadata.defaultShareOptions ?? shared.options)
+            if OptionsModel.permission(shared.options) == nil,
+                metadata.defaultPermission ?? shared.permission != shared.permission
+            {
+                throw model.refusal(.collaborationExists)
+            }
         }
         let claims = ownerIdentity != nil && shared.ownerIdentity == nil
         guard ownerIdentity == nil || claims || ownerIdentity == shared.ownerIdentity else {
@@ -198,9 +199,7 @@ extension PrepareCollaboration: ModelledRequest {
         }
         if claims, let ownerIdentity, !shared.mayOwn(ownerIdentity) { throw model.refusal(.notPermitted) }
         guard claims || shared.options != before.options else {
-            let couldGive =
-                selectedOptions != nil || metadata.userSelectedShareOptions != nil || ownerIdentity != nil
-            return prepared(shared, isNew: false, sequence: couldGive ? model.commit() : nil)
+            return prepared(shared, isNew: false, sequence: model.commit())
         }
         let sequence = model.commit()
         if shared.permission != before.permission { shared.since = sequence }
@@ -266,7 +265,7 @@ extension TransferOwnership: ModelledRequest {
             if account != owner {
                 shared.members[former]?.accepter = owner
                 model.accepted[owner, default: []].insert(collaboration)
-                model.acceptedAs[owner, default: [:]][collaboration] = former
+                model.acceptedAs[owner, default: [:]][collaboration, default: []].insert(former)
             }
         }
         shared.members[identity]?.role = .owner
@@ -277,7 +276,10 @@ extension TransferOwnership: ModelledRequest {
         if start != shared.start {
             model.starts[shared.start] = nil
             model.starts[start] = collaboration
-            if account != owner { model.accepted[account]?.remove(collaboration) }
+            if account != owner {
+                model.accepted[account]?.remove(collaboration)
+                model.acceptedAs[account]?[collaboration] = nil
+            }
             shared.start = start
             shared.began = sequence
         }
@@ -290,7 +292,7 @@ extension AbandonCollaboration: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         try model.checkName(localIdentifier.rawValue)
         let start = CollaborationModel.Start(owner: owner, local: localIdentifier)
-        guard let known = model.starts[start] else { return .nothing }
+        guard let known = model.starts[start] else { return model.remember() }
         let others = try model.shared(known).members.values.filter { $0.removedAt == nil && $0.role != .owner }
         guard others.isEmpty else { throw model.refusal(.notPermitted) }
         return model.end(known)
@@ -360,7 +362,7 @@ extension AddParticipants: ModelledRequest {
         _ = try model.shared(collaboration)
         let bearer = try model.manager(grant, .addParticipants, in: collaboration)
         let fresh = try model.newcomers(participants, to: collaboration, bearer)
-        if participants.isEmpty { return .nothing }
+        if participants.isEmpty { return model.remember() }
         let sequence = model.commit()
         for participant in fresh {
             model.collaborations[collaboration]?.letIn(participant, at: model.now, sequence, by: bearer?.person)
@@ -429,12 +431,13 @@ extension CollaborationModel {
             // An account loses the share when it takes part as nobody else.
             for account in Set([member.account, member.accepter].compactMap { $0 }) {
                 let others = shared.members.filter { $0.value.account == account && !named.contains($0.key) }
-                let isPerson = account == member.account || acceptedAs[account]?[collaboration] == person
-                if others.isEmpty, isPerson { accepted[account]?.remove(collaboration) }
+                acceptedAs[account]?[collaboration]?.subtract(named)
+                let isLeft = others.isEmpty && acceptedAs[account]?[collaboration]?.isEmpty ?? true
+                if isLeft { accepted[account]?.remove(collaboration) }
             }
             member.removedAt = now
             member.removedBy = remover
-            member.formerAccount = member.account ?? member.accepter
+            member.formerAccount = member.account ?? member.accepter ?? member.formerAccount
             (member.joinedAt, member.account, member.accepter, member.cleared) = (nil, nil, nil, 0)
             collaborations[collaboration]?.members[person] = member
             collaborations[collaboration]?.strangers.remove(person.rootHash)
@@ -458,7 +461,7 @@ extension CollaborationModel {
 extension RemoveParticipants: ModelledRequest {
     static func sequence(_ answer: MembershipReceipt) -> UInt64? { answer.sequence }
     static func kinds(_ answer: MembershipReceipt) -> [String] {
-        [answer.sequence == nil ? "nothing" : "changed"] + (answer.changed > answer.removed.count ? ["bare root"] : [])
+        [answer.changed == 0 ? "remembered" : "changed"] + (answer.changed > answer.removed.count ? ["bare root"] : [])
     }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
@@ -484,7 +487,8 @@ extension UpdateParticipants: ModelledRequest {
         let bare = try model.bareRoots(removed, in: collaboration, bearer)
         let fresh = try model.newcomers(added, to: collaboration, bearer)
         guard !leaving.isEmpty || !added.isEmpty || !bare.isEmpty else {
-            return Answer(sequence: nil, changed: 0, removed: try model.gone(removed, from: collaboration))
+            return Answer(
+                sequence: model.commit(), changed: 0, removed: try model.gone(removed, from: collaboration))
         }
         let sequence = model.commit()
         try model.takeOut(leaving, from: collaboration, among: removed, by: bearer?.person)
@@ -566,7 +570,7 @@ extension LinkAccount: ModelledRequest {
             guard try account == model.shared(collaboration).start.owner else { throw model.refusal(.notPermitted) }
         }
         if let account, let accepter = member.accepter, accepter != account { throw model.refusal(.notPermitted) }
-        guard member.account != account else { return account == nil ? .nothing : model.remember() }
+        guard member.account != account else { return model.remember() }
         model.collaborations[collaboration]?.members[identity]?.account = account
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -579,7 +583,7 @@ extension PostNotices: ModelledRequest {
         try model.checkCount(events.count, 64)
         let bearer = try model.bearer(of: grant, in: collaboration)
         let (author, permission) = (bearer.person, bearer.permission)
-        guard !events.isEmpty else { return .nothing }
+        guard !events.isEmpty else { return model.remember() }
         let shared = try model.shared(collaboration)
         for event in events {
             switch event.kind {
@@ -720,7 +724,7 @@ extension RecordShare: ModelledRequest {
             if let before, before.date > date { continue }
             later.append((recipient, before))
         }
-        guard !later.isEmpty else { return .nothing }
+        guard !later.isEmpty else { return model.remember() }
         let sequence = model.commit()
         for (recipient, before) in later {
             let share = CollaborationModel.Share(
@@ -793,10 +797,10 @@ extension PinHighlight: ModelledRequest {
         let offered = isPinned ? shares.map(\.app).first { shelf.wouldGain(from: $0) } : nil
         let level = offered.map { ConsentLevel.app($0) }
         let changed = shares.filter { $0.isPinned != isPinned }
-        var receipt = ChangeReceipt.nothing
-        if changed.isEmpty, isPinned, !model.isRepeating {
-            receipt = model.remember()
-        } else if !changed.isEmpty {
+        var receipt: ChangeReceipt
+        if changed.isEmpty {
+            receipt = model.isRepeating ? ChangeReceipt(sequence: model.told, changed: 0) : model.remember()
+        } else {
             receipt = ChangeReceipt(sequence: model.commit(), changed: changed.count)
             for share in changed {
                 model.shelves[account]?.shares[link]?[share.conversation.identifier]?.isPinned = isPinned
@@ -829,7 +833,7 @@ extension RemoveHighlight: ModelledRequest {
             ? model.shelves[account]?.shares[link]?.isEmpty == false
             : !model.visible(link, of: account, for: app, withHidden: true, withGone: isHidden).isEmpty
         guard isKnown else { throw model.refusal(.unknownHighlight) }
-        if isHidden { return .nothing }
+        if isHidden { return model.remember() }
         return model.note(url, of: account) { $0.isHidden = true }
     }
 }
@@ -868,7 +872,7 @@ extension SetConsent: ModelledRequest {
         guard
             (shelf.everything, shelf.apps, shelf.conversations)
                 != (before.everything, before.apps, before.conversations)
-        else { return isAllowed.value == false ? .nothing : model.remember() }
+        else { return model.remember() }
         shelf.version = model.commit()
         model.shelves[account] = shelf
         return ChangeReceipt(sequence: shelf.version, changed: 1)
@@ -979,7 +983,7 @@ extension CustomizeDetails: ModelledRequest {
         guard
             shared.title != before.title || shared.customItems != before.customItems
                 || shared.manageButtonTitle != before.manageButtonTitle
-        else { return .nothing }
+        else { return model.remember() }
         model.collaborations[collaboration] = shared
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -1005,6 +1009,7 @@ extension CreateInvitation: ModelledRequest {
                 invite.role == known.role && permission == known.permission && expiresAt == known.expiresAt
                 && invite.inviter == known.inviter
             guard isSame || model.isRepeating else { throw model.refusal(.notPermitted) }
+            if !model.isRepeating { _ = model.commit() }
             return model.invitation(token, known, collaboration)
         }
         if OptionsModel.allows(.joinByInvitation, shared.options) == false { throw model.refusal(.notPermitted) }
@@ -1074,8 +1079,9 @@ extension AcceptInvitation: ModelledRequest {
         case .pending: break
         }
         if let completed = invite.identity {
-            return shared.takesPart(by: invite) && identity ?? completed == completed
-                ? .takesPart(token, shared.highlight) : refused(.conflict)
+            guard shared.takesPart(by: invite), identity ?? completed == completed else { return refused(.conflict) }
+            if !model.isRepeating { _ = model.commit() }
+            return .takesPart(token, shared.highlight)
         }
         if OptionsModel.allows(.joinByInvitation, shared.options) == false { return refused(.closed) }
         guard let identity else {
@@ -1089,7 +1095,7 @@ extension AcceptInvitation: ModelledRequest {
             return .accepted(token, place)
         }
         if let known = shared.members[identity] {
-            let isOthers = known.account ?? account != account || known.accepter ?? account != account
+            let isOthers = [known.account, known.accepter, known.formerAccount].contains { $0 ?? account != account }
             let isOthersOwn = known.role == .owner && account != shared.start.owner
             if known.removedAt != nil || isOthers || isOthersOwn { return refused(.conflict) }
         }
@@ -1098,7 +1104,7 @@ extension AcceptInvitation: ModelledRequest {
         (invite.identity, invite.completedAt) = (identity, model.now)
         model.collaborations[place]?.invites[token] = invite
         model.accepted[account, default: []].insert(place)
-        model.acceptedAs[account, default: [:]][place] = identity
+        model.acceptedAs[account, default: [:]][place, default: []].insert(identity)
         if shared.members[identity] == nil {
             model.collaborations[place]?.letIn(
                 NewParticipant(
@@ -1115,7 +1121,7 @@ extension WithdrawAcceptance: ModelledRequest {
         guard let place = model.places[token], var invite = model.collaborations[place]?.invites[token] else {
             throw model.refusal(.unknownInvitation)
         }
-        guard let accepter = invite.acceptedBy else { return .nothing }
+        guard let accepter = invite.acceptedBy else { return model.remember() }
         guard accepter == account, invite.identity == nil else { throw model.refusal(.notPermitted) }
         (invite.acceptedBy, invite.acceptedAt) = (nil, nil)
         model.collaborations[place]?.invites[token] = invite
@@ -1150,7 +1156,7 @@ extension RevokeInvitation: ModelledRequest {
         let known = shared.invites.first { CollaborationModel.identifier(of: $0.key) == identifier }
         guard let (token, invite) = known else { throw model.refusal(.unknownInvitation) }
         guard invite.identity == nil else { throw model.refusal(.notPermitted) }
-        guard !invite.isRevoked else { return .nothing }
+        guard !invite.isRevoked else { return model.remember() }
         model.collaborations[collaboration]?.invites[token]?.isRevoked = true
         return ChangeReceipt(sequence: model.commit(), changed: 1)
     }
@@ -1178,7 +1184,7 @@ extension ListShares: ModelledRequest {
                 if scope == .private { return shared.ownersHighlight }
                 // The account takes part as the person who came in, or as one that it is linked to.
                 let linked = shared.members.filter { $0.value.account == account }.map(\.key)
-                let people = linked + [model.acceptedAs[account]?[share.collaboration]].compactMap { $0 }
+                let people = linked + (model.acceptedAs[account]?[share.collaboration] ?? [])
                 return people.contains { shared.roots.contains($0.rootHash) } ? shared.highlight : nil
             },
             next: shares.count > limit ? page.last?.name : nil)

@@ -206,15 +206,101 @@ import Testing
         }
     }
 
-    @Test("A request that changed nothing is not remembered")
-    func nothingIsNotRemembered() async throws {
+    @Test("A request that changed nothing is remembered: it stays without effect, and its identifier is used")
+    func nothingIsRemembered() async throws {
         let collaboration = try await start()
         let identifier = MutationIdentifier.random()
         let removal = RemoveParticipants([person(1)], from: collaboration)
-        #expect(try await client.send(removal, identifier: identifier).sequence == nil)
+        let first = try await client.send(removal, identifier: identifier)
+        #expect(first.sequence != nil && first.changed == 0)
+        #expect(await code(adding(1, to: collaboration), identifier) == .mutationConflict)
         _ = try await client.send(adding(1, to: collaboration))
-        // So it is decided once more, and now there is somebody to remove.
-        #expect(try await client.send(removal, identifier: identifier).changed == 1)
-        #expect(try await people(of: collaboration).isEmpty)
+        #expect(try await client.send(removal, identifier: identifier) == first)
+        #expect(try await people(of: collaboration) == [person(1)])
+        // Starting again without another choice.
+        let again = PrepareCollaboration(
+            owner: owner, metadata: CollaborationMetadata(localIdentifier: .init(rawValue: "deck")))
+        let known = try await client.send(again, identifier: identifier)
+        #expect(!known.isNew && known.sequence != nil)
+        #expect(try await client.send(again, identifier: identifier) == known)
+        _ = try await client.send(StopSharing(collaboration))
+        #expect(await code(again, identifier) == .mutationConflict, "the repetition has started a collaboration")
+        #expect(try await client.send(ListShares(of: owner, scope: .private)).shares.isEmpty)
+    }
+
+    /// The code of the error; `nil` when there is none.
+    private func code(_ request: some RuledRequest, _ identifier: MutationIdentifier) async -> ServiceError.Code? {
+        do throws(ServiceError) {
+            _ = try await client.send(request, identifier: identifier)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("Accepting and inviting again tell how things stand, and nothing else comes under their identifiers")
+    func repeatedInvitations() async throws {
+        let collaboration = try await start()
+        let (bo, token) = (try #require(Account("bo")), InvitationToken.random())
+        let (made, accepted) = (MutationIdentifier.random(), MutationIdentifier.random())
+        let create = CreateInvitation(to: collaboration, token: token)
+        let accept = AcceptInvitation(token, for: bo, identity: person(1))
+        _ = try await client.send(create)
+        #expect(try await client.send(create, identifier: made).state == .pending)
+        let other = CreateInvitation(to: collaboration, token: .random(), role: .administrator)
+        #expect(await code(other, made) == .mutationConflict)
+        _ = try await client.send(accept)
+        #expect(try await client.send(accept, identifier: accepted).state == .in)
+        #expect(try await client.send(create, identifier: made).state == .completed)
+        let second = try await start("second")
+        let stranger = CreateInvitation(to: second, token: .random())
+        _ = try await client.send(stranger)
+        let reused = AcceptInvitation(stranger.token, for: bo, identity: person(2))
+        #expect(await code(reused, accepted) == .mutationConflict)
+        _ = try await client.send(RemoveParticipants([person(1)], from: collaboration))
+        #expect(try await client.send(accept, identifier: accepted).refusal == .conflict)
+        // An acceptance without an identity, which is there already when it comes under the identifier.
+        let (open, waiting) = (CreateInvitation(to: second, token: .random()), MutationIdentifier.random())
+        _ = try await client.send(open)
+        let early = AcceptInvitation(open.token, for: bo)
+        _ = try await client.send(early)
+        for _ in 1...2 { #expect(try await client.send(early, identifier: waiting).state == .accepted) }
+        _ = try await client.send(WithdrawAcceptance(open.token, for: bo))
+        #expect(await code(early, waiting) == .mutationConflict, "the repetition has accepted once more")
+    }
+
+    @Test("On a full disk a request that changes nothing and gives nothing is answered, and not remembered")
+    func fullStorage() async throws {
+        let service = try TestService {
+            $0.storageBytesMax = 1 << 20
+            $0.storageReserveBytes = 1 << 20
+        }
+        let client = try service.client()
+        let metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        let prepare = PrepareCollaboration(owner: owner, metadata: metadata)
+        let collaboration = try await client.send(prepare).collaborationIdentifier
+        _ = try await client.send(adding(1, to: collaboration))
+        let bulk = try #require(CollaborationIdentifier("bulk"))
+        _ = try await client.createCollaboration(bulk)
+        var refusal: ServiceError.Code?
+        var generator = SeededGenerator(seed: 1)
+        while refusal == nil {
+            let roots = (0..<1024).compactMap { _ in Digest(generator.bytes(32)) }
+            do throws(ServiceError) { _ = try await client.addRoots(roots, to: bulk) } catch { refusal = error.code }
+        }
+        #expect(refusal == .storageFull)
+        let nobody = RemoveParticipants([person(9)], from: collaboration)
+        let gone = try await client.send(nobody)
+        #expect(gone.sequence == nil && gone.changed == 0)
+        let known = try await client.send(prepare)
+        #expect(known.collaborationIdentifier == collaboration && known.sequence == nil)
+        // What could give access back is not answered without being remembered.
+        do throws(ServiceError) {
+            _ = try await client.send(adding(1, to: collaboration))
+            Issue.record("an addition was not remembered")
+        } catch {
+            #expect(error.code == .storageFull)
+        }
+        #expect(try await client.send(RemoveParticipants([person(1)], from: collaboration)).changed == 1)
     }
 }

@@ -21,7 +21,7 @@ import Principals
 ///     t collaboration 0 invitation        an invitation (JSON)
 ///     u invitation                        its collaboration
 ///     y account 0 collaboration           a share that the account takes part in by an invitation, or has handed
-///                                         over: as whom (32)
+///                                         over; see AccountShare.swift
 ///     h account 0 item 0...               what the account did with an item; see Signals.swift
 ///     h account 0 item conversation       the latest share of an item in a conversation
 ///     r account 0 conversation app        the handle of a conversation for the account, as an app knows it (16)

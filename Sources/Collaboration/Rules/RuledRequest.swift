@@ -52,6 +52,8 @@ extension RuledRequest {
         case .edit(let edit, let topics, let answer):
             // The layer's own values can always be written as JSON.
             return .edit(edit, topics: topics) { (try? JSON.encode(answer($0))) ?? [] }
+        case .note(let edit, let answer):
+            return .note(edit) { (try? JSON.encode(answer($0))) ?? [] }
         case .wait(let topics, let milliseconds, let answer):
             return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.encode(answer))
         }

@@ -107,6 +107,14 @@ final class CollaborationLayer: Sendable {
                 }
                 submit(edit, as: identity, changing: topics, task, body)
             }
+        case .note(let edit, let body):
+            for task in tasks {
+                guard let identity = task.identity else {
+                    task.pending.fail(ServiceError(.internalFault, "a query would be remembered"))
+                    continue
+                }
+                submit(edit, as: identity, changing: [], task, withoutRoom: body(nil)) { body($0.sequence) }
+            }
         case .wait(let topics, let milliseconds, let body):
             for task in tasks {
                 suspend(
@@ -141,14 +149,20 @@ final class CollaborationLayer: Sendable {
                 now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
                 grants: grants)
             let decision = try task.request.decideEncoded(context, snapshot)
-            if earlier != nil, case .edit = decision {
+            guard let earlier else { return decision }
+            switch decision {
+            case .answer, .wait: return decision
+            // The repetition changes nothing, as the first request.
+            case .note(_, let body): return .answer(body(earlier))
+            case .edit(let edit, _, let body) where edit.isEmpty:
+                return .answer(body(MutationReceipt(sequence: earlier, changed: 0, isRepeat: true)))
+            case .edit:
                 throw ServiceError(
                     .mutationConflict,
                     """
                     mutation \(task.identifier) was applied before, and its effect is gone: choose a fresh identifier
                     """)
             }
-            return decision
         }
     }
 
@@ -175,10 +189,10 @@ final class CollaborationLayer: Sendable {
     }
 
     /// Hands an edit to the writer. When the edit is durable, answers the request and notifies the queries that wait
-    /// for a change of the topics.
+    /// for a change of the topics. `withoutRoom`: the answer when the storage is full; `nil`: the request fails then.
     private func submit(
         _ edit: Edit, as identity: RequestIdentity, changing topics: [Topic], _ task: CollaborationTask,
-        _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
+        withoutRoom: [UInt8]? = nil, _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
         task.pending.begin(.committing)
         var edit = edit
@@ -196,6 +210,8 @@ final class CollaborationLayer: Sendable {
                 // Another edit has changed the data that the decision depends on. Decide again.
                 let count = task.staleCount.add(1, ordering: .relaxed).newValue
                 if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.pending.fail(error) }
+            case .failure(let error) where error.code == .storageFull && withoutRoom != nil:
+                answer([task], withoutRoom ?? [])
             case .failure(let error) where error.code == .mutationConflict:
                 // A request with other content was decided at the same time, and was applied first.
                 task.pending.fail(task.conflict)

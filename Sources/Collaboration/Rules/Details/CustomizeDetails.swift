@@ -49,11 +49,12 @@ public struct CustomizeDetails: RuledRequest {
         stored.title = title.applied(to: stored.title)
         stored.customItems = customItems.applied(to: stored.customItems) ?? []
         stored.manageButtonTitle = manageButtonTitle.applied(to: stored.manageButtonTitle)
-        guard stored != found.value else { return .unchanged }
+        let key = RecordKeys.collaboration(collaboration)
+        guard stored != found.value else {
+            return .noted(collaboration, [.checking(key, expecting: .version(found.version))])
+        }
         var edit = Edit(collaboration)
-        edit.records = [
-            try .json(RecordKeys.collaboration(collaboration), stored, expecting: .version(found.version))
-        ]
+        edit.records = [try .json(key, stored, expecting: .version(found.version))]
         return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -40,7 +40,11 @@ public struct AcceptInvitation: RuledRequest {
             guard identity ?? completed == completed, try records.accepter(of: found) == account else {
                 return refused(.conflict)
             }
-            return .answer(.takesPart(token, found.collaboration.highlight(found.identifier, context)))
+            let acceptance = Acceptance.takesPart(token, found.collaboration.highlight(found.identifier, context))
+            // A removal deletes the record, so that nobody who was removed at the same time is told to be in.
+            let key = RecordKeys.acceptance(found.identifier, completed)
+            let checks = [found.unchanged, .checking(key, expecting: .present)]
+            return .note(.remembering(found.identifier, checks)) { _ in acceptance }
         }
         guard found.letsPeopleIn else { return refused(.closed) }
         guard let identity else { return try accept(found, context) }
@@ -56,7 +60,6 @@ public struct AcceptInvitation: RuledRequest {
         let acceptance = Acceptance.accepted(token, found.identifier)
         var stored = found.invitation.value
         guard stored.acceptedBy == nil else {
-            guard context.earlier == nil else { return .answer(acceptance) }
             // A repetition must not accept again what was withdrawn meanwhile.
             return .edit(.remembering(found.identifier, [found.unchanged] + found.expectations), topics: []) { _ in
                 acceptance
@@ -83,6 +86,7 @@ public struct AcceptInvitation: RuledRequest {
         guard participant?.value.removedAt == nil,
             participant?.value.role != .owner || account == found.collaboration.owner,
             try records.account(of: identity, in: collaboration) ?? account == account,
+            participant?.value.formerAccount ?? account == account,
             acceptance.map({ $0.value == Array(account.name.utf8) }) ?? true
         else { return refused(.conflict) }
         var stored = found.invitation.value
@@ -90,11 +94,12 @@ public struct AcceptInvitation: RuledRequest {
         stored.acceptedAt = stored.acceptedAt ?? context.now
         stored.identity = identity
         stored.completedAt = context.now
+        var share = try records.share(of: account, in: collaboration)
+        try share.add(identity)
         var edit = Edit(collaboration)
         edit.records = found.expectations
         edit.records += [
-            try found.writing(stored),
-            RecordEdit(RecordKeys.accepted(account, collaboration), value: identity.rootHash.bytes),
+            try found.writing(stored), share.writing,
             RecordEdit(
                 RecordKeys.acceptance(collaboration, identity), value: Array(account.name.utf8),
                 expecting: acceptance.map { .version($0.version) } ?? .absent),
@@ -115,11 +120,11 @@ public struct AcceptInvitation: RuledRequest {
             edit.records += try StoredParticipant.records(
                 of: NewParticipant(
                     identity, displayName: displayName, role: stored.role, permission: stored.permission),
-                in: collaboration, at: context.now, version: nil)
+                in: collaboration, at: context.now, replacing: nil)
         }
-        let share = found.collaboration.highlight(collaboration, context)
+        let highlight = found.collaboration.highlight(collaboration, context)
         return .edit(edit, topics: [.collaboration(collaboration), .account(account)]) { [token] _ in
-            .takesPart(token, share)
+            .takesPart(token, highlight)
         }
     }
 }

@@ -36,18 +36,21 @@ public struct CreateInvitation: RuledRequest {
         guard role != .owner else {
             throw ServiceError(.notPermitted, "a collaboration has one owner, who has started it")
         }
-        try checkInviter()
+        let inviter = try givenInviter()
         let found = try records.collaboration(collaboration).value
         var stored = StoredInvitation(
             role: role ?? .member, permission: permission, createdAt: context.now, expiresAt: expiresAt)
-        stored.inviter = try inviter(in: found, records)
+        stored.inviter = try who(inviter, in: found, records)
         let name = context.name(of: token)
         if let place = try records.record(RecordKeys.invitationPlace(name)) {
             guard place.value == collaboration.utf8,
                 let known = try records.load(StoredInvitation.self, at: RecordKeys.invitation(collaboration, name)),
                 place.version == context.earlier || stored.offersTheSame(as: known.value)
             else { throw ServiceError(.notPermitted, "that token belongs to another invitation") }
-            return .answer(known.value.invitation(name, collaboration, context))
+            let invitation = known.value.invitation(name, collaboration, context)
+            let check = RecordEdit.checking(
+                RecordKeys.invitation(collaboration, name), expecting: .version(known.version))
+            return .note(.remembering(collaboration, [check])) { _ in invitation }
         }
         guard found.shareOptions.allows(.joinByInvitation) != false else {
             throw ServiceError(.notPermitted, "the share options don't let people come in by invitations")
@@ -64,18 +67,22 @@ public struct CreateInvitation: RuledRequest {
         return .edit(edit, topics: []) { _ in invitation }
     }
 
-    private func checkInviter() throws(ServiceError) {
-        guard let inviter else { return }
-        guard inviter != Inviter() else {
+    /// The inviter of the request. A blank name or handle is none.
+    private func givenInviter() throws(ServiceError) -> Inviter? {
+        guard var given = inviter else { return nil }
+        try check(given.name, "inviter.name")
+        try check(given.handle, "inviter.handle")
+        if given.name?.isBlank == true { given.name = nil }
+        if given.handle?.isBlank == true { given.handle = nil }
+        guard given != Inviter() else {
             throw ServiceError(.malformedRequest, "inviter has none of account, name and handle")
         }
-        try check(inviter.name, "inviter.name")
-        try check(inviter.handle, "inviter.handle")
+        return given
     }
 
     /// Who invites. An account without a name and a handle has those that the collaboration knows of it.
-    private func inviter(
-        in found: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
+    private func who(
+        _ inviter: Inviter?, in found: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Inviter? {
         guard let inviter else {
             var owner = try known(found.owner, in: found, records)

@@ -53,7 +53,7 @@ public struct ListShares: RuledRequest {
         return .answer(Answer(shares: shares, next: page.hasMore ? last : nil))
     }
 
-    /// Whether the account takes part: as the person whom the record of the share names, or as one that it is linked
+    /// Whether the account takes part: as a person whom the record of the share names, or as one that it is linked
     /// to. A root hash may have left the set without the layer.
     private func takesPart(
         _ share: StoredRecord, in collaboration: CollaborationIdentifier,
@@ -62,10 +62,9 @@ public struct ListShares: RuledRequest {
         let linked = try records.records(
             in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
             isDescending: false)
-        let roots = [Digest(share.value)] + linked.items.map { Digest($0.key.suffix(Digest.byteCount)) }
-        for case let root? in roots where try records.isInSet(PersonIdentity(rootHash: root), of: collaboration) {
-            return true
-        }
+        let roots = linked.items.compactMap { Digest($0.key.suffix(Digest.byteCount)) }
+        let people = AccountShare(share).people + roots.map { PersonIdentity(rootHash: $0) }
+        for person in people where try records.isInSet(person, of: collaboration) { return true }
         return false
     }
 }

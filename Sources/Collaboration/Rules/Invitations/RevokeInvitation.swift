@@ -26,7 +26,9 @@ public struct RevokeInvitation: RuledRequest {
             throw ServiceError(
                 .notPermitted, "an identity came in by the invitation: remove the participant instead")
         }
-        guard !known.value.isRevoked else { return .unchanged }
+        guard !known.value.isRevoked else {
+            return .noted(collaboration, [.checking(key, expecting: .version(known.version))])
+        }
         var stored = known.value
         stored.isRevoked = true
         var edit = Edit(collaboration)

@@ -23,7 +23,7 @@ public struct WithdrawAcceptance: RuledRequest {
             throw ServiceError(.unknownInvitation, "no invitation has that token")
         }
         var stored = found.invitation.value
-        guard let accepter = stored.acceptedBy else { return .unchanged }
+        guard let accepter = stored.acceptedBy else { return .noted(found.identifier, [found.unchanged]) }
         guard accepter == account else {
             throw ServiceError(.notPermitted, "another account has accepted the invitation")
         }

@@ -22,7 +22,9 @@ public struct PostNotices: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkLimit(events.count, Limits.noticesPerPostMax, "notices")
         let (author, access) = try records.bearer(of: grant, in: collaboration, context)
-        guard !events.isEmpty else { return .unchanged }
+        guard !events.isEmpty else {
+            return .noted(collaboration, access.expectations(of: author, in: collaboration))
+        }
         let found = try records.collaboration(collaboration)
         let options = found.value.shareOptions
         var edit = Edit(collaboration)

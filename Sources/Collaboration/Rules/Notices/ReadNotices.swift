@@ -40,7 +40,7 @@ public struct ReadNotices: RuledRequest {
         case .answer(let json): return .answer(try page(json))
         case .wait(let topics, let milliseconds, let json):
             return .wait(topics: topics, milliseconds: milliseconds, answer: try page(json))
-        case .edit: throw ServiceError(.internalFault, "reading a feed changes nothing")
+        case .edit, .note: throw ServiceError(.internalFault, "reading a feed changes nothing")
         }
     }
 

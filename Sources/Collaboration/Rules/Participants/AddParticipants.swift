@@ -28,7 +28,7 @@ public struct AddParticipants: RuledRequest {
         let authority = try records.authority(of: grant, for: .addParticipants, in: collaboration, found, context)
         var membership = Membership(collaboration, found.value, by: authority)
         try membership.add(participants, "participants", context, records)
-        guard !participants.isEmpty else { return .unchanged }
+        guard !participants.isEmpty else { return .noted(collaboration, membership.edit.records) }
         return .change(membership.edit, topics: membership.topics, count: membership.count)
     }
 }

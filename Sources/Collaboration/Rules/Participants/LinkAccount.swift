@@ -52,9 +52,8 @@ public struct LinkAccount: RuledRequest {
                 expecting: acceptance.map { .version($0.version) } ?? .absent),
         ]
         guard former != account else {
-            guard account != nil else { return .unchanged }
-            let key = RecordKeys.link(collaboration, identity)
-            return .remembered(collaboration, checks + [.checking(key, expecting: linking)])
+            let known = checks + [.checking(RecordKeys.link(collaboration, identity), expecting: linking)]
+            return account == nil ? .noted(collaboration, known) : .remembered(collaboration, known)
         }
         if let account { try checkRoom(for: account, records) }
         var edit = Edit(collaboration)

@@ -6,6 +6,8 @@ struct Membership {
     /// The topics of which the edit changes something.
     var topics: [Topic] { count > 0 ? [.collaboration(collaboration)] + accounts : [] }
     private var accounts: [Topic] = []
+    /// The accounts of people who leave.
+    private var leavers: Set<Account> = []
     private let collaboration: CollaborationIdentifier
     /// The permission of those who have none of their own.
     private let byOptions: Permission
@@ -52,7 +54,7 @@ struct Membership {
             }
             edit.addedRoots.append(participant.identity.rootHash)
             edit.records += try StoredParticipant.records(
-                of: participant, in: collaboration, at: context.now, version: known?.version, by: authority.bearer)
+                of: participant, in: collaboration, at: context.now, replacing: known, by: authority.bearer)
         }
         if !edit.addedRoots.isEmpty { edit.records.append(RecordEdit(RecordKeys.arrivals(collaboration), value: [])) }
     }
@@ -96,14 +98,14 @@ struct Membership {
         _ person: PersonIdentity, _ known: Loaded<StoredParticipant>?,
         _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {
-        guard try records.isInSet(person, of: collaboration) else { return }
-        try authority.checkRemoving(person, role: .member)
-        edit.removedRoots.append(person.rootHash)
         // The edit is stale when the person was added at the same time: then the participant has to be removed.
         edit.records.append(
             .checking(
                 RecordKeys.participant(collaboration, person),
                 expecting: known.map { .version($0.version) } ?? .absent))
+        guard try records.isInSet(person, of: collaboration) else { return }
+        try authority.checkRemoving(person, role: .member)
+        edit.removedRoots.append(person.rootHash)
     }
 
     /// Removes one participant; `leaving`: all who are removed. Returns the account concerned.
@@ -117,7 +119,7 @@ struct Membership {
         var stored = known.value
         stored.removedAt = context.now
         stored.removedBy = authority.bearer
-        stored.formerAccount = linked ?? accepter
+        stored.formerAccount = linked ?? accepter ?? stored.formerAccount
         edit.removedRoots.append(person.rootHash)
         edit.records += [
             try .json(
@@ -137,18 +139,26 @@ struct Membership {
             edit.records.append(RecordEdit(RecordKeys.linked(linked, collaboration, person), value: nil))
             accounts.append(.account(linked))
         }
-        // The share leaves the account's scope, unless the account takes part under another identity.
-        for account in Set([linked, accepter].compactMap { $0 }) {
-            let key = RecordKeys.accepted(account, collaboration)
-            let acceptedAs = try records.record(key)?.value
-            guard account == linked || acceptedAs == person.rootHash.bytes else { continue }
-            if let other = try records.link(of: account, in: collaboration, toOtherThan: leaving) {
-                edit.records.append(.checking(other.key, expecting: .version(other.version)))
-            } else {
-                edit.records.append(RecordEdit(key, value: nil))
-            }
+        for account in [linked, accepter] {
+            if let account, leavers.insert(account).inserted { try removeShare(of: account, leaving: leaving, records) }
         }
         return stored.formerAccount
+    }
+
+    /// The people who leave are taken out of the account's share. The share leaves the account's scope, unless the
+    /// account takes part under another identity.
+    private mutating func removeShare(
+        of account: Account, leaving: Set<PersonIdentity>, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) {
+        var share = try records.share(of: account, in: collaboration)
+        share.remove(leaving)
+        if !share.people.isEmpty {
+            edit.records.append(share.writing)
+        } else if let other = try records.link(of: account, in: collaboration, toOtherThan: leaving) {
+            edit.records += [.checking(other.key, expecting: .version(other.version)), share.emptied]
+        } else {
+            edit.records.append(share.removal)
+        }
     }
 }
 

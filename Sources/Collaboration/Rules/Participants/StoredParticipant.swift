@@ -11,25 +11,26 @@ struct StoredParticipant: Hashable, Codable {
     /// The participants by whose grants the person was added and removed; `nil`: by the backend, or not at all.
     var addedBy: PersonIdentity?
     var removedBy: PersonIdentity?
-    /// The account that was concerned by the removal.
+    /// The account that the person's last removal concerned. It stays when the person is added again: the identity's
+    /// devices are that account's.
     var formerAccount: Account?
 }
 
 extension StoredParticipant {
-    /// The records of a new participant. `version`: that of the record of a participant who was removed earlier; `nil`
-    /// when there is no record. `adder`: the participant whose grant adds the person, if one does.
+    /// The records of a new participant. `removed`: the record of the person who was removed earlier; `nil` when there
+    /// is no record. `adder`: the participant whose grant adds the person, if one does.
     static func records(
-        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date, version: UInt64?,
-        by adder: PersonIdentity? = nil
+        of participant: NewParticipant, in collaboration: CollaborationIdentifier, at date: Date,
+        replacing removed: Loaded<StoredParticipant>?, by adder: PersonIdentity? = nil
     ) throws(ServiceError) -> [RecordEdit] {
         let role = participant.role ?? .member
         let stored = StoredParticipant(
             displayName: participant.displayName, role: role, permission: participant.permission, invitedAt: date,
-            addedBy: adder)
+            addedBy: adder, formerAccount: removed?.value.formerAccount)
         return [
             try .json(
                 RecordKeys.participant(collaboration, participant.identity), stored,
-                expecting: version.map { .version($0) } ?? .absent),
+                expecting: removed.map { .version($0.version) } ?? .absent),
             RecordEdit(
                 RecordKeys.access(collaboration, participant.identity),
                 value: OwnAccess.value(role: role, permission: participant.permission)),

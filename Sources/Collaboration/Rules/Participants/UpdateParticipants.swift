@@ -44,7 +44,7 @@ public struct UpdateParticipants: RuledRequest {
         try membership.add(added, "added", context, records)
         let count = membership.count
         guard count > 0 || !added.isEmpty else {
-            return .answer(MembershipReceipt(sequence: nil, changed: 0, removed: gone))
+            return .note(membership.edit) { MembershipReceipt(sequence: $0, changed: 0, removed: gone) }
         }
         return .edit(membership.edit, topics: membership.topics) {
             MembershipReceipt(sequence: $0.sequence, changed: count, removed: gone)

@@ -59,10 +59,11 @@ public struct PinHighlight: RuledRequest {
                     expecting: .version(share.record.version)))
         }
         guard !edit.records.isEmpty else {
-            guard isPinned, context.earlier == nil else { return .answer(answer(nil, 0)) }
-            // A repetition must not bring a pin back that was removed meanwhile.
             let checks = shares.map { RecordEdit.checking($0.record.key, expecting: .version($0.record.version)) }
-            return .edit(.remembering(nil, checks), topics: []) { answer($0.sequence, 0) }
+            let empty = Edit.remembering(nil, checks)
+            guard isPinned else { return .note(empty) { answer($0, 0) } }
+            // A repetition must not bring a pin back that was removed meanwhile.
+            return .edit(empty, topics: []) { answer($0.sequence, 0) }
         }
         let count = edit.records.count
         // Every share writes this record, and replacing it needs no space: so unpinning works on a full disk.

@@ -38,7 +38,7 @@ public struct ReadShelf: RuledRequest {
         case .answer(let json): return .answer(try JSON.decode(Shelf.self, from: json))
         case .wait(let topics, let milliseconds, let json):
             return .wait(topics: topics, milliseconds: milliseconds, answer: try JSON.decode(Shelf.self, from: json))
-        case .edit: throw ServiceError(.internalFault, "reading a shelf changes nothing")
+        case .edit, .note: throw ServiceError(.internalFault, "reading a shelf changes nothing")
         }
     }
 

@@ -55,6 +55,7 @@ public struct RecordShare: RuledRequest {
         var topics: [Topic] = []
         var thumbnails = ThumbnailEdits()
         var taking: [[UInt8]] = []
+        var later: [RecordEdit] = []
         var seen: [Account: ShareRecipient] = [:]
         for (index, recipient) in recipients.enumerated() {
             if let first = seen.updateValue(recipient, forKey: recipient.account) {
@@ -68,7 +69,10 @@ public struct RecordShare: RuledRequest {
             let known = try records.record(key)
             let before = try known?.share()
             // Only the latest share of a conversation counts: an older one changes nothing.
-            if let before, before.head.milliseconds > milliseconds { continue }
+            if let known, let before, before.head.milliseconds > milliseconds {
+                later.append(.checking(key, expecting: .version(known.version)))
+                continue
+            }
             if before?.thumbnail != image?.hash {
                 if let old = before?.thumbnail { thumbnails.leave(old, key) }
                 if image != nil { taking.append(key) }
@@ -92,15 +96,14 @@ public struct RecordShare: RuledRequest {
             }
             topics.append(.shelf(recipient.account))
         }
-        guard !topics.isEmpty else { return .unchanged }
+        guard !topics.isEmpty else { return .noted(nil, later) }
         if let collaboration {
             edit.records.append(.checking(RecordKeys.collaboration(collaboration), expecting: .present))
         }
         if let image { try thumbnails.take(image.hash, image.bytes, taking, records) }
         try thumbnails.finish(records)
         edit.records += thumbnails.records
-        let count = topics.count
-        return .change(edit, topics: topics, count: count)
+        return .change(edit, topics: topics, count: topics.count)
     }
 
     private func checkFields() throws(ServiceError) {

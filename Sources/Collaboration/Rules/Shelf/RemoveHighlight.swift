@@ -31,7 +31,9 @@ public struct RemoveHighlight: RuledRequest {
             view.scope == .everyApp || view.shows(head, in: conversation)
         }
         guard !known.isEmpty else { throw view.unknown(url) }
-        guard try !records.isHidden(item, from: account) else { return .unchanged }
+        guard try !records.isHidden(item, from: account) else {
+            return .noted(nil, [.checking(ShelfKeys(account).signals(item), expecting: .present)])
+        }
         if view.scope != .everyApp { _ = try records.shares(of: url, view, context) }
         return try .noting(item, account, records) { $0.isHidden = true }
     }

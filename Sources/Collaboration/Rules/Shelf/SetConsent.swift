@@ -45,9 +45,8 @@ public struct SetConsent: RuledRequest {
         }
         let expectation: RecordEdit.Expectation = known.map { .version($0.version) } ?? .absent
         guard consent != before else {
-            // A refusal shows nothing, so it need not be remembered.
-            guard answer != false else { return .unchanged }
-            return .remembered(nil, [.checking(RecordKeys.consent(account), expecting: expectation)])
+            let check = RecordEdit.checking(RecordKeys.consent(account), expecting: expectation)
+            return answer == false ? .noted(nil, [check]) : .remembered(nil, [check])
         }
         var edit = Edit()
         edit.records = [

@@ -18,9 +18,10 @@ public struct AbandonCollaboration: RuledRequest {
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
         try checkName(localIdentifier.rawValue, "localIdentifier")
-        guard let start = try records.record(RecordKeys.start(owner, localIdentifier)),
-            let identifier = CollaborationIdentifier(utf8: start.value)
-        else { return .unchanged }
+        let key = RecordKeys.start(owner, localIdentifier)
+        guard let start = try records.record(key), let identifier = CollaborationIdentifier(utf8: start.value) else {
+            return .noted(nil, [.checking(key, expecting: .absent)])
+        }
         // Removed participants have no access record.
         let accesses = try records.records(
             in: .beginning(with: RecordKeys.accesses(identifier)), limit: 2, isDescending: false)

@@ -38,7 +38,7 @@ enum Ownership {
             edit.addedRoots.append(person.rootHash)
             edit.records += try StoredParticipant.records(
                 of: NewParticipant(person, displayName: name, role: .owner, permission: .readWrite),
-                in: collaboration, at: context.now, version: before?.version)
+                in: collaboration, at: context.now, replacing: before)
             return
         }
         var owner = before.value

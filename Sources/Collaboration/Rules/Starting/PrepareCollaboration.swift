@@ -18,7 +18,8 @@ public struct PrepareCollaboration: RuledRequest {
         public let selectedOptions: [String]
         /// What participants without a permission of their own may do now.
         public let permission: Permission
-        /// The place of the request in the change log; `nil` when it has changed nothing and is not remembered.
+        /// The place of the request in the change log; `nil` when it has changed nothing and there was no room to
+        /// remember it, or when a repetition finds what was started after the first request.
         public let sequence: UInt64?
     }
 
@@ -87,7 +88,10 @@ public struct PrepareCollaboration: RuledRequest {
             throw ServiceError(.collaborationExists, "\(identifier) was started with another policy")
         }
         var stored = found.value
-        if let options = try explicitOptions(stored) { stored.shareOptions = options }
+        if let options = try explicitOptions(stored) {
+            stored.shareOptions = options
+            try checkDefaultPermission(stored, identifier)
+        }
         try stored.checkSummary()
         var edit = Edit(identifier)
         edit.records = stored.optionRecords(identifier, before: found.value)
@@ -96,12 +100,30 @@ public struct PrepareCollaboration: RuledRequest {
         }
         let key = RecordKeys.collaboration(identifier)
         guard stored != found.value else {
-            guard saysMore else { return .answer(try Answer(identifier, stored, isNew: false, sequence: nil, context)) }
             let empty = Edit.remembering(identifier, [.checking(key, expecting: .version(found.version))])
-            return try .editing(empty, identifier, stored, isNew: false, context)
+            guard !saysMore else { return try .editing(empty, identifier, stored, isNew: false, context) }
+            let prepared = try Answer(identifier, stored, isNew: false, sequence: nil, context)
+            return .note(empty) { prepared.at($0) }
         }
         edit.records.append(try .json(key, stored, expecting: .version(found.version)))
         return try .editing(edit, identifier, stored, isNew: false, context)
+    }
+
+    /// A choice of options leaves the default permission as it is. When nothing but that decides, another one in the
+    /// request would say something that is not so.
+    ///
+    /// Throws `collaborationExists`.
+    private func checkDefaultPermission(
+        _ stored: StoredCollaboration, _ identifier: CollaborationIdentifier
+    ) throws(ServiceError) {
+        guard stored.shareOptions.permission == nil, let said = metadata.defaultPermission, said != stored.permission
+        else { return }
+        throw ServiceError(
+            .collaborationExists,
+            """
+            \(identifier) was started with the default permission \(stored.permission.rawValue): select an option with \
+            the effect \(said.rawValue)
+            """)
     }
 
     private var choosesOptions: Bool { selectedOptions != nil || metadata.userSelectedShareOptions != nil }
@@ -178,7 +200,7 @@ extension PrepareCollaboration.Answer {
             sequence: sequence)
     }
 
-    fileprivate func at(_ sequence: UInt64) -> PrepareCollaboration.Answer {
+    fileprivate func at(_ sequence: UInt64?) -> PrepareCollaboration.Answer {
         PrepareCollaboration.Answer(
             collaborationIdentifier: collaborationIdentifier, url: url, isNew: isNew, highlight: highlight,
             selectedOptions: selectedOptions, permission: permission, sequence: sequence)

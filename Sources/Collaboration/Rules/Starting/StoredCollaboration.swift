@@ -37,7 +37,7 @@ extension StoredCollaboration {
 
     /// The name of the person who shares: of the components that were given, else the owner's name.
     var initiatorName: String? {
-        [initiatorNameComponents?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isEmpty }
+        [initiatorNameComponents?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isBlank }
     }
 
     /// The highlight of the collaboration, which the system shows. `isOwners`: whether it is for the owner's account

@@ -46,8 +46,7 @@ public struct TransferOwnership: RuledRequest {
         var stored = found.value
         stored.initiator = stored.initiator ?? owner
         stored.owner = account
-        stored.formerOwners.removeAll { $0 == account || $0 == owner }
-        if account != owner { stored.formerOwners.append(owner) }
+        stored.formerOwners = try formerOwners(without: account, found.value, records)
         try checkLimit(stored.formerOwners.count, Limits.formerOwnersMax, "former owners")
         stored.ownerIdentity = identity
         stored.localIdentifier = localIdentifier ?? stored.localIdentifier
@@ -68,6 +67,18 @@ public struct TransferOwnership: RuledRequest {
             edit, topics: [.collaboration(collaboration), .account(owner), .account(account)], count: 1)
     }
 
+    /// The accounts that have handed the collaboration over by then, and still take part. Those whose share was removed
+    /// with their identities don't count any more.
+    private func formerOwners(
+        without heir: Account, _ before: StoredCollaboration, _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> [Account] {
+        var former: [Account] = []
+        for account in before.formerOwners where account != heir && account != owner {
+            if try records.record(RecordKeys.accepted(account, collaboration)) != nil { former.append(account) }
+        }
+        return heir == owner ? former : former + [owner]
+    }
+
     /// The former owner becomes a member. `keepsShare`: whether the collaboration becomes one of the shares that the
     /// former owner's account takes part in; removing the member ends that.
     private func demote(
@@ -80,8 +91,10 @@ public struct TransferOwnership: RuledRequest {
         edit.records += try member.changeRecords(
             of: former, in: collaboration, version: known.version, changesAccess: true)
         guard keepsShare else { return }
+        var share = try records.share(of: owner, in: collaboration)
+        try share.add(former)
         edit.records += [
-            RecordEdit(RecordKeys.accepted(owner, collaboration), value: former.rootHash.bytes),
+            share.writing,
             RecordEdit(RecordKeys.acceptance(collaboration, former), value: Array(owner.name.utf8)),
         ]
     }

@@ -13,14 +13,18 @@ public struct UpdateShareOptions: RuledRequest {
     public var shareOptions: ShareOptions?
     /// The summary of this selection. `nil`: a summary that was given for another selection is dropped.
     public var givenSummary: String?
+    /// The options that the request takes for the present ones: when they are others, it is refused. `nil`: whatever
+    /// they are.
+    public var presentOptions: ShareOptions?
     /// The grant of the participant who changes the options; `nil`: the backend does.
     public var grant: AccessGrant?
 
     public init(
         _ collaboration: CollaborationIdentifier, selectedOptions: [String]? = nil,
         replacing options: ShareOptions? = nil,
-        givenSummary: String? = nil, by grant: AccessGrant? = nil
+        givenSummary: String? = nil, ifPresent presentOptions: ShareOptions? = nil, by grant: AccessGrant? = nil
     ) {
+        self.presentOptions = presentOptions
         self.collaboration = collaboration
         self.selectedOptions = selectedOptions
         self.shareOptions = options
@@ -37,8 +41,12 @@ public struct UpdateShareOptions: RuledRequest {
         }
         try check(givenSummary, "givenSummary")
         try shareOptions?.checkSizes("shareOptions")
+        try presentOptions?.checkSizes("presentOptions")
         let found = try records.collaboration(collaboration)
         let authority = try records.authority(of: grant, for: .changeOptions, in: collaboration, found, context)
+        if let presentOptions, presentOptions != found.value.shareOptions {
+            throw ServiceError(.optionConflict, "the share options are others than presentOptions: read them again")
+        }
         var options = shareOptions ?? found.value.shareOptions
         if let selectedOptions { options = try options.selecting(selectedOptions) } else { try options.check() }
         if let givenSummary { options.givenSummary = givenSummary }
