@@ -270,6 +270,54 @@ import Testing
         #expect(left.map(\.identity) == [ana])
     }
 
+    @Test("The owner's identity is claimed in what existed before when the sharing has succeeded, and not before")
+    func ownerIsClaimedLast() async throws {
+        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
+            .collaborationIdentifier
+        let (ana, bo) = (try people[0].identity(in: collaboration), try people[1].identity(in: collaboration))
+        let coordinator = CollaborationCoordinator()
+        func preparing(as identity: PersonIdentity) -> @Sendable (StartCollaborationAction) -> Void {
+            { [client, owner] action in
+                Task {
+                    let answer = try await action.prepare(with: client, owner: owner, ownerIdentity: identity)
+                    action.fulfill(using: answer.url, collaborationIdentifier: answer.collaborationIdentifier)
+                }
+            }
+        }
+        func listed() async throws -> [PersonIdentity: ParticipantRole] {
+            let participants = try await client.send(ListParticipants(of: collaboration)).participants
+            return Dictionary(uniqueKeysWithValues: participants.map { ($0.identity, $0.role) })
+        }
+        // The recipients may contain the owner: he leaves with them.
+        let failing = Handler(starting: preparing(as: ana), updating: { self.add($0, isFulfilled: false) })
+        coordinator.actionHandler = failing
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.share(with: metadata, adding: { _ in [ana, bo] })
+        }
+        #expect(try await listed() == [:], "a failed sharing has left the owner's identity")
+        let other = Handler(starting: preparing(as: bo), updating: { self.add($0, isFulfilled: true) })
+        coordinator.actionHandler = other
+        _ = try await coordinator.share(with: metadata, adding: { _ in [ana] })
+        #expect(try await listed() == [bo: .owner, ana: .member])
+        // The owner has another identity: the sharing fails, and is undone.
+        let refused = Handler(starting: preparing(as: ana), updating: { self.add($0, isFulfilled: true) })
+        coordinator.actionHandler = refused
+        let cy = try #require(Digest([UInt8](repeating: 7, count: 32)))
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.share(with: metadata, adding: { _ in [PersonIdentity(rootHash: cy)] })
+        }
+        await #expect(throws: CollaborationActionFailure.failed) {
+            try await coordinator.startCollaboration(with: metadata)
+        }
+        #expect(try await listed() == [bo: .owner, ana: .member])
+        // A new collaboration has its owner at once.
+        var fresh = metadata
+        fresh.localIdentifier = LocalCollaborationIdentifier(rawValue: "fresh")
+        let started = try await coordinator.startCollaboration(with: fresh).collaborationIdentifier
+        let owners = try await client.send(ListParticipants(of: started)).participants
+        #expect(owners.map(\.identity) == [ana] && owners.map(\.role) == [.owner])
+    }
+
     /// Two options of which one lets people write.
     private func options(selected: String, summary: String? = nil) -> ShareOptions {
         ShareOptions(

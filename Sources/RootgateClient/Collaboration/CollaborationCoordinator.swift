@@ -41,8 +41,8 @@ public final class CollaborationCoordinator: Sendable {
     /// Throws how the sharing failed; then the message must not be sent. If the start's handler used
     /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:nonceWindowSeconds:)``, everything is undone: a new
     /// collaboration is removed; from an existing one, the recipients who took no part are removed, and it gets its
-    /// former options back unless somebody has changed them since. Only an identity that the owner has claimed stays.
-    /// Throws `notUndone` when the service could not be reached for that.
+    /// former options back unless somebody has changed them since. The owner's identity is claimed in an existing
+    /// collaboration when the recipients were added. Throws `notUndone` when the service could not be reached for that.
     public func share(
         with metadata: CollaborationMetadata,
         adding recipients: @Sendable (CollaborationIdentifier) async throws -> [PersonIdentity],
@@ -65,6 +65,7 @@ public final class CollaborationCoordinator: Sendable {
         } catch {
             throw await action.undoPreparations(removing: newcomers) ? error : .notUndone
         }
+        try await action.claimOwnership(of: started.collaborationIdentifier, removing: newcomers)
         return started
     }
 
@@ -75,7 +76,9 @@ public final class CollaborationCoordinator: Sendable {
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {
-        try await start(metadata, deadline).started
+        let (action, started) = try await start(metadata, deadline)
+        try await action.claimOwnership(of: started.collaborationIdentifier)
+        return started
     }
 
     private func start(

@@ -8,6 +8,7 @@ struct Preparation: Sendable {
 
     let client: RootgateClient
     let owner: Account
+    /// As whom the owner takes part; `nil`: the action does not say.
     let ownerIdentity: PersonIdentity?
     let localIdentifier: LocalCollaborationIdentifier
     let collaboration: CollaborationIdentifier
@@ -34,18 +35,40 @@ struct Preparation: Sendable {
         return newcomers
     }
 
+    /// Makes the identity of the preparation the owner, if it has one. A claim can't be taken back: so what existed
+    /// before is claimed when everything else is done.
+    ///
+    /// Throws the service's errors. An error of this process leaves open whether the identity is claimed.
+    func claimOwnership() async throws(ServiceError) {
+        guard let ownerIdentity else { return }
+        let claim = ClaimOwnership(of: collaboration, by: owner, as: ownerIdentity)
+        let identifier = MutationIdentifier.random()
+        do throws(ServiceError) {
+            _ = try await client.send(claim, identifier: identifier)
+        } catch {
+            // Without an answer the same request tells.
+            guard error.origin == .local else { throw error }
+            _ = try await client.send(claim, identifier: identifier)
+        }
+    }
+
     /// Gives the collaboration the options that it had before, unless somebody has changed the action's choice since.
     private func restoreOptions() async throws(ServiceError) {
         guard let replacement, replacement.former != replacement.chosen else { return }
-        let present = try await client.send(ReadDetails(of: collaboration)).shareOptions
-        guard present == replacement.chosen else { return }
-        _ = try await client.send(UpdateShareOptions(collaboration, replacing: replacement.former))
+        let restoring = UpdateShareOptions(
+            collaboration, replacing: replacement.former, ifPresent: replacement.chosen)
+        do throws(ServiceError) {
+            _ = try await client.send(restoring)
+        } catch {
+            guard error.code == .optionConflict else { throw error }
+        }
     }
 
     /// Removes these people, and the collaboration if the action has started it and no other person takes part. A
     /// collaboration that existed before gets its options back. False when the service has not done so.
     func undo(removing people: [PersonIdentity] = []) async -> Bool {
-        let people = people.filter { $0 != ownerIdentity }
+        // The owner leaves with the collaboration that the action has started, and not before.
+        let people = isNew ? people.filter { $0 != ownerIdentity } : people
         for _ in 0..<Preparation.attemptsMax {
             do throws(ServiceError) {
                 try await restoreOptions()

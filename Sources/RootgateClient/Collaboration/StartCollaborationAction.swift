@@ -51,8 +51,10 @@ public final class StartCollaborationAction: Sendable {
 
     /// Prepares the collaboration on the service, with the metadata's options. When the action fails later, or when
     /// the recipients can't be added, the preparation is undone: a new collaboration is removed, and one that existed
-    /// before gets its options back. What stays is an `ownerIdentity` that the account has claimed in a collaboration
-    /// that existed before: it is the owner's own, and is claimed once.
+    /// before gets its options back.
+    ///
+    /// `ownerIdentity` becomes the owner of a new collaboration at once. In one that existed before it is claimed only
+    /// when the sharing has succeeded, because a claim can't be taken back; if it is refused then, the sharing fails.
     ///
     /// Throws the service's errors, and `cancelled` when the action is over.
     public func prepare(
@@ -71,8 +73,7 @@ public final class StartCollaborationAction: Sendable {
         var metadata = collaborationMetadata
         metadata.defaultShareOptions = metadata.shareOptions
         metadata.userSelectedShareOptions = nil
-        let request = PrepareCollaboration(
-            owner: owner, metadata: metadata, ownerIdentity: ownerIdentity, nonceWindowSeconds: nonceWindowSeconds)
+        let request = PrepareCollaboration(owner: owner, metadata: metadata, nonceWindowSeconds: nonceWindowSeconds)
         let identifier = MutationIdentifier.random()
         var answer: PrepareCollaboration.Answer
         do throws(ServiceError) {
@@ -86,6 +87,14 @@ public final class StartCollaborationAction: Sendable {
             throw error
         }
         var prepared = preparation(answer)
+        if answer.isNew {
+            do throws(ServiceError) {
+                try await prepared.claimOwnership()
+            } catch {
+                _ = await prepared.undo()
+                throw error
+            }
+        }
         if var chosen = collaborationMetadata.userSelectedShareOptions, !answer.isNew {
             chosen.dropEmptySummary()
             let former = try await client.send(ReadDetails(of: answer.collaborationIdentifier)).shareOptions
@@ -124,6 +133,22 @@ public final class StartCollaborationAction: Sendable {
     /// The preparation of that collaboration; `nil` when the handler has started it in another way.
     func preparation(of collaboration: CollaborationIdentifier) -> Preparation? {
         preparations.withLock { $0.first { $0.collaboration == collaboration } }
+    }
+
+    /// Claims the owner's identity in a collaboration that existed before the action prepared it.
+    ///
+    /// Throws `failed` when the service refuses it, and `notUndone` when it is not known whether it is claimed. What
+    /// was prepared is undone then; see `undoPreparations`.
+    func claimOwnership(
+        of collaboration: CollaborationIdentifier, removing people: [PersonIdentity] = []
+    ) async throws(CollaborationActionFailure) {
+        let existing = preparations.withLock { $0.filter { $0.collaboration == collaboration && !$0.isNew } }
+        do throws(ServiceError) {
+            for preparation in existing { try await preparation.claimOwnership() }
+        } catch {
+            let isUndone = await undoPreparations(removing: people)
+            throw isUndone && error.origin == .service ? .failed : .notUndone
+        }
     }
 
     /// Undoes what was prepared, except for one collaboration. `people` are removed from what existed before, too.
