@@ -66,6 +66,10 @@ public enum Limits {
     public static let turnBytesMax = 1 << 20
     public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
+    /// Ready sockets that an event loop serves at once. When there are more, peers take turns, and so many microseconds
+    /// pass before the loop looks which others are ready.
+    public static let readySocketsAtOnce = 32
+    public static let readyTurnMicroseconds: Int64 = 1000
     /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
     /// stays in it.
     public static let copiedFrameBytesMax = 16 << 10
@@ -74,8 +78,10 @@ public enum Limits {
     public static let unfinishedFrameBytesMax = 16 << 10
     /// Bytes that the unfinished frames of a client's connections may take together.
     public static let clientReceiveBytesMax = 64 << 20
-    /// Milliseconds in which a peer has to take some of its answers while the service shuts down.
+    /// Milliseconds in which a peer has to take so many bytes of its answers, or the rest of them, while the service
+    /// shuts down.
     public static let drainStallMilliseconds: UInt64 = 1000
+    public static let drainBytesMin = 256 << 10
     /// Places that only connections of this machine get, and the part of all places that they are at most.
     public static let localConnectionsKept = 16
     public static let localConnectionsPart = 8
@@ -128,7 +134,8 @@ public enum Limits {
 
     // MARK: TLS
 
-    /// Handshakes that are not finished, on all connections. When there are more, the oldest one is given up.
+    /// Handshakes that are not finished, on all connections. When there are more, the oldest one of the peer with the
+    /// most is given up. As many accepted connections may wait for the beginning of theirs.
     public static let handshakesUnfinishedMax = 1024
     /// Milliseconds from the acceptance of a connection to the end of its handshake.
     public static let handshakeMillisecondsMax: UInt64 = 10_000
@@ -220,6 +227,11 @@ public enum Limits {
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20
+    /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
+    public static let mutationsBesideUrgentMax = 256
+    public static let mutationBytesBesideUrgentMax = 256 << 10
+    /// Urgent mutations that the writer takes before one that is not urgent, when both wait.
+    public static let urgentMutationsInRow = 8
     /// Mutations, and bytes of mutations, that may wait for the writer. Above it the service answers `busy`.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20

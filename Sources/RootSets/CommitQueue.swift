@@ -5,25 +5,65 @@ import Foundation
 import Synchronization
 
 /// The mutations that wait for the writer. One writer thread takes all waiting mutations, commits them together, and
-/// answers them after the commit.
+/// answers them after the commit. An urgent one that arrives meanwhile joins the commit, which then ends soon.
 final class CommitQueue: Sendable {
     typealias Completion = @Sendable (Result<MutationReceipt, ServiceError>) -> Void
 
-    private struct Pending: Sendable {
-        let mutation: Mutation
-        let bytes: Int
-        let peer: Holder
-        let completion: Completion
-    }
-
     private struct State {
-        var waiting: [Pending] = []
+        var waiting = MutationLines()
         /// The places of waiting mutations, and their bytes.
         var places = PeerShares(capacity: Limits.mutationsQueuedMax)
         var bytes = PeerShares(capacity: Limits.mutationBytesQueuedMax)
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
+
+        /// Adds the mutation whose turn it is to the group. Returns false when none waits, or when the group has no
+        /// room for it.
+        mutating func take(into group: inout Group) -> Bool {
+            guard let next = waiting.first, group.allows(next, beforeUrgent: waiting.hasUrgent) else { return false }
+            waiting.removeFirst()
+            places.giveBack(1, by: next.peer)
+            bytes.giveBack(next.bytes, by: next.peer)
+            group.append(next)
+            precondition(!waiting.isEmpty || bytes.taken == 0, "bytes are counted, but no mutation waits")
+            return true
+        }
+    }
+
+    /// The mutations of one commit.
+    private struct Group {
+        private(set) var mutations: [WaitingMutation] = []
+        private var bytes = 0
+        private var hasUrgent = false
+        /// Mutations that waited when the group was begun. Later ones that are not urgent go into the next group.
+        let waiting: Int
+
+        init(waiting: Int) {
+            self.waiting = waiting
+        }
+
+        /// A group of one mutation.
+        init(_ alone: WaitingMutation) {
+            waiting = 0
+            append(alone)
+        }
+
+        /// Whether a mutation may be added. `beforeUrgent`: whether the next mutation of some peer is urgent.
+        func allows(_ next: WaitingMutation, beforeUrgent: Bool) -> Bool {
+            guard !mutations.isEmpty else { return true }
+            let endsSoon = !next.isUrgent && (hasUrgent || beforeUrgent)
+            return mutations.count < (next.isUrgent ? Limits.mutationsPerCommitMax : waiting)
+                && mutations.count < (endsSoon ? Limits.mutationsBesideUrgentMax : Limits.mutationsPerCommitMax)
+                && bytes + next.bytes
+                    <= (endsSoon ? Limits.mutationBytesBesideUrgentMax : Limits.mutationBytesPerCommitMax)
+        }
+
+        mutating func append(_ next: WaitingMutation) {
+            mutations.append(next)
+            bytes += next.bytes
+            if next.isUrgent { hasUrgent = true }
+        }
     }
 
     private let environment: StorageEnvironment
@@ -52,10 +92,10 @@ final class CommitQueue: Sendable {
         writer.start()
     }
 
-    /// Queues a mutation of a peer, which shares the queue with others (`Shares`). The writer's thread calls
-    /// `completion` once the mutation is durable or refused. If the mutation is not queued, `completion` is called at
-    /// once with `busy` or `shuttingDown`.
-    func submit(_ mutation: Mutation, of peer: Holder, completion: @escaping Completion) {
+    /// Queues a mutation of a peer, which shares the queue with others (`Shares`). An urgent one goes before those of
+    /// other peers. The writer's thread calls `completion` once the mutation is durable or refused. If the mutation is
+    /// not queued, `completion` is called at once with `busy` or `shuttingDown`.
+    func submit(_ mutation: Mutation, of peer: Holder, isUrgent: Bool, completion: @escaping Completion) {
         let bytes = CommitQueue.weight(of: mutation)
         precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
@@ -66,7 +106,9 @@ final class CommitQueue: Sendable {
                 state.places.giveBack(1, by: peer)
                 return busy
             }
-            state.waiting.append(Pending(mutation: mutation, bytes: bytes, peer: peer, completion: completion))
+            state.waiting.append(
+                WaitingMutation(
+                    mutation: mutation, bytes: bytes, peer: peer, isUrgent: isUrgent, completion: completion))
             if state.isWriterAsleep {
                 state.isWriterAsleep = false
                 wake.signal()
@@ -120,39 +162,17 @@ final class CommitQueue: Sendable {
         ended.signal()
     }
 
-    /// Waits for mutations and takes as many as one commit may carry. Returns `nil` once the queue is closed and empty.
-    private func nextGroup() -> ArraySlice<Pending>? {
+    /// Waits for mutations, and begins a group with the one whose turn it is. Returns `nil` once the queue is closed
+    /// and empty.
+    private func nextGroup() -> Group? {
         writer.assertIsCurrent()
         while true {
-            let (group, isClosed) = state.withLock { state -> (ArraySlice<Pending>?, Bool) in
-                guard !state.waiting.isEmpty else {
-                    precondition(state.bytes.taken == 0, "bytes are counted, but no mutation waits")
+            let (group, isClosed) = state.withLock { state -> (Group?, Bool) in
+                var group = Group(waiting: state.waiting.count)
+                guard state.take(into: &group) else {
                     state.isWriterAsleep = !state.isClosed
                     return (nil, state.isClosed)
                 }
-                var count = 0
-                var bytes = 0
-                while count < state.waiting.count, count < Limits.mutationsPerCommitMax,
-                    count == 0 || bytes + state.waiting[count].bytes <= Limits.mutationBytesPerCommitMax
-                {
-                    bytes += state.waiting[count].bytes
-                    count += 1
-                }
-                for pending in state.waiting.prefix(count) {
-                    state.places.giveBack(1, by: pending.peer)
-                    state.bytes.giveBack(pending.bytes, by: pending.peer)
-                }
-                precondition(count > 0 && count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
-                assert(
-                    state.bytes.taken == state.waiting.dropFirst(count).reduce(0) { $0 + $1.bytes },
-                    "the count of waiting bytes is wrong")
-                if count == state.waiting.count {
-                    let all = state.waiting
-                    state.waiting = []
-                    return (all[...], false)
-                }
-                let group = state.waiting[..<count]
-                state.waiting.removeFirst(count)
                 return (group, false)
             }
             if let group { return group }
@@ -161,36 +181,46 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Commits the group in one transaction. If the space runs out, that transaction is aborted and the mutations are
-    /// committed one by one: then the mutations that free space succeed.
-    private func commit(_ group: ArraySlice<Pending>) {
+    /// Commits the group, and what joins it, in one transaction. If the space runs out, that transaction is aborted and
+    /// the mutations are committed one by one: then the mutations that free space succeed.
+    private func commit(_ begun: Group) {
         writer.assertIsCurrent()
+        var group = begun
         do throws(StorageFailure) {
-            let results = try attempt(group)
-            precondition(results.count == group.count, "there is not one result for each mutation")
+            let results = try attempt(&group, isJoined: true)
+            precondition(results.count == group.mutations.count, "there is not one result for each mutation")
             // The commit has succeeded, so each mutation is durable or refused.
-            for (pending, result) in zip(group, results) { pending.completion(result) }
+            for (pending, result) in zip(group.mutations, results) { pending.completion(result) }
         } catch {
-            guard error.isLackOfSpace, group.count > 1 else {
-                for pending in group { pending.completion(.failure(error.asServiceError)) }
+            guard error.isLackOfSpace, group.mutations.count > 1 else {
+                for pending in group.mutations { pending.completion(.failure(error.asServiceError)) }
                 return
             }
-            for index in group.indices { commit(group[index...index]) }
+            for pending in group.mutations { commitAlone(pending) }
         }
     }
 
+    private func commitAlone(_ pending: WaitingMutation) {
+        var group = Group(pending)
+        do throws(StorageFailure) {
+            for result in try attempt(&group, isJoined: false) { pending.completion(result) }
+        } catch {
+            pending.completion(.failure(error.asServiceError))
+        }
+    }
+
+    /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them.
     private func attempt(
-        _ group: ArraySlice<Pending>
+        _ group: inout Group, isJoined: Bool
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         let transaction = try WriteTransaction(environment.handle)
         let hasSpace = try hasSpace()
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
-        results.reserveCapacity(group.count)
         var isWritten = false
         var last = applier.sequence
-        for pending in group {
-            let result = try applier.apply(pending.mutation, spaceLeft: hasSpace)
+        while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
+            let result = try applier.apply(group.mutations[results.count].mutation, spaceLeft: hasSpace)
             if case .success(let receipt) = result {
                 precondition(
                     receipt.isRepeat ? receipt.sequence <= last : receipt.sequence == last + 1,
@@ -199,15 +229,16 @@ final class CommitQueue: Sendable {
             }
             results.append(result)
         }
+        precondition(results.count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
         // The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets whatever
         // the operator configured.
         let retention = min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4)
-        try applier.finish(trimmingLogTo: UInt64(retention), count: 64 + 2 * group.count)
+        try applier.finish(trimmingLogTo: UInt64(retention), count: 64 + 2 * results.count)
         try transaction.commit()
         commits.add(1, ordering: .relaxed)
-        committed.add(UInt64(group.count), ordering: .relaxed)
+        committed.add(UInt64(results.count), ordering: .relaxed)
         return results
     }
 

@@ -85,13 +85,14 @@ package final class RootSets: Sendable {
         return try result.get()
     }
 
-    /// Queues a mutation of a peer. `completion` is called once: on the writer's thread when the mutation is durable or
-    /// refused, or at once with `busy` when it is above the peer's share of the queue, or with `shuttingDown`.
+    /// Queues a mutation of a peer. An urgent one goes before those of other peers. `completion` is called once: on the
+    /// writer's thread when the mutation is durable or refused, or at once with `busy` when it is above the peer's
+    /// share of the queue, or with `shuttingDown`.
     package func submit(
-        _ mutation: Mutation, of peer: Holder = .service,
+        _ mutation: Mutation, of peer: Holder = .service, isUrgent: Bool = false,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        queue.submit(mutation, of: peer, completion: completion)
+        queue.submit(mutation, of: peer, isUrgent: isUrgent, completion: completion)
     }
 
     /// Applies a mutation and waits until it is durable. For tools and tests.

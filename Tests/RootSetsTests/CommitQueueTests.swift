@@ -6,19 +6,33 @@ import TestSupport
 import Testing
 
 @Suite struct CommitQueueTests {
+    /// Keeps the writer of a storage from its work until it is released.
+    private final class Hold {
+        private let semaphore = DispatchSemaphore(value: 0)
+
+        init(_ sets: RootSets) throws {
+            let isHeld = Shared(false)
+            // The completion is called on the writer's thread, which then takes no more mutations.
+            sets.submit(Mutation(.dropCollaboration(try #require(CollaborationIdentifier("held"))))) {
+                [semaphore] _ in
+                isHeld.with { $0 = true }
+                semaphore.wait()
+            }
+            #expect(becomesTrue { isHeld.value })
+        }
+
+        func release() {
+            semaphore.signal()
+        }
+    }
+
     @Test("Half of the mutations that may wait for the writer may be one peer's, and for one more the answer is busy")
     func waitingMutations() throws {
         let storage = try Storage()
         let sets = try storage.sets
         let nobody = try #require(CollaborationIdentifier("nobody"))
-        let hold = DispatchSemaphore(value: 0)
-        let (isHeld, done) = (Shared(false), Shared(0))
-        // The completion is called on the writer's thread, which then takes no more mutations.
-        sets.submit(Mutation(.dropCollaboration(nobody))) { _ in
-            isHeld.with { $0 = true }
-            hold.wait()
-        }
-        #expect(becomesTrue { isHeld.value })
+        let hold = try Hold(sets)
+        let done = Shared(0)
         let share = Limits.mutationsQueuedMax / 2
         let refusals = Shared<[ServiceError]>([])
         for _ in 0...share {
@@ -29,9 +43,125 @@ import Testing
         }
         #expect(refusals.value.count == 1)
         #expect(done.value == 1)
-        hold.signal()
+        hold.release()
         #expect(becomesTrue { done.value == share + 1 })
         #expect(refusals.value.count == 1)
         _ = try storage.create("afterwards")
+    }
+
+    /// Submits mutations of peer after peer until each is refused, and returns how many of each are waiting.
+    private func fill(_ sets: RootSets, peers: Int, with mutation: () -> Mutation) -> [Int] {
+        (0..<peers).map { peer in
+            let isRefused = Shared(false)
+            var count = -1
+            while !isRefused.value {
+                count += 1
+                sets.submit(mutation(), of: .address(UInt32(peer))) { result in
+                    if case .failure(let error) = result, error.code == .busy { isRefused.with { $0 = true } }
+                }
+            }
+            return count
+        }
+    }
+
+    @Test("Several peers fill the writer's queue up to its bound, and each of them gets half of what is left")
+    func wholeQueue() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let nobody = try #require(CollaborationIdentifier("nobody"))
+        let hold = try Hold(sets)
+        let counts = fill(sets, peers: 20) { Mutation(.dropCollaboration(nobody)) }
+        #expect(Array(counts.prefix(4)) == [1, 2, 3, 4].map { Limits.mutationsQueuedMax >> $0 })
+        #expect(counts.reduce(0, +) == Limits.mutationsQueuedMax)
+        #expect(counts.suffix(3) == [0, 0, 0])
+        hold.release()
+        #expect(becomesTrue { sets.queueDepth == 0 })
+    }
+
+    @Test("The bytes of several peers' mutations fill the queue up to their bound")
+    func wholeQueueOfBytes() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let nobody = try #require(CollaborationIdentifier("nobody"))
+        let hold = try Hold(sets)
+        let roots = [Digest](repeating: .zero, count: Limits.rootsPerRequestMax)
+        let counts = fill(sets, peers: 8) { Mutation(.removeRoots(nobody, roots)) }
+        let bytes = counts.reduce(0, +) * roots.count * Digest.byteCount
+        // What is left is less than twice the bytes of one more.
+        #expect(bytes <= Limits.mutationBytesQueuedMax && bytes > Limits.mutationBytesQueuedMax - 3 << 20)
+        #expect(counts.prefix(2) == [31, 16] && counts.last == 0)
+        hold.release()
+        #expect(becomesTrue { sets.queueDepth == 0 })
+    }
+
+    @Test("A removal that comes last is answered before other peers' additions, in a commit of its own")
+    func overtaking() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let decks = try storage.create("decks")
+        var random = SeededGenerator(seed: runSeed)
+        let root = random.digest()
+        _ = try sets.apply(Mutation(.addRoots(decks, [root])))
+        let hold = try Hold(sets)
+        let before = sets.commitCounts.commits
+        let (answers, commitsAtRemoval) = (Shared<[String]>([]), Shared<UInt64>(0))
+        for _ in 0..<2000 {
+            sets.submit(Mutation(.addRoots(decks, [random.digest()])), of: .address(UInt32(1))) { _ in
+                answers.with { $0.append("addition") }
+            }
+        }
+        sets.submit(Mutation(.removeRoots(decks, [root])), of: .address(UInt32(2)), isUrgent: true) { [weak sets] _ in
+            answers.with { $0.append("removal") }
+            commitsAtRemoval.with { $0 = sets?.commitCounts.commits ?? 0 }
+        }
+        hold.release()
+        #expect(becomesTrue { answers.value.count == 2001 })
+        #expect(answers.value.first == "removal")
+        #expect(commitsAtRemoval.value == before + 1)
+        // It did not wait for all of the additions to be committed with it.
+        #expect(sets.commitCounts.commits >= before + 2)
+    }
+
+    @Test("A removal that comes while a long commit is made joins it and ends it")
+    func joining() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let decks = try storage.create("decks")
+        var random = SeededGenerator(seed: runSeed)
+        let answers = Shared<[String]>([])
+        for _ in 0..<40 {
+            let roots = (0..<4000).map { _ in random.digest() }
+            sets.submit(Mutation(.addRoots(decks, roots)), of: .address(UInt32(1))) { _ in
+                answers.with { $0.append("addition") }
+            }
+        }
+        sets.submit(Mutation(.removeRoots(decks, [.zero])), of: .address(UInt32(2)), isUrgent: true) { _ in
+            answers.with { $0.append("removal") }
+        }
+        #expect(becomesTrue { answers.value.count == 41 })
+        let place = try #require(answers.value.firstIndex(of: "removal"))
+        #expect(place < 39)
+    }
+
+    @Test("A removal stays behind the additions that its own peer has sent before")
+    func order() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let decks = try storage.create("decks")
+        var random = SeededGenerator(seed: runSeed)
+        let root = random.digest()
+        let hold = try Hold(sets)
+        let receipts = Shared<[MutationReceipt]>([])
+        for number in 0..<100 {
+            let isUrgent = number % 2 == 1
+            let change: Change = isUrgent ? .removeRoots(decks, [root]) : .addRoots(decks, [root])
+            sets.submit(Mutation(change), of: .address(UInt32(1)), isUrgent: isUrgent) { result in
+                if case .success(let receipt) = result { receipts.with { $0.append(receipt) } }
+            }
+        }
+        hold.release()
+        #expect(becomesTrue { receipts.value.count == 100 })
+        #expect(receipts.value.allSatisfy { $0.changed == 1 })
+        #expect(receipts.value.map(\.sequence) == receipts.value.map(\.sequence).sorted())
     }
 }

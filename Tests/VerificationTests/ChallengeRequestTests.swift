@@ -57,6 +57,25 @@ struct ChallengeRequestTests {
         #expect(done.value == 4)
     }
 
+    @Test("Several peers' challenges fill the queue up to its bound, and each of them gets half of what is left")
+    func wholeQueue() throws {
+        let fixture = try Fixture()
+        let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 1000)
+        let worker = try pool.attachWorker {}
+        let done = Shared(0)
+        let counts = (0..<12).map { peer in
+            let source = WorkSource(.address(UInt32(peer)))
+            var count = 0
+            while pool.submit(ChallengeRequest(count: 32) { _ in done.increment() }, from: source) { count += 1 }
+            return count
+        }
+        #expect(counts.prefix(4) == [500, 250, 125, 63])
+        #expect(counts.reduce(0, +) == 1000 && pool.depth == 1000)
+        #expect(counts.suffix(2) == [0, 0])
+        while worker.work() {}
+        #expect(done.value == 1000 && pool.depth == 0)
+    }
+
     @Test("A request for many challenges delays other work by one turn only")
     func turns() throws {
         let fixture = try Fixture()

@@ -21,7 +21,7 @@ struct AuditedStorage: Sendable {
         _ mutation: Mutation, for pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        guard let trail else { return submit(mutation, of: pending.owner, completion: completion) }
+        guard let trail else { return queue(mutation, of: pending, completion: completion) }
         var record = pending.auditRecord(mutation.change.changesPrincipals ? .key : .mutation)
         if case .edit(let edit) = mutation.change, mutation.change.changesPrincipals {
             record.detail = PrincipalRecords.summary(of: edit)
@@ -34,8 +34,8 @@ struct AuditedStorage: Sendable {
             return completion(.failure(error))
         }
         // An optional audit has no room: the mutation goes on without a line.
-        guard let reservation else { return submit(mutation, of: pending.owner, completion: completion) }
-        submit(mutation, of: pending.owner) { [record] result in
+        guard let reservation else { return queue(mutation, of: pending, completion: completion) }
+        queue(mutation, of: pending) { [record] result in
             var record = record
             switch result {
             case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence
@@ -53,16 +53,15 @@ struct AuditedStorage: Sendable {
         }
     }
 
-    private func submit(
-        _ mutation: Mutation, of owner: Holder,
+    private func queue(
+        _ mutation: Mutation, of pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
-        guard mutation.change.changesPrincipals else {
-            return rootSets.submit(mutation, of: owner, completion: completion)
-        }
-        rootSets.submit(mutation, of: owner) { [principals] result in
+        let changesPrincipals = mutation.change.changesPrincipals
+        rootSets.submit(mutation, of: pending.mutationBegins(), isUrgent: pending.isUrgent) { [principals] result in
+            pending.mutationEnded()
             // Also after an error: the change may have been made all the same.
-            principals.reload()
+            if changesPrincipals { principals.reload() }
             completion(result)
         }
     }

@@ -79,6 +79,14 @@ final class PendingRequest: Sendable {
     /// Who shares memory, places and turns with others.
     var owner: Holder { responder.owner }
 
+    /// In whose line a mutation of this request waits for the writer. `mutationEnded` follows.
+    func mutationBegins() -> Holder { responder.mutationBegins() }
+
+    func mutationEnded() { responder.mutationEnded() }
+
+    /// Whether it goes before others' requests: it decides who may open what, or takes a right away.
+    var isUrgent: Bool { state.withLock { $0.isUrgent } }
+
     /// Says which request of the collaboration layer it is, for the audit and the trace.
     func describe(_ name: String, about subject: RequestSubject?) {
         state.withLock { state in

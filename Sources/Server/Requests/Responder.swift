@@ -19,6 +19,9 @@ final class Responder: Sendable {
         /// flight any more.
         var farewell: [UInt8]?
         var owner: Holder
+        /// The connection's mutations that wait for the writer, in number, and in whose line.
+        var mutations = 0
+        var mutationOwner = Holder.service
         /// Whether the peer was refused: nothing more is read.
         var isRefused = false
     }
@@ -59,6 +62,23 @@ final class Responder: Sendable {
         state.withLock { $0.owner = peer }
         memory.move(to: peer)
         pool.move(source, to: peer)
+    }
+
+    /// In whose line the connection's next mutation waits for the writer: in that of its earlier ones as long as some
+    /// wait. So they keep their order when the connection becomes another peer's. `mutationEnded` follows.
+    func mutationBegins() -> Holder {
+        state.withLock { state in
+            if state.mutations == 0 { state.mutationOwner = state.owner }
+            state.mutations += 1
+            return state.mutationOwner
+        }
+    }
+
+    func mutationEnded() {
+        state.withLock { state in
+            precondition(state.mutations > 0, "a mutation ended that had not begun")
+            state.mutations -= 1
+        }
     }
 
     /// What the connection does; `nil` while requests are in flight, or when it is about to be closed.
