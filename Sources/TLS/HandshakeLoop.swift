@@ -8,7 +8,9 @@ package import Transport
 /// One thread that performs the handshakes of new connections.
 ///
 /// The event loops serve established connections on threads of their own, which the system prefers to this one. So a
-/// flood of handshakes delays other handshakes only. Their number and time are bounded.
+/// flood of handshakes delays other handshakes only. Their number and time are bounded, and peers share them: when
+/// there are too many, the peer with the most loses its oldest one. Peers take turns at beginning, so the flood of one
+/// address keeps no other address out.
 ///
 /// Sendable without the compiler's proof: only the loop's thread uses the state outside of `accepted`. Each method
 /// that only this thread may call asserts it.
@@ -25,18 +27,20 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     private struct Accepted {
         let descriptor: CInt
+        let peer: Holder
         let begun: UInt64
         let completion: Completion
     }
 
     private struct AcceptedSockets {
-        var waiting = Queue<Accepted>()
+        var waiting = PeerLines<Accepted>()
         var isStopped = false
         var hasEnded = false
     }
 
     private struct Unfinished {
         let handshake: Handshake
+        let peer: Holder
         let number: UInt64
         let completion: Completion
         var interest: Interest
@@ -52,6 +56,8 @@ package final class HandshakeLoop: @unchecked Sendable {
     private let poller: any Poller
     private let wakePipe: WakePipe
     private var unfinished: [CInt: Unfinished] = [:]
+    /// The unfinished handshakes of each peer, in number; none is 0.
+    private var counts: [Holder: Int] = [:]
     /// Descriptors in the order in which their handshakes began, with their numbers. An entry whose handshake is over
     /// is skipped: its descriptor has another number or none.
     private var order = Queue<(descriptor: CInt, number: UInt64, deadline: UInt64)>()
@@ -91,11 +97,13 @@ package final class HandshakeLoop: @unchecked Sendable {
     /// Begins the handshake on a socket that was accepted, and takes the socket over. Calls `completion` on the loop's
     /// thread when the handshake has succeeded; otherwise the socket is closed. May be called on any thread.
     package func begin(_ descriptor: CInt, completion: @escaping Completion) {
-        let socket = Accepted(descriptor: descriptor, begun: clock.milliseconds, completion: completion)
+        let peer = Holder(of: descriptor)
+        let socket = Accepted(descriptor: descriptor, peer: peer, begun: clock.milliseconds, completion: completion)
         let (isTaken, surplus) = accepted.withLock { accepted -> (Bool, Accepted?) in
             if accepted.hasEnded { return (false, nil) }
-            accepted.waiting.append(socket)
-            return (true, accepted.waiting.count > bounds.unfinishedMax ? accepted.waiting.popFirst() : nil)
+            accepted.waiting.append(socket, of: peer)
+            let isFull = accepted.waiting.count > bounds.unfinishedMax
+            return (true, isFull ? accepted.waiting.removeFromLongest() : nil)
         }
         guard isTaken else {
             close(descriptor)
@@ -136,6 +144,7 @@ package final class HandshakeLoop: @unchecked Sendable {
         }
         for entry in unfinished.values { poller.forget(entry.handshake.descriptor) }
         unfinished = [:]
+        counts = [:]
         accepted.withLock { accepted in
             accepted.hasEnded = true
             while let socket = accepted.waiting.popFirst() { close(socket.descriptor) }
@@ -156,15 +165,18 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     private func begin(_ socket: Accepted) {
         thread.assertIsCurrent()
+        counts[socket.peer, default: 0] += 1
         if unfinished.count >= bounds.unfinishedMax { giveUpOldest() }
         do throws(TLSFailure) {
             let handshake = try tls.beginHandshake(on: socket.descriptor)
             nextNumber += 1
             let entry = Unfinished(
-                handshake: handshake, number: nextNumber, completion: socket.completion, interest: .reading)
+                handshake: handshake, peer: socket.peer, number: nextNumber, completion: socket.completion,
+                interest: .reading)
             do throws(SystemFailure) {
                 try poller.watch(socket.descriptor, for: .reading, isNew: true)
             } catch {
+                countOne(lessOf: socket.peer)
                 // The handshake closes the socket.
                 return log("closed a new connection: \(error)")
             }
@@ -173,8 +185,15 @@ package final class HandshakeLoop: @unchecked Sendable {
             order.append((socket.descriptor, nextNumber, socket.begun + bounds.milliseconds))
             advance(socket.descriptor)
         } catch {
+            countOne(lessOf: socket.peer)
             log("closed a new connection: \(error)")
         }
+    }
+
+    private func countOne(lessOf peer: Holder) {
+        let left = counts[peer, default: 0] - 1
+        precondition(left >= 0, "a peer has fewer handshakes than none")
+        counts[peer] = left == 0 ? nil : left
     }
 
     private func advance(_ descriptor: CInt) {
@@ -205,7 +224,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     private func forget(_ descriptor: CInt) {
         thread.assertIsCurrent()
         poller.forget(descriptor)
-        unfinished[descriptor] = nil
+        if let entry = unfinished.removeValue(forKey: descriptor) { countOne(lessOf: entry.peer) }
     }
 
     /// Gives up the handshakes that take too long.
@@ -223,13 +242,15 @@ package final class HandshakeLoop: @unchecked Sendable {
         }
     }
 
-    /// Gives up the handshake that has been under way for the longest time, because there are too many.
+    /// Gives up the handshake that has been under way for the longest time among those of the peer with the most,
+    /// because there are too many.
     private func giveUpOldest() {
         thread.assertIsCurrent()
-        while let first = order.popFirst() {
-            guard unfinished[first.descriptor]?.number == first.number else { continue }
-            sayThereAreTooMany(first.descriptor)
-            return forget(first.descriptor)
-        }
+        // The one that is about to begin is counted already, so a peer with as many as others is one of the most.
+        let most = counts.values.max()
+        let oldest = unfinished.values.lazy.filter { [counts] in counts[$0.peer] == most }.min { $0.number < $1.number }
+        guard let oldest else { return }
+        sayThereAreTooMany(oldest.handshake.descriptor)
+        forget(oldest.handshake.descriptor)
     }
 }

@@ -135,7 +135,9 @@ final class TLSContext: @unchecked Sendable {
             tls_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
             let name = Array(applicationProtocol.utf8)
             guard SSL_CTX_set_session_id_context(context, name, UInt32(name.count)) == 1,
-                SSL_CTX_set_num_tickets(context, 1) == 1
+                SSL_CTX_set_num_tickets(context, 1) == 1,
+                // Early data could be sent again by whoever has recorded it. libssl's default is the same.
+                SSL_CTX_set_max_early_data(context, 0) == 1
             else { throw TLSContext.failure("libssl does not take the settings of sessions") }
         case .client:
             guard let sessions,

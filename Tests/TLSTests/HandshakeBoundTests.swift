@@ -82,6 +82,50 @@ struct HandshakeBoundTests {
         #expect(established.echoes())
     }
 
+    @Test("An address with many unfinished handshakes loses its own, and keeps no other address out")
+    func shares() throws {
+        let scene = try scene(unfinishedMax: 8)
+        let (folder, echo, established) = (scene.folder, scene.echo, scene.established)
+        let early = try RawPeer(echo.endpoint)
+        var attackers = try (0..<7).map { _ in try AttackPeer(to: echo.endpoint) }
+        #expect(try EncryptedPeer(echo.endpoint, folder.options).echoes())
+        for _ in 0..<50 {
+            attackers.append(try AttackPeer(to: echo.endpoint))
+            #expect(try EncryptedPeer(echo.endpoint, folder.options).echoes())
+        }
+        // The handshake that began before all of the attacker's is still under way.
+        #expect(early.isQuiet())
+        #expect(attackers.count { $0.read(1) == nil } >= 49)
+        #expect(echo.lines.value.allSatisfy { $0.contains("from \(AttackPeer.address)") }, "\(echo.lines.value)")
+        #expect(established.echoes())
+    }
+
+    @Test("A flood of handshakes from one address keeps no newcomer from another one out")
+    func floodOfOneAddress() throws {
+        let scene = try scene(unfinishedMax: 16)
+        let (folder, echo) = (scene.folder, scene.echo)
+        let (isOver, sent) = (Shared(false), Shared(0))
+        let endpoint = echo.endpoint
+        let hello = try clientHello()
+        let ended = DispatchSemaphore(value: 0)
+        for _ in 0..<2 {
+            Thread {
+                while !isOver.value {
+                    guard let peer = try? AttackPeer(to: endpoint) else { continue }
+                    peer.send(hello[...])
+                    sent.increment()
+                }
+                ended.signal()
+            }.start()
+        }
+        #expect(becomesTrue { sent.value > 100 })
+        for _ in 0..<40 { #expect(try EncryptedPeer(echo.endpoint, folder.options).echoes()) }
+        isOver.with { $0 = true }
+        for _ in 0..<2 { ended.wait() }
+        #expect(sent.value > 200)
+        #expect(!echo.lines.value.contains { $0.contains("from 127.0.0.1") }, "\(echo.lines.value.suffix(3))")
+    }
+
     @Test("So many handshakes begin in one turn of the loop, and one more begins in the next")
     func turns() throws {
         let folder = try CertificateFolder()

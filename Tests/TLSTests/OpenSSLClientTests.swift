@@ -132,6 +132,12 @@ struct OpenSSLClientTests {
         #expect(FileManager.default.fileExists(atPath: path))
         let second = try connect(to: echo, folder, alpn + ["-sess_in", path])
         #expect(second.output.contains("Reused, TLSv1.3"), "\(second.output)")
+        // The ticket allows no early data, which could be sent again by whoever has recorded it.
+        let early = folder.directory.path + "/early"
+        try Data("early data\n".utf8).write(to: URL(fileURLWithPath: early))
+        let third = try connect(to: echo, folder, alpn + ["-sess_in", path, "-early_data", early])
+        #expect(third.output.contains("Reused, TLSv1.3"), "\(third.output)")
+        #expect(third.output.contains("Early data was not sent"), "\(third.output)")
     }
 
     @Test("It gets in with a certificate when the service demands one, and not without")

@@ -1,36 +1,40 @@
-import Core
+package import Core
 import Foundation
 import Platform
-import TestSupport
-import Testing
-import Transport
+package import Transport
 
 /// A connection of an attacker, from another address of this machine than those of honest clients. It never waits.
 ///
 /// Sendable: one thread uses it at a time.
-final class AttackPeer: Sendable {
+package final class AttackPeer: Sendable {
     /// The address of the attacker.
-    static let address = "127.0.0.2"
+    package static let address = "127.0.0.2"
 
-    let descriptor: CInt
+    package let descriptor: CInt
 
     /// `receiveBytes`: room for answers in the system.
-    init(to endpoint: Endpoint, receiveBytes: CInt? = nil) throws {
+    ///
+    /// Throws `connectionRefused` when it can't connect from that address.
+    package init(to endpoint: Endpoint, receiveBytes: CInt? = nil) throws(ServiceError) {
         descriptor = socket(AF_INET, System.streamSocket, 0)
-        try #require(descriptor >= 0)
         if var bytes = receiveBytes {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
         }
         var own = sockaddr_in()
         own.sin_family = sa_family_t(AF_INET)
         own.sin_addr.s_addr = inet_addr(AttackPeer.address)
-        try #require(bind(descriptor, &own) == 0, "there is no \(AttackPeer.address) here")
         var service = sockaddr_in()
         service.sin_family = sa_family_t(AF_INET)
         service.sin_addr.s_addr = inet_addr(endpoint.host)
         service.sin_port = endpoint.port.bigEndian
-        try #require(connect(descriptor, &service) == 0)
-        try #require(fcntl(descriptor, F_SETFL, O_NONBLOCK) != -1)
+        guard descriptor >= 0, bind(descriptor, &own) == 0, connect(descriptor, &service) == 0,
+            fcntl(descriptor, F_SETFL, O_NONBLOCK) != -1
+        else {
+            let number = errno
+            if descriptor >= 0 { close(descriptor) }
+            throw ServiceError(
+                .connectionRefused, "can't connect from \(AttackPeer.address): \(String(cString: strerror(number)))")
+        }
     }
 
     deinit {
@@ -39,14 +43,14 @@ final class AttackPeer: Sendable {
 
     /// Sends as many of the bytes as the system takes, and returns their number; `nil` when the connection has ended.
     @discardableResult
-    func send(_ bytes: ArraySlice<UInt8>) -> Int? {
+    package func send(_ bytes: ArraySlice<UInt8>) -> Int? {
         let count = bytes.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, System.sendFlags) }
         return count >= 0 ? count : errno == EAGAIN || errno == EWOULDBLOCK ? 0 : nil
     }
 
     /// Reads up to `count` of the bytes that have arrived; `nil` when the connection has ended.
     @discardableResult
-    func read(_ count: Int) -> Int? {
+    package func read(_ count: Int) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { room in
             let count = recv(descriptor, room.baseAddress, room.count, 0)
             return count > 0 ? count : count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : nil
