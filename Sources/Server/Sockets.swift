@@ -216,7 +216,7 @@ final class Sockets: Sendable {
         while connections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline { usleep(2000) }
     }
 
-    /// From now on gives up peers that take none of their answers for a while.
+    /// From now on gives up peers that take few of their answers, or none.
     func drain() {
         for loop in loops { loop.drain() }
     }

@@ -104,6 +104,8 @@ package final class Connection: @unchecked Sendable {
     private let stream: any ByteStream
     private let loop: EventLoop
     private let handler: any ConnectionHandler
+    /// Who takes turns with others on the loop.
+    let owner: Holder
     /// What the connection holds of the loop's memory.
     package let memory: MemoryAccount
     private let outbound = Mutex(Outbound())
@@ -136,6 +138,8 @@ package final class Connection: @unchecked Sendable {
     private let activity: Atomic<UInt64>
     private var frameBegan: UInt64?
     private var stalledSince: UInt64?
+    /// Bytes that the peer has taken since then.
+    private var takenSinceStall = 0
 
     /// Takes over `stream` and begins to read from it. `peer` is who shares the loop's memory with others. May be
     /// called on any thread. Closes it when the loop has ended; then `handler` is not called.
@@ -145,7 +149,7 @@ package final class Connection: @unchecked Sendable {
     ) {
         let isTaken = loop.execute {
             let link = HandlerLink()
-            let connection = Connection(stream, loop, link, loop.memory.account(for: peer))
+            let connection = Connection(stream, loop, link, peer)
             link.handler = handler(connection)
             guard loop.register(connection) else { return connection.closeNow() }
             if stream.holdsBytes { connection.becameReadable() }
@@ -181,10 +185,11 @@ package final class Connection: @unchecked Sendable {
     }
 
     private init(
-        _ stream: any ByteStream, _ loop: EventLoop, _ handler: any ConnectionHandler, _ memory: MemoryAccount
+        _ stream: any ByteStream, _ loop: EventLoop, _ handler: any ConnectionHandler, _ peer: Holder
     ) {
         self.stream = stream
-        self.memory = memory
+        owner = peer
+        memory = loop.memory.account(for: peer)
         self.loop = loop
         self.handler = handler
         activity = Atomic(loop.clock.milliseconds)
@@ -247,7 +252,7 @@ package final class Connection: @unchecked Sendable {
             isPaused = false
             hasLeftovers = true
             updateInterest()
-            becameReadable()
+            loop.serveLater(self, .reading)
         }
     }
 
@@ -482,13 +487,14 @@ package final class Connection: @unchecked Sendable {
                     return (false, result == .ended, false, outbound.waitsForReading)
                 }
                 lastActivity = loop.clock.milliseconds
-                stalledSince = lastActivity
+                takenSinceStall += count
+                if takenSinceStall >= loop.progressBytesMin { (stalledSince, takenSinceStall) = (lastActivity, 0) }
                 countWaiting(-count)
                 outbound.sent += count
                 precondition(outbound.sent <= chunk.count && unsentBytes >= 0)
                 if outbound.sent == chunk.count { outbound.removeFirst() }
             }
-            stalledSince = nil
+            (stalledSince, takenSinceStall) = (nil, 0)
             return (true, false, outbound.closesWhenSent, false)
         }
         memory.giveBack(surplus)

@@ -64,6 +64,10 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
+    /// Sockets of connections that are ready and have not been served yet, in a line for each peer, and what each of
+    /// them is ready for. What the second one does not have is over.
+    private var readyLines = PeerLines<CInt>()
+    private var readyInterests: [CInt: Interest] = [:]
     /// The buffer of the connection that reads. What a connection keeps is copied out of it.
     private let scratch = ReceiveBuffer()
     /// Bytes that each ready connection may receive before the others get their turn.
@@ -157,7 +161,8 @@ package final class EventLoop: @unchecked Sendable {
         execute { [self] in closeListeners() }
     }
 
-    /// From now on gives up each peer that takes none of its answers for `Limits.drainStallMilliseconds`.
+    /// From now on gives up each peer that takes fewer than `Limits.drainBytesMin` bytes of its answers in
+    /// `Limits.drainStallMilliseconds`.
     package func drain() {
         execute { [self] in isDraining = true }
     }
@@ -198,6 +203,7 @@ package final class EventLoop: @unchecked Sendable {
         precondition(connections[connection.descriptor] === connection)
         poller.forget(connection.descriptor)
         connections[connection.descriptor] = nil
+        readyInterests[connection.descriptor] = nil
     }
 
     /// Lends the loop's buffer, empty, to the connection that reads.
@@ -207,8 +213,11 @@ package final class EventLoop: @unchecked Sendable {
         return scratch
     }
 
-    /// How long a peer may take none of its answers.
+    /// How long a peer may take fewer of its answers than `progressBytesMin`.
     var stall: UInt64 { isDraining ? min(timeouts.stall, Limits.drainStallMilliseconds) : timeouts.stall }
+
+    /// Bytes of answers that a peer has to take in that time.
+    var progressBytesMin: Int { isDraining ? Limits.drainBytesMin : 1 }
 
     private func run() {
         thread.bind()
@@ -217,12 +226,13 @@ package final class EventLoop: @unchecked Sendable {
         while !commands.withLock({ $0.isStopped }) {
             let hasMoreWork = work?.perform() ?? false
             let now = clock.milliseconds
-            poller.wait(milliseconds: hasMoreWork ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+            let isBusy = hasMoreWork || !readyLines.isEmpty
+            poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
             if !ready.isEmpty { work?.awoke() }
             turnBytes = min(
                 max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
                 Limits.turnBytesPerConnectionMax)
-            for event in ready { serve(event) }
+            serve(ready)
             if clock.milliseconds >= nextSweep {
                 sweep()
                 nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
@@ -238,20 +248,57 @@ package final class EventLoop: @unchecked Sendable {
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
         precondition(connections.isEmpty && listeners.isEmpty, "a connection or listener outlives its loop")
+        precondition(readyInterests.isEmpty, "a connection is ready after its end")
         work = nil
         thread.unbind()
         ended.signal()
     }
 
-    private func serve(_ event: Readiness) {
-        if event.descriptor == wakePipe.descriptor {
+    /// Serves what is ready. When that is much, peers take turns, so that one with many connections does not delay
+    /// another one; what is left then is served after a look at which others are ready, and after a portion of work.
+    private func serve(_ ready: [Readiness]) {
+        if readyLines.isEmpty, ready.count <= Limits.readySocketsAtOnce {
+            for event in ready { serve(event.descriptor, event.interest) }
+        } else {
+            for event in ready {
+                if let connection = connections[event.descriptor] {
+                    serveLater(connection, event.interest)
+                } else {
+                    serve(event.descriptor, event.interest)
+                }
+            }
+        }
+        guard !readyLines.isEmpty else { return }
+        let end = ContinuousClock.now + .microseconds(Limits.readyTurnMicroseconds)
+        repeat {
+            for _ in 0..<Limits.readySocketsAtOnce / 4 {
+                guard let descriptor = readyLines.popFirst() else { return }
+                guard let interest = readyInterests.removeValue(forKey: descriptor) else { continue }
+                serve(descriptor, interest)
+            }
+        } while ContinuousClock.now < end
+    }
+
+    /// Serves a connection that is ready when it is its peer's turn.
+    func serveLater(_ connection: Connection, _ interest: Interest) {
+        assertOnThread()
+        let descriptor = connection.descriptor
+        if let earlier = readyInterests.updateValue(interest, forKey: descriptor) {
+            readyInterests[descriptor] = earlier.union(interest)
+        } else {
+            readyLines.append(descriptor, of: connection.owner)
+        }
+    }
+
+    private func serve(_ descriptor: CInt, _ interest: Interest) {
+        if descriptor == wakePipe.descriptor {
             drainCommands()
-        } else if let connection = connections[event.descriptor] {
-            if event.interest.contains(.writing) { connection.becameWritable() }
-            if event.interest.contains(.reading) { connection.becameReadable() }
-            if event.interest.contains(.ended) { connection.ended() }
-        } else if let listener = listeners[event.descriptor] {
-            acceptAll(event.descriptor, listener)
+        } else if let connection = connections[descriptor] {
+            if interest.contains(.writing) { connection.becameWritable() }
+            if interest.contains(.reading) { connection.becameReadable() }
+            if interest.contains(.ended) { connection.ended() }
+        } else if let listener = listeners[descriptor] {
+            acceptAll(descriptor, listener)
         }
     }
 
