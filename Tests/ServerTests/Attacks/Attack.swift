@@ -10,23 +10,34 @@ final class Attack: Sendable {
     struct Plan: Sendable {
         /// What it sends.
         var bytes: [UInt8] = []
-        /// Whether it sends that again and again.
-        var repeats = false
+        /// What a connection sends when it has sent everything; `nil`: nothing more. Gets the connection's number.
+        var more: (@Sendable (Int) -> [UInt8])?
         /// Bytes that it reads in ten milliseconds.
         var readBytes = 0
         /// Whether it is made again after the service has closed it.
         var returns = false
         /// Room for answers in the system.
         var receiveBytes: CInt? = 8192
+
+        /// The plan whose connections send their bytes again and again.
+        func repeated() -> Plan {
+            var plan = self
+            let bytes = bytes
+            plan.more = { _ in bytes }
+            return plan
+        }
     }
 
     private struct Member {
+        let number: Int
         var peer: AttackPeer?
+        var bytes: [UInt8]
         var sent = 0
     }
 
     private let isStopped = Atomic<Bool>(false)
     private let ended = DispatchSemaphore(value: 0)
+    private let processorTime = Shared(0.0)
     /// Bytes that the system has taken.
     let sentBytes = Atomic<Int>(0)
     /// Connections that the service has closed.
@@ -36,9 +47,10 @@ final class Attack: Sendable {
     init(_ plan: Plan, connections: Int, on endpoint: Endpoint) throws {
         let peers = try (0..<connections).map { _ in try AttackPeer(to: endpoint, receiveBytes: plan.receiveBytes) }
         Thread { [self] in
-            var members = peers.map { Member(peer: $0) }
+            var members = peers.enumerated().map { Member(number: $0, peer: $1, bytes: plan.bytes) }
             while !isStopped.load(ordering: .relaxed) {
                 for index in members.indices { serve(&members[index], plan, endpoint) }
+                processorTime.with { $0 = processorSecondsOfThread() }
                 usleep(10_000)
             }
             members = []
@@ -48,15 +60,20 @@ final class Attack: Sendable {
 
     private func serve(_ member: inout Member, _ plan: Plan, _ endpoint: Endpoint) {
         guard let peer = member.peer else {
-            if plan.returns { member = Member(peer: try? AttackPeer(to: endpoint, receiveBytes: plan.receiveBytes)) }
+            if plan.returns {
+                member.peer = try? AttackPeer(to: endpoint, receiveBytes: plan.receiveBytes)
+                member.sent = 0
+            }
             return
         }
         var isOpen = true
-        if member.sent < plan.bytes.count {
-            if let count = peer.send(plan.bytes[member.sent...]) {
+        if member.sent == member.bytes.count, let more = plan.more {
+            (member.bytes, member.sent) = (more(member.number), 0)
+        }
+        if member.sent < member.bytes.count {
+            if let count = peer.send(member.bytes[member.sent...]) {
                 member.sent += count
                 sentBytes.add(count, ordering: .relaxed)
-                if plan.repeats, member.sent == plan.bytes.count { member.sent = 0 }
             } else {
                 isOpen = false
             }
@@ -67,6 +84,9 @@ final class Attack: Sendable {
         closed.add(1, ordering: .relaxed)
         member.peer = nil
     }
+
+    /// Seconds for which the attacker's thread has had a processor.
+    var processorSeconds: Double { processorTime.value }
 
     /// Closes the connections.
     func stop() {

@@ -2,49 +2,60 @@ import Core
 import Foundation
 import Identity
 import RootgateClient
-import ServiceTestSupport
 import TestSupport
 import Testing
+import Transport
 
 /// A client that verifies signed proofs, adds and removes root hashes, pings and reads the statistics, one request
 /// after the other.
 struct HonestClient {
     /// What became of its requests.
     struct Tally {
-        var times: [Duration] = []
+        /// In milliseconds.
+        var times: [Double] = []
         var failures: [String] = []
 
-        /// The time that 99 of 100 requests did not exceed, in milliseconds.
-        var p99: Double {
+        /// The time that 99 of 100 requests did not exceed.
+        var p99: Double { time(ofPart: 0.99) }
+        var median: Double { time(ofPart: 0.5) }
+
+        private func time(ofPart part: Double) -> Double {
             let sorted = times.sorted()
-            guard !sorted.isEmpty else { return 0 }
-            return sorted[min(sorted.count - 1, sorted.count * 99 / 100)] / .milliseconds(1)
+            return sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+        }
+
+        static func + (first: Tally, second: Tally) -> Tally {
+            Tally(times: first.times + second.times, failures: first.failures + second.failures)
         }
     }
 
-    private let service: TestService
+    private let endpoint: Endpoint
     private let client: RootgateClient
     private let small: SmallCollaboration
+    /// Requests that were answered.
+    let answered = Shared(0)
 
-    init(_ service: TestService) async throws {
-        self.service = service
-        client = try service.client(timeout: .seconds(20))
+    init(_ endpoint: Endpoint) async throws {
+        self.endpoint = endpoint
+        client = try HonestClient.client(endpoint)
         small = try await SmallCollaboration(client, named: "honest")
     }
 
-    /// Sends some hundred requests, and makes a new connection now and then.
+    private static func client(_ endpoint: Endpoint) throws -> RootgateClient {
+        try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(20)))
+    }
+
+    /// Sends five requests in each round, and makes a new connection for one of them.
     func work(rounds: Int) async throws -> Tally {
         var tally = Tally()
         var random = SeededGenerator(seed: runSeed)
         for round in 0..<rounds {
-            // The first to connect may have to wait for others' handshakes with the system, which are not counted.
-            let newcomer = try service.client(timeout: .seconds(20))
+            let newcomer = try HonestClient.client(endpoint)
             let root = random.digest()
             await measure("challenges and verify", &tally) {
                 let proof = try await small.proof(device: round % 3)
-                let decision = try await client.verify([AccessRequest(collaboration: small.collaboration, proof: proof)]
-                )
-                return decision.first?.verdict == .granted
+                let request = AccessRequest(collaboration: small.collaboration, proof: proof)
+                return try await client.verify([request]).first?.verdict == .granted
             }
             await measure("add", &tally) { try await client.addRoots([root], to: small.collaboration).changed == 1 }
             await measure("remove", &tally) {
@@ -67,6 +78,7 @@ struct HonestClient {
         } catch {
             tally.failures.append("\(name): \(error)")
         }
-        tally.times.append(ContinuousClock.now - start)
+        answered.increment()
+        tally.times.append((ContinuousClock.now - start) / .milliseconds(1))
     }
 }

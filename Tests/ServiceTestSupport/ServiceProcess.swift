@@ -1,0 +1,86 @@
+import Core
+import Foundation
+package import RootgateClient
+import TestSupport
+
+/// The program as a service in a process of its own, with its default options, on a free loopback port and storage of
+/// its own. Killed with this object.
+///
+/// Sendable without the compiler's proof: the process is used by `init` and `deinit` only.
+package final class ServiceProcess: @unchecked Sendable {
+    package let endpoint: Endpoint
+    private let directory = ScratchDirectory()
+    private let process = Process()
+    private let output = Pipe()
+
+    /// The program that `ROOTGATE_PROGRAM` names, or else the one beside the test bundle.
+    package static let path =
+        ProcessInfo.processInfo.environment["ROOTGATE_PROGRAM"]
+        ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("rootgate")
+        .path
+
+    /// `words`: options besides those for the storage and the place.
+    ///
+    /// Throws `internalFault` when the service does not start.
+    package init(_ words: [String] = []) throws {
+        process.executableURL = URL(fileURLWithPath: ServiceProcess.path)
+        process.arguments =
+            ["serve", "--data", directory.path + "/data", "--listen", "127.0.0.1:0", "--link-base"]
+            + [TestService.linkBase] + words
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        var line = Data()
+        while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,
+            !more.isEmpty
+        {
+            line += more
+        }
+        let port = String(decoding: line, as: UTF8.self).split(separator: ":").last.flatMap {
+            UInt16($0.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
+        guard let port else { throw ServiceError(.internalFault, "\(ServiceProcess.path) does not listen") }
+        endpoint = Endpoint(host: "127.0.0.1", port: port)
+    }
+
+    deinit {
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    package func client(timeout: Duration = patience) throws -> RootgateClient {
+        try RootgateClient(endpoint, configuration: .init(requestTimeout: timeout))
+    }
+
+    /// Asks the process to end, as an operator does. Returns whether it did within the time, and in order.
+    package func terminate(within seconds: Double) -> Bool {
+        kill(process.processIdentifier, SIGTERM)
+        return becomesTrue(within: seconds) { !process.isRunning } && process.terminationStatus == 0
+    }
+
+    // MARK: What the system says of the process
+
+    /// Whether the system says it.
+    package static var isObservable: Bool { FileManager.default.fileExists(atPath: "/proc/self/status") }
+
+    private func fields(of file: String) -> [Substring] {
+        let text = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/\(file)", encoding: .utf8)
+        return text?.split(whereSeparator: \.isWhitespace) ?? []
+    }
+
+    /// Bytes of the process in physical memory, without the pages of files: the system takes those back when it needs
+    /// the room.
+    package var residentBytes: Int {
+        let fields = fields(of: "status")
+        guard let place = fields.firstIndex(of: "RssAnon:"), place + 1 < fields.count else { return 0 }
+        return (Int(fields[place + 1]) ?? 0) << 10
+    }
+
+    /// Seconds for which the process has had a processor.
+    package var processorSeconds: Double {
+        // The second field is the name, which has no spaces here.
+        let fields = fields(of: "stat")
+        guard fields.count > 14, let user = Double(fields[13]), let system = Double(fields[14]) else { return 0 }
+        return (user + system) / Double(max(1, sysconf(CInt(_SC_CLK_TCK))))
+    }
+}
