@@ -16,7 +16,8 @@ import Testing
 /// of the attack, because a worker or the writer finishes what it has begun. When the p99 is above that, there are
 /// further rounds, up to `pairsMax`.
 ///
-/// Where a thousand connections send without a pause, the p99 is only reported, and must stay below `timeMax`.
+/// Where a thousand connections send without a pause, and where an attacker's removals go before the client's
+/// additions, the p99 is only reported, and must stay below `timeMax`.
 final class AttackScene: Sendable {
     private static let pairsMin = 3
     private static let pairsMax = 6

@@ -197,7 +197,7 @@ struct AttackTests {
             return bytes
         }
         try await scene.run(
-            "mutations in masses", plan, connections: connections, isCompared: connections < 1000
+            "mutations in masses", plan, connections: connections, isCompared: false
         ) { attack in
             attack.sentBytes.load(ordering: .relaxed) > 1 << 20
         } request: {
