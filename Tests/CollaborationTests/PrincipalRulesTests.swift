@@ -111,6 +111,7 @@ struct PrincipalRulesTests {
                 one, roles: [LimitedRole(.verify, prefixes: [a])], key: newKey(), localUser: 7,
                 limits: PrincipalLimits(proofsPerSecond: 5), expiresAt: world.now + 60))
         #expect(try world.send(UpdatePrincipal(one)).changed == 0)
+        #expect(try world.edit(UpdatePrincipal(one)) == nil)
         try world.send(UpdatePrincipal(one, roles: .set([LimitedRole(.observe, prefixes: [.every])])))
         var listed = try #require(try listed().first { $0.name == one })
         #expect(listed.roles == [LimitedRole(.observe, prefixes: [.every])])
@@ -120,6 +121,35 @@ struct PrincipalRulesTests {
         listed = try #require(try self.listed().first { $0.name == one })
         #expect(listed.roles == [] && listed.localUser == nil && listed.limits == PrincipalLimits())
         #expect(listed.expiresAt == nil && listed.keys.count == 1)
+    }
+
+    @Test("An update that changes nothing and could give something later is remembered, and one that only takes is not")
+    func remembered() throws {
+        try begin()
+        let one = try name("one")
+        let roles = [LimitedRole(.verify, prefixes: [.every])]
+        let limits = PrincipalLimits(followers: 1)
+        let certificate = try #require(CertificateName("dns:one.example"))
+        try world.send(
+            CreatePrincipal(
+                one, roles: roles, certificates: [certificate], localUser: 7, limits: limits,
+                expiresAt: world.now + 60))
+        for update in [
+            UpdatePrincipal(one, roles: .set(roles)), UpdatePrincipal(one, certificates: .set([certificate])),
+            UpdatePrincipal(one, localUser: .set(7)), UpdatePrincipal(one, limits: .set(limits)),
+            UpdatePrincipal(one, expiresAt: .set(world.now + 60)),
+        ] {
+            let edit = try #require(try world.edit(update), "\(update)")
+            #expect(edit.isEmpty)
+            let receipt = try world.send(update)
+            #expect(receipt.changed == 0 && receipt.sequence != nil)
+            // It is decided again when the principal has changed.
+            #expect(!PrincipalRecords.areChanged(by: edit))
+        }
+        let before = try world.edit(UpdatePrincipal(one, roles: .set(roles)))
+        try world.send(UpdatePrincipal(one, roles: .clear, certificates: .clear, localUser: .clear))
+        #expect(try world.isStale(before))
+        #expect(try world.edit(UpdatePrincipal(one, roles: .clear, certificates: .clear, localUser: .clear)) == nil)
     }
 
     @Test("Roles that say nothing, or that are limited in a way they don't have, are refused")

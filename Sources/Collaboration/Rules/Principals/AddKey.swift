@@ -18,8 +18,8 @@ public struct AddKey: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        var edit = try PrincipalEdit(records)
-        guard let found = edit.principal(name) else { throw .unknownPrincipal(name) }
+        let edit = try PrincipalEdit(records)
+        let found = try edit.existing(name)
         let added = try key.stored(context, "key")
         var record = found.value
         record.keys.removeAll { !$0.isValid(at: context.now) }
@@ -32,7 +32,6 @@ public struct AddKey: RuledRequest {
                 "\(name) has \(Limits.keysPerPrincipalMax) keys: remove one first")
         }
         record.keys.append(added)
-        try edit.write(record, before: found)
-        return .change(edit.edit(), topics: [], count: 1)
+        return try edit.writing(record, before: found)
     }
 }

@@ -40,7 +40,7 @@ public struct CreatePrincipal: RuledRequest {
             limits: limits ?? PrincipalLimits(), expiresAt: expiresAt, createdAt: context.now)
         if let key { record.keys = [try key.stored(context, "key")] }
         try checkExpiry(expiresAt, context, "expiresAt")
-        var edit = try PrincipalEdit(records)
+        let edit = try PrincipalEdit(records)
         // The sizes first, so that nothing large is compared.
         try record.check()
         guard edit.principal(name) == nil else {
@@ -57,8 +57,7 @@ public struct CreatePrincipal: RuledRequest {
                 "the first principal needs the role administer, a key, certificate or local user, and no expiry: "
                     + "without it nobody could administer the service")
         }
-        try edit.write(record, before: nil)
-        return .change(edit.edit(), topics: [], count: 1)
+        return try edit.writing(record, before: nil)
     }
 
     private var isAdministrator: Bool {

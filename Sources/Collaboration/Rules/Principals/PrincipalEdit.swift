@@ -28,8 +28,26 @@ struct PrincipalEdit {
         for other in known where other.value.name != record.name { try record.checkDistinct(from: other.value) }
     }
 
-    /// Writes a principal. `before`: what it was; `nil` for a new one.
-    mutating func write(_ record: PrincipalRecord, before: Loaded<PrincipalRecord>?) throws(ServiceError) {
+    /// The principal of that name. Throws `unknownPrincipal`.
+    func existing(_ name: PrincipalName) throws(ServiceError) -> Loaded<PrincipalRecord> {
+        guard let found = principal(name) else {
+            throw ServiceError(.unknownPrincipal, "there is no principal \(name)")
+        }
+        return found
+    }
+
+    /// The decision that a principal is written. `before`: what it was; `nil` for a new one.
+    ///
+    /// Throws what `check` throws.
+    func writing(
+        _ record: PrincipalRecord, before: Loaded<PrincipalRecord>?
+    ) throws(ServiceError) -> Decision<ChangeReceipt> {
+        var edit = self
+        try edit.write(record, before: before)
+        return .change(edit.edit(), topics: [], count: 1)
+    }
+
+    private mutating func write(_ record: PrincipalRecord, before: Loaded<PrincipalRecord>?) throws(ServiceError) {
         try check(record)
         records.append(
             try .json(
@@ -54,16 +72,17 @@ struct PrincipalEdit {
         }
     }
 
-    /// Removes a principal with its keys.
-    mutating func remove(_ before: Loaded<PrincipalRecord>) {
+    /// The decision that a principal is removed with its keys.
+    func removing(_ before: Loaded<PrincipalRecord>) -> Decision<ChangeReceipt> {
+        var edit = self
         let name = before.value.name
-        records.append(RecordEdit(RecordKeys.principal(name), value: nil, expecting: .version(before.version)))
-        removedRanges.append(.beginning(with: RecordKeys.principalUses(name)))
-        difference -= 1
+        edit.records.append(RecordEdit(RecordKeys.principal(name), value: nil, expecting: .version(before.version)))
+        edit.removedRanges.append(.beginning(with: RecordKeys.principalUses(name)))
+        edit.difference -= 1
+        return .change(edit.edit(), topics: [], count: 1)
     }
 
-    /// The edit.
-    func edit() -> Edit {
+    private func edit() -> Edit {
         var edit = Edit()
         edit.removedRanges = removedRanges
         edit.records = records

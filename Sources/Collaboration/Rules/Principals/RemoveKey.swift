@@ -15,12 +15,11 @@ public struct RemoveKey: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        var edit = try PrincipalEdit(records)
+        let edit = try PrincipalEdit(records)
         let holder = edit.known.first { $0.value.keys.contains { $0.hash.identifier == identifier } }
         guard let holder else { return .unchanged }
         var record = holder.value
         record.keys.removeAll { $0.hash.identifier == identifier }
-        try edit.write(record, before: holder)
-        return .change(edit.edit(), topics: [], count: 1)
+        return try edit.writing(record, before: holder)
     }
 }

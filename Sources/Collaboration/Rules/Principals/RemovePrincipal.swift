@@ -16,9 +16,8 @@ public struct RemovePrincipal: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        var edit = try PrincipalEdit(records)
+        let edit = try PrincipalEdit(records)
         guard let found = edit.principal(name) else { return .unchanged }
-        edit.remove(found)
-        return .change(edit.edit(), topics: [], count: 1)
+        return edit.removing(found)
     }
 }

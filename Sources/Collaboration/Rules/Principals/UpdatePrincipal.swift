@@ -13,7 +13,7 @@ public struct UpdatePrincipal: RuledRequest {
     /// Cleared: no certificate identifies it.
     public var certificates: Patch<[CertificateName]>
     public var localUser: Patch<UInt32>
-    /// Cleared: the service's own.
+    /// All of them. Cleared: none.
     public var limits: Patch<PrincipalLimits>
     /// Cleared: it stays until it is removed.
     public var expiresAt: Patch<Date>
@@ -33,8 +33,8 @@ public struct UpdatePrincipal: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        var edit = try PrincipalEdit(records)
-        guard let found = edit.principal(name) else { throw .unknownPrincipal(name) }
+        let edit = try PrincipalEdit(records)
+        let found = try edit.existing(name)
         var record = found.value
         record.roles = roles.applied(to: record.roles) ?? []
         record.certificates = certificates.applied(to: record.certificates) ?? []
@@ -42,15 +42,16 @@ public struct UpdatePrincipal: RuledRequest {
         record.limits = limits.applied(to: record.limits) ?? PrincipalLimits()
         record.expiresAt = expiresAt.applied(to: record.expiresAt)
         try edit.check(record)
-        guard record != found.value else { return .unchanged }
-        try edit.write(record, before: found)
-        return .change(edit.edit(), topics: [], count: 1)
+        guard record != found.value else {
+            guard gives else { return .unchanged }
+            return .remembered(nil, [.checking(RecordKeys.principal(name), expecting: .version(found.version))])
+        }
+        return try edit.writing(record, before: found)
     }
-}
 
-extension ServiceError {
-    /// There is no principal of that name.
-    static func unknownPrincipal(_ name: PrincipalName) -> ServiceError {
-        ServiceError(.unknownPrincipal, "there is no principal \(name)")
+    /// Whether the principal could get more by a later repetition: a right, a way to be known, or time.
+    private var gives: Bool {
+        roles.value?.isEmpty == false || certificates.value?.isEmpty == false || localUser.value != nil
+            || limits != .keep || expiresAt != .keep
     }
 }
