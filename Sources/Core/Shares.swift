@@ -63,6 +63,16 @@ package struct PeerShares: Sendable {
         shares.giveBack(count)
     }
 
+    /// Passes one place of a peer to another one. Returns false, and passes none, when it is more than that one's
+    /// share.
+    package mutating func passWithinShare(from peer: Holder, to other: Holder) -> Bool {
+        giveBack(1, by: peer)
+        if take(1, by: other) { return true }
+        shares.take(1)
+        held[peer, default: 0] += 1
+        return false
+    }
+
     /// Passes one place of a peer to another one, whatever that one's share is.
     package mutating func pass(from peer: Holder, to other: Holder) {
         giveBack(1, by: peer)

@@ -18,7 +18,7 @@ final class Places: Sendable {
         var general: PeerShares
         var kept: PeerShares
         /// The places of each peer, in the order in which they were taken or last looked at. Some are not taken any
-        /// more.
+        /// more, or are another peer's now.
         var queues: [Holder: Queue<Place>] = [:]
         var counts: [Holder: Int] = [:]
         /// The peers with so many connections; no set is empty.
@@ -41,6 +41,15 @@ final class Places: Sendable {
             if peersByCount[largestCount] == nil { largestCount = max(0, largestCount - 1) }
         }
 
+        /// Removes the entries that connections have left behind which came and went.
+        mutating func tidy(_ peer: Holder) {
+            let count = counts[peer, default: 0]
+            guard var rest = queues[peer], rest.count > 2 * count + Limits.idleConnectionsCompared else { return }
+            var others = Queue<Place>()
+            while let other = rest.popFirst() { if other.isTaken, other.peer == peer { others.append(other) } }
+            queues[peer] = others
+        }
+
         mutating func seat(_ peer: Holder, isKept: Bool) -> Place {
             let place = Place(peer, isKept: isKept)
             count(peer, 1)
@@ -57,7 +66,7 @@ final class Places: Sendable {
             var best: (place: Place, occupation: Occupation)?
             for _ in 0..<min(queue.count, Limits.idleConnectionsCompared) {
                 guard let place = queue.popFirst() else { break }
-                guard place.isTaken else { continue }
+                guard place.isTaken, place.peer == peer else { continue }
                 queue.append(place)
                 guard isKeptAllowed || !place.isKept, let occupation = place.occupation else { continue }
                 if let found = best, !occupation.isBefore(found.occupation) { continue }
@@ -118,15 +127,27 @@ final class Places: Sendable {
                 state.general.giveBack(1, by: place.peer)
             }
             state.count(place.peer, -1)
-            // Connections that come and go leave entries behind.
-            let count = state.counts[place.peer, default: 0]
-            guard let queue = state.queues[place.peer], queue.count > 2 * count + Limits.idleConnectionsCompared else {
-                return
-            }
-            var others = Queue<Place>()
-            var rest = queue
-            while let other = rest.popFirst() { if other.isTaken { others.append(other) } }
-            state.queues[place.peer] = others
+            state.tidy(place.peer)
+        }
+    }
+
+    /// Counts the place as another peer's from now on. It stays where it is when it is more than that one's share, so
+    /// that nobody gets a share again and again by turning out to be somebody else.
+    func move(_ place: Place, to peer: Holder) {
+        state.withLock { state in
+            let before = place.peer
+            guard place.isTaken, before != peer else { return }
+            let isPassed =
+                place.isKept
+                ? state.kept.passWithinShare(from: before, to: peer)
+                : state.general.passWithinShare(from: before, to: peer)
+            guard isPassed else { return }
+            place.peer = peer
+            state.count(before, -1)
+            state.tidy(before)
+            state.count(peer, 1)
+            state.queues[peer, default: Queue()].append(place)
+            state.tidy(peer)
         }
     }
 
@@ -136,10 +157,10 @@ final class Places: Sendable {
 
 /// A connection's place.
 ///
-/// Sendable without the compiler's proof: `isTaken` is used only under the lock of `Places`. The rest does not change,
-/// or has a lock of its own.
+/// Sendable without the compiler's proof: `isTaken` and `peer` are used only under the lock of `Places`. The rest does
+/// not change, or has a lock of its own.
 final class Place: @unchecked Sendable {
-    let peer: Holder
+    fileprivate(set) var peer: Holder
     /// Whether it is one of those that are kept for connections from this machine.
     let isKept: Bool
     /// Whether the connection is neither closed nor asked to go.

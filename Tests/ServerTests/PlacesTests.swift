@@ -83,13 +83,39 @@ private let far = (1...9).map { Holder.address(UInt32($0)) }
         for fixture in fixtures { fixture.end() }
     }
 
+    @Test("A connection whose peer turns out to be somebody else takes that one's place")
+    func moved() async throws {
+        let places = Places(count: 4)
+        let fixture = try await RequestFixture()
+        let known = try #require(place(places.take(far[0])))
+        known.seat(fixture.responder)
+        var seated = [try #require(place(places.take(far[0])))]
+        places.move(known, to: .principal(1))
+        #expect(places.taken == 2)
+        // The address has its whole share again, and its newcomers don't put the principal out.
+        for _ in 0..<9 { if let place = place(places.take(far[0])) { seated.append(place) } }
+        #expect(seated.count == 2 && places.taken == 3)
+        #expect(fixture.responder.occupation != nil, "a principal had to go for its address")
+        // The principal has its share already: of what the address leaves it may have one.
+        for place in seated { places.move(place, to: .principal(1)) }
+        for _ in 0..<9 { if let place = place(places.take(far[0])) { seated.append(place) } }
+        #expect(places.taken == 3, "turning out to be a principal brings places beyond its share")
+        places.move(known, to: far[0])
+        places.move(known, to: .principal(1))
+        for place in seated + [known] { places.left(place) }
+        #expect(places.taken == 0)
+        fixture.end()
+    }
+
     @Test("Random arrivals and ends leave as many places as in a plain list")
     func random() throws {
         var random = SeededGenerator(seed: runSeed)
         let places = Places(count: 40)
         var seated: [Place] = []
         for _ in 0..<5000 {
-            if Bool.random(using: &random), !seated.isEmpty {
+            if Int.random(in: 0..<4, using: &random) == 0, let place = seated.randomElement(using: &random) {
+                places.move(place, to: far[Int.random(in: 0..<5, using: &random)])
+            } else if Bool.random(using: &random), !seated.isEmpty {
                 places.left(seated.remove(at: Int.random(in: 0..<seated.count, using: &random)))
             } else {
                 switch places.take(far[Int.random(in: 0..<5, using: &random)]) {
