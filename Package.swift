@@ -96,7 +96,8 @@ let package = Package(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
                 "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
-                "Verification", "Wire", "Transport", "TLS", "Server", "RootgateClient", "LoadHarness",
+                "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration", "Server", "RootgateClient",
+                "LoadHarness",
             ]),
 
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for

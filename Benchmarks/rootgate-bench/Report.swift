@@ -83,7 +83,7 @@ struct Report {
     private func store(_ document: ResultsDocument, in file: URL) throws {
         var document = document
         document.order(
-            benchmarks: allBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title))
+            benchmarks: reportedBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title))
         let warning = scale.scale.isTiny ? " **Tiny sizes: these figures mean nothing.**" : ""
         try Data(document.text(warning: warning).utf8).write(to: file, options: .atomic)
     }

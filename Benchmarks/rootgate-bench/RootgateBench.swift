@@ -33,9 +33,12 @@ let usage = """
     exit codes: 0 done; 1 something was left out, as stderr says; 2 wrong usage or an error
     """
 
-let allBenchmarks =
+/// Benchmarks whose figures reports have. The others are run by name.
+let reportedBenchmarks =
     hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
     + collaborationBenchmarks + encryptionBenchmarks
+
+let allBenchmarks = reportedBenchmarks + fairnessBenchmarks
 
 /// The command line of the benchmarks.
 @main
@@ -91,7 +94,7 @@ enum RootgateBench {
     }
 
     private static func run(_ options: Options) throws {
-        let benchmarks = allBenchmarks.filter { options.chooses($0.name) }
+        let benchmarks = (options.isReport ? reportedBenchmarks : allBenchmarks).filter { options.chooses($0.name) }
         let sweeps = options.isReport ? allSweeps.filter { options.chooses("sweep.\($0.name)") } : []
         guard !benchmarks.isEmpty || !sweeps.isEmpty else {
             return fail("no benchmark has such a name; --list shows them")

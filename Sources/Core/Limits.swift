@@ -179,6 +179,27 @@ public enum Limits {
     public static let useStoredMilliseconds: UInt64 = 3_600_000
     /// Highest limit of each kind that a principal may have.
     public static let principalLimitMax = 1 << 40
+    /// Seconds whose proofs or mutations a principal may send at once. A larger request leaves a debt.
+    public static let burstSeconds = 1
+    /// Grants that are checked in no more than the time of a proof: a limit of proofs allows so many times as many.
+    public static let grantsPerProof = 8
+    /// Removals that a principal may make beyond its limit of mutations: in a second, and at once.
+    public static let removalsPerSecondReserve = 64
+    public static let removalsAtOnceReserve = 256
+    /// Removals in flight that a principal may have beyond its limit of requests.
+    public static let removalsInFlightReserve = 4
+    /// Milliseconds after which a request that is above a limit other than a rate is to be sent again.
+    public static let occupiedMilliseconds: UInt64 = 100
+    /// Requests above a limit of its principal that a connection may send before it is not read for a while.
+    public static let limitRefusalsPerTurn = 32
+    /// Milliseconds between two such turns of a principal's connections, and the longest that one is not read.
+    public static let limitTurnMilliseconds: UInt64 = 5
+    public static let limitPauseMillisecondsMax: UInt64 = 500
+    /// Wrong keys that one address may present at once, and in a second from then on.
+    public static let wrongKeysAtOnce = 16
+    public static let wrongKeysPerSecond = 1
+    /// Addresses whose wrong keys are counted. The one that was counted first is forgotten for another one.
+    public static let wrongKeyAddressesMax = 4096
     /// Pages of a list that a worker reads for a principal that sees only a part of it, before other work gets its
     /// turn.
     public static let filteredPagesPerTurn = 4

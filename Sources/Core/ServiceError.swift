@@ -104,11 +104,14 @@ public struct ServiceError: Error, Sendable {
 
     /// What went wrong.
     public var code: Code { content.code }
-    /// The number that belongs to the code: a limit, an operation, a version, an errno; otherwise zero.
+    /// The number that belongs to the code: a limit, an operation, a version, an errno, milliseconds to wait;
+    /// otherwise zero.
     public var detail: UInt32 { content.detail }
     /// One line for people: what was wrong and what to do. At most 512 bytes without control characters: where the text
     /// of a peer had one, it is escaped.
     public var reason: String { content.reason }
+    /// How long to wait before the same request is sent again, as `busy` says; `nil`: the error does not say.
+    public var retryAfter: Duration? { code == .busy && detail > 0 ? .milliseconds(Int(detail)) : nil }
     /// Whether this process or the service made the error.
     public var origin: Origin { content.origin }
 

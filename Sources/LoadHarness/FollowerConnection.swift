@@ -76,7 +76,8 @@ final class FollowerConnection: ConnectionHandler, @unchecked Sendable {
             let error = try FrameWriter.decodeError(body)
             guard error.code == .busy else { return tally.fail(error) }
             let loop = loop
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(FollowerConnection.pauseMilliseconds)) {
+            let pause = error.detail > 0 ? Int(error.detail) : FollowerConnection.pauseMilliseconds
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(pause)) {
                 loop.execute { self.query([number]) }
             }
         } catch {

@@ -27,6 +27,7 @@ package struct PrincipalDirectory: Sendable {
     private var keys: [KeyIdentifier: (record: Int, key: Int)] = [:]
     private var certificates: [CertificateName: Int] = [:]
     private var users: [UInt32: Int] = [:]
+    private var names: [PrincipalName: Int] = [:]
 
     /// No principal, and none before.
     package static let open = PrincipalDirectory([], isConfigured: false)
@@ -38,6 +39,7 @@ package struct PrincipalDirectory: Sendable {
         self.isConfigured = isConfigured || !records.isEmpty
         for (index, record) in records.enumerated() {
             for (place, key) in record.keys.enumerated() { keys[key.hash.identifier] = (index, place) }
+            names[record.name] = index
             for name in record.certificates { certificates[name] = index }
             if let user = record.localUser { users[user] = index }
         }
@@ -75,7 +77,10 @@ package struct PrincipalDirectory: Sendable {
 
     /// Whether the principal has the key, or is there when no key is asked for.
     package func has(_ name: PrincipalName, _ key: KeyIdentifier?) -> Bool {
-        guard let key else { return records.contains { $0.name == name } }
+        guard let key else { return names[name] != nil }
         return keys[key].map { records[$0.record].name == name } ?? false
     }
+
+    /// The limits of the principal; `nil` when there is none of that name.
+    package func limits(of name: PrincipalName) -> PrincipalLimits? { names[name].map { records[$0].limits } }
 }

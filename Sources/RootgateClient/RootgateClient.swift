@@ -312,9 +312,9 @@ public final class RootgateClient: Sendable {
             }
             // Who refuses the other's certificate or key refuses it the next time, too.
             guard failure.code != .tlsRefused, failure.code != .keyRefused else { throw failure }
-            guard !connector.isClosed, ContinuousClock.now + pause < deadline else { throw failure }
             // Each client pauses for a different time: otherwise all clients would connect at the same moment.
-            let jittered = pause * Double.random(in: 0.5...1)
+            let jittered = max(failure.retryAfter ?? .zero, pause * Double.random(in: 0.5...1))
+            guard !connector.isClosed, ContinuousClock.now + jittered < deadline else { throw failure }
             do {
                 try await Task.sleep(for: jittered)
             } catch {

@@ -33,8 +33,10 @@ struct Pipeline: Sendable {
             let kept = request.isReadFromFrame ? frameBytes : body.count
             try pending.reserve(
                 Limits.requestOverheadBytes + kept + request.answerBytes,
-                isUrgent: Urgency.isUrgent(header.operation, body))
+                isUrgent: Urgency.isUrgent(header.operation, body),
+                isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)
+            try pending.spend(RequestCost(request, layered))
             switch request {
             case .hello(let minimum, let maximum, let key):
                 try hello(minimum...maximum, key, pending, respondingTo: responder)
@@ -49,7 +51,9 @@ struct Pipeline: Sendable {
             }
         } catch {
             pending.fail(error)
-            if error.code == .keyRefused { responder.refuse() }
+            // What follows a key that was not accepted is not done as somebody else.
+            let isKeyed = header.operation == Operation.hello.rawValue && body.count > Request.helloBytes
+            if isKeyed, error.code == .keyRefused || error.code == .busy { responder.refuse() }
         }
     }
 
@@ -59,7 +63,10 @@ struct Pipeline: Sendable {
     }
 
     private func pending(_ header: FrameHeader, _ responder: Responder) -> PendingRequest {
-        PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
+        let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
+        // The principals may have changed since the request before.
+        responder.become(pending.principal.holder ?? responder.identity.address, pool)
+        return pending
     }
 
     private func verify(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
@@ -182,7 +189,7 @@ struct Pipeline: Sendable {
         }
         if let key {
             try responder.identity.present(key: key)
-            responder.become(.principal(responder.identity.principal.value), pool)
+            responder.become(responder.identity.holder, pool)
         }
         let answer = HelloAnswer(
             version: protocolVersion,

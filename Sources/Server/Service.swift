@@ -63,7 +63,7 @@ package final class Service: Sendable {
         let rootSets = try Service.openStorage(configuration)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
-        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock)
+        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, clock)
         let storage = AuditedStorage(rootSets: rootSets, principals: principals, trail: audit)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
         do throws(ServiceError) {
@@ -98,7 +98,8 @@ package final class Service: Sendable {
             queries: SuspendedQueries(
                 clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
-        statistics = StatisticsSource(resources, pool, admission, sockets.memory, collaboration.queries, clock)
+        statistics = StatisticsSource(
+            resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, clock)
         do throws(ServiceError) {
             try sockets.start(
                 serving: Pipeline(
@@ -122,10 +123,10 @@ package final class Service: Sendable {
 
     private static func readPrincipals(
         _ configuration: Configuration, _ rootSets: RootSets, _ audit: AuditTrail?,
-        _ date: @escaping @Sendable () -> Date
+        _ date: @escaping @Sendable () -> Date, _ clock: MonotonicClock
     ) throws(StartupFailure) -> PrincipalTable {
         do throws(ServiceError) {
-            return try PrincipalTable(rootSets, trail: audit, date: date)
+            return try PrincipalTable(rootSets, trail: audit, date: date, clock: clock)
         } catch {
             rootSets.close()
             audit?.close()

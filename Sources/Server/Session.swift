@@ -8,15 +8,20 @@ final class Session: ConnectionHandler {
     private let pipeline: Pipeline
     private let onClose: @Sendable () -> Void
 
-    /// `owner`: who shares memory, places and turns with others.
-    init(_ connection: Connection, _ pipeline: Pipeline, owner: Holder, onClose: @escaping @Sendable () -> Void) {
+    /// `address`: who shares memory, places and turns with others, until the peer is known better. `onMove` is called
+    /// when it is.
+    init(
+        _ connection: Connection, _ pipeline: Pipeline, address: Holder, onMove: @escaping @Sendable (Holder) -> Void,
+        onClose: @escaping @Sendable () -> Void
+    ) {
         let peer = connection.peer
+        let identity = ConnectionIdentity(
+            pipeline.principals, certificate: connection.peerCertificate, peer: peer, address: address)
         responder = Responder(
-            connection,
-            ConnectionIdentity(pipeline.principals, certificate: connection.peerCertificate, peer: peer),
-            owner: owner, peer: pipeline.storage.trail == nil ? nil : peer)
+            connection, identity, peer: pipeline.storage.trail == nil ? nil : peer, onMove: onMove)
         self.pipeline = pipeline
         self.onClose = onClose
+        responder.become(identity.holder, pipeline.pool)
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
@@ -28,6 +33,7 @@ final class Session: ConnectionHandler {
                 frameBytes: buffer.bytesToKeep(place), respondingTo: responder)
         }
         if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
+        responder.holdBackIfLimited()
         return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
 

@@ -174,7 +174,9 @@ final class Sockets: Sendable {
         pipeline.statistics.accepted.add(1, ordering: .relaxed)
         pipeline.statistics.connections.store(count, ordering: .relaxed)
         Connection.start(stream, on: loop, of: peer) { [place] connection in
-            let session = Session(connection, pipeline, owner: peer) { [self] in
+            let session = Session(connection, pipeline, address: peer) { holder in
+                if let place { places.move(place, to: holder) }
+            } onClose: { [self] in
                 places.left(place)
                 let left = connections.subtract(1, ordering: .relaxed).newValue
                 pipeline.statistics.connections.store(left, ordering: .relaxed)

@@ -15,6 +15,7 @@ final class StatisticsSource: Sendable {
     private let admission: Admission
     private let memory: MemoryBudget
     private let queries: SuspendedQueries
+    private let refusals: LimitRefusals
     private let clock: MonotonicClock
     private let started: UInt64
     let connections = Atomic<Int>(0)
@@ -22,13 +23,14 @@ final class StatisticsSource: Sendable {
 
     init(
         _ resources: VerificationResources, _ pool: WorkerPool, _ admission: Admission, _ memory: MemoryBudget,
-        _ queries: SuspendedQueries, _ clock: MonotonicClock
+        _ queries: SuspendedQueries, _ refusals: LimitRefusals, _ clock: MonotonicClock
     ) {
         self.resources = resources
         self.pool = pool
         self.admission = admission
         self.memory = memory
         self.queries = queries
+        self.refusals = refusals
         self.clock = clock
         started = clock.milliseconds
     }
@@ -68,6 +70,8 @@ final class StatisticsSource: Sendable {
             ("cross-checks-skipped", signatures.skippedChecks),
             ("cross-check-disagreements", signatures.disagreements),
         ]
+        for (kind, count) in refusals.counts { figures.append((kind.figure, count)) }
+        figures.append(("keys-slowed", refusals.slowedKeys.load(ordering: .relaxed)))
         let inUse = Set(resources.signatures.kernelNames + BatchHashing.standard.kernelNames)
         for kernel in Kernel.all {
             figures.append(("kernel-" + kernel.name, inUse.contains(kernel.name) ? 1 : 0))

@@ -106,11 +106,16 @@ package final class MemoryAccount: @unchecked Sendable {
     /// Bytes that the connection holds.
     package var heldBytes: Int { budget.state.withLock { _ in held.bytes } }
 
+    /// Bytes that all connections of the peer hold.
+    package var peerBytes: Int { budget.state.withLock { _ in memory.held.bytes } }
+
     /// Reserves `bytes`. An urgent request may use the reserve when the rest has no room. Returns `nil`, and reserves
-    /// nothing, when that is more than the share of the connection or of its peer.
-    package func reserve(_ bytes: Int, isUrgent: Bool) -> MemoryCharge? {
+    /// nothing, when that is more than the share of the connection or of its peer, or when the peer would hold more
+    /// than `limit` bytes.
+    package func reserve(_ bytes: Int, isUrgent: Bool, within limit: Int = .max) -> MemoryCharge? {
         precondition(bytes >= 0)
         return budget.state.withLock { state in
+            guard memory.held.bytes + bytes <= limit else { return nil }
             var charge: MemoryCharge?
             if fits(bytes, state.common, memory.held.common, held.common, Limits.memoryPerRequestMax) {
                 charge = MemoryCharge(common: bytes)

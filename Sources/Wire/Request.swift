@@ -20,6 +20,9 @@ package enum Request: Sendable {
     case open(ProofBatch)
     case checkGrants(GrantBatch)
 
+    /// Bytes of a hello's body without a key.
+    package static let helloBytes = 4
+
     /// Reads the body of a request for `operation`. `verify` and `open` keep offsets into `body`; all else is copied.
     ///
     /// Throws `unknownOperation`, `malformedRequest` or `limitExceeded`; the connection can go on.

@@ -1,7 +1,17 @@
 /// What each verb of `rootgate keys` does.
 private let keysRuns: [String: @Sendable (Arguments) async throws -> ExitCode] = [
-    "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "remove": removePrincipal,
-    "rotate-secret": rotateSecret,
+    "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "limit": limitPrincipal,
+    "remove": removePrincipal, "rotate-secret": rotateSecret,
+]
+
+private let limitOptions = [
+    Option("proofs-per-second", "N", "create, limit: proofs that it may have verified in a second; 'none': no limit"),
+    Option("requests-in-flight", "N", "create, limit: requests at once; 'none': no limit"),
+    Option("request-bytes", "N", "create, limit: bytes of its requests and answers in memory; 'none': no limit"),
+    Option("followers", "N", "create, limit: queries that wait for a change; 'none': no limit"),
+    Option(
+        "mutations-per-second", "N", "create, limit: changes in a second, with a reserve for removals; 'none': no limit"
+    ),
 ]
 
 let keysCommand = Command(
@@ -9,11 +19,13 @@ let keysCommand = Command(
     verbs: [
         Verb(
             "create", "NAME", 1...1,
-            options: [
+            options: Set(limitFields.map(\.option)).union([
                 "role", "prefix", "app", "expires", "certificate", "local-user", "offline", "data", "storage-max",
-            ], "make a principal, and print its key, which is shown this once"),
+            ]), "make a principal, and print its key, which is shown this once"),
         Verb("list", "", 0...0, "list the principals"),
         Verb("rotate", "NAME", 1...1, options: ["expires"], "add a key beside the present one, and print it"),
+        Verb(
+            "limit", "NAME", 1...1, options: Set(limitFields.map(\.option)), "change the limits of a principal"),
         Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
         Verb(
             "rotate-secret", "", 0...0, options: ["data", "secret-file", "drop-previous"],
@@ -37,7 +49,7 @@ let keysCommand = Command(
         Option("key", "ID", "remove: only the key with this identifier"),
         Option(switch: "offline", "create: change the storage in --data, which no service has open"),
         Option("storage-max", "MIB", standard: "16384", "with --offline: as of serve"),
-    ] + secretFileOptions + [
+    ] + limitOptions + secretFileOptions + [
         Option(
             switch: "drop-previous",
             "rotate-secret: make everything invalid that was authenticated before, as when the secret has leaked")

@@ -23,7 +23,8 @@ func createPrincipal(_ arguments: Arguments) async throws -> ExitCode {
     }
     let request = CreatePrincipal(
         name, roles: try limitedRoles(arguments), key: try key.map { try newKey($0, arguments) },
-        certificates: certificates.isEmpty ? nil : certificates, localUser: user)
+        certificates: certificates.isEmpty ? nil : certificates, localUser: user,
+        limits: try limits(PrincipalLimits(), arguments))
     if arguments.isOn("offline") {
         let storageBytesMax = try arguments.number("storage-max", in: 1...16_777_216) << 20
         _ = try OfflinePrincipals.send(
@@ -41,18 +42,13 @@ func createPrincipal(_ arguments: Arguments) async throws -> ExitCode {
 func listPrincipals(_ arguments: Arguments) async throws -> ExitCode {
     let client = try connect(arguments)
     defer { client.close() }
-    var after: PrincipalName?
-    repeat {
-        let page = try await client.send(ListPrincipals(after: after))
-        for principal in page.principals {
-            if arguments.isOn("json") {
-                printNow(String(decoding: try JSON.encode(principal), as: UTF8.self).escapingControls)
-            } else {
-                for line in principal.lines { printNow(line.escapingControls) }
-            }
+    for principal in try await principals(client, where: { _ in true }) {
+        if arguments.isOn("json") {
+            printNow(String(decoding: try JSON.encode(principal), as: UTF8.self).escapingControls)
+        } else {
+            for line in principal.lines { printNow(line.escapingControls) }
         }
-        after = page.hasMore ? page.principals.last?.name : nil
-    } while after != nil
+    }
     return .success
 }
 
@@ -66,6 +62,59 @@ func rotateKey(_ arguments: Arguments) async throws -> ExitCode {
     try show(key, of: name, arguments)
     complain("the key before stays valid: remove it with rootgate keys remove --key ID when no client uses it")
     return .success
+}
+
+/// `rootgate keys limit`: changes limits of a principal. Those that are not named stay.
+func limitPrincipal(_ arguments: Arguments) async throws -> ExitCode {
+    let name = try principalName(arguments)
+    let client = try connect(arguments)
+    defer { client.close() }
+    let listed = try await principals(client) { $0.name == name }
+    guard let present = listed.first?.limits else { throw UsageError("there is no principal \(name)") }
+    let changed = try limits(present, arguments)
+    guard changed != present else { throw UsageError("name a limit that changes: \(present.text)") }
+    _ = try await client.send(UpdatePrincipal(name, limits: .set(changed)))
+    printNow("\(name): \(changed.text)")
+    return .success
+}
+
+/// The principals that a condition chooses.
+private func principals(
+    _ client: RootgateClient, where isChosen: (ListedPrincipal) -> Bool
+) async throws -> [ListedPrincipal] {
+    var chosen: [ListedPrincipal] = []
+    var after: PrincipalName?
+    repeat {
+        let page = try await client.send(ListPrincipals(after: after))
+        chosen += page.principals.filter(isChosen)
+        after = page.hasMore ? page.principals.last?.name : nil
+    } while after != nil
+    return chosen
+}
+
+/// The limits with those that the arguments give.
+private func limits(_ present: PrincipalLimits, _ arguments: Arguments) throws -> PrincipalLimits {
+    var limits = present
+    for (option, _, field) in limitFields where arguments.isGiven(option) {
+        let isNone = arguments.text(option) == "none"
+        limits[keyPath: field] = try isNone ? nil : arguments.number(option, in: 0...Limits.principalLimitMax)
+    }
+    return limits
+}
+
+/// The option, the words for people and the field of each limit.
+let limitFields: [(option: String, words: String, field: any WritableKeyPath<PrincipalLimits, Int?> & Sendable)] = [
+    ("proofs-per-second", "proofs/s", \.proofsPerSecond), ("requests-in-flight", "requests", \.requestsInFlight),
+    ("request-bytes", "bytes", \.requestBytes), ("followers", "followers", \.followers),
+    ("mutations-per-second", "mutations/s", \.mutationsPerSecond),
+]
+
+extension PrincipalLimits {
+    /// The limits for people.
+    fileprivate var text: String {
+        let texts = limitFields.compactMap { _, words, field in self[keyPath: field].map { "\($0) \(words)" } }
+        return texts.isEmpty ? "no limits" : "at most " + texts.joined(separator: ", ")
+    }
 }
 
 /// `rootgate keys remove`: removes a principal with its keys, or one key.
@@ -157,7 +206,7 @@ extension ListedPrincipal {
             return role.role.rawValue + prefixes + (role.app.map { " app \($0)" } ?? "")
         }.joined(separator: ", ")
         let end = expiresAt.map { ", until \($0.formatted(.iso8601))" } ?? ""
-        return ["\(name): \(roles)\(end)"]
+        return ["\(name): \(roles)\(end)"] + (limits == PrincipalLimits() ? [] : ["  \(limits.text)"])
             + keys.map { key in
                 let expiry = key.expiresAt.map { ", until \($0.formatted(.iso8601))" } ?? ""
                 return "  key \(key.identifier), \(used(key.lastUsedAt))\(expiry)"

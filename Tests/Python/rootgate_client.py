@@ -225,6 +225,11 @@ class RootgateError(Exception):
         self.detail = detail
         self.text = text
 
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to wait before the request is sent again, as busy says; None when the error does not say."""
+        return self.detail / 1000 if self.code == ErrorCode.BUSY and self.detail > 0 else None
+
 
 class ProtocolError(Exception):
     """The service sent something that the protocol does not allow."""

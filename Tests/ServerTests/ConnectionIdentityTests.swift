@@ -1,3 +1,4 @@
+import Collaboration
 import Core
 import Foundation
 import Platform
@@ -33,6 +34,26 @@ struct ConnectionIdentityTests {
             #expect(!isOpen(host), "\(host)")
         }
         #expect(!isOpen(nil))
+    }
+
+    @Test("A local user that is a principal has that one's shares, and every other connection those of its address")
+    func holders() throws {
+        let data = folder.path + "/data"
+        let name = try #require(PrincipalName("user"))
+        for request in [
+            CreatePrincipal(
+                try #require(PrincipalName("root")), roles: [LimitedRole(.administer, prefixes: [.every])],
+                key: NewKey(KeyHash(.random()))),
+            CreatePrincipal(name, roles: [], localUser: 7),
+        ] { _ = try OfflinePrincipals.send(request, dataDirectory: data) }
+        let table = try table()
+        func holder(_ user: UInt32) -> Holder {
+            ConnectionIdentity(
+                table, certificate: nil, peer: .local(PeerCredentials(user: user, process: 1)), address: .user(user)
+            ).holder
+        }
+        #expect(holder(7) != .user(7) && holder(7) == holder(7))
+        #expect(holder(8) == .user(8))
     }
 
     @Test("A local user is on this machine")

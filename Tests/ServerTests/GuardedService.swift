@@ -15,8 +15,11 @@ struct GuardedService {
     let administratorKey: APIKey
     let administrator: RootgateClient
 
-    init(calendar: TestCalendar? = nil, _ adjust: (inout Configuration) -> Void = { _ in }) async throws {
-        service = try TestService(calendar: calendar, adjust)
+    init(
+        calendar: TestCalendar? = nil, clock: MonotonicClock = .system,
+        _ adjust: (inout Configuration) -> Void = { _ in }
+    ) async throws {
+        service = try TestService(calendar: calendar, clock: clock, adjust)
         administratorKey = .random()
         _ = try await service.client().send(
             CreatePrincipal(
@@ -29,11 +32,14 @@ struct GuardedService {
     static func name(_ text: String) throws -> PrincipalName { try #require(PrincipalName(text)) }
 
     /// A new principal's key.
-    func principal(_ name: String, _ roles: [LimitedRole], expiresAt: Date? = nil) async throws -> APIKey {
+    func principal(
+        _ name: String, _ roles: [LimitedRole], limits: PrincipalLimits? = nil, expiresAt: Date? = nil
+    ) async throws -> APIKey {
         let key = APIKey.random()
         _ = try await administrator.send(
             CreatePrincipal(
-                try GuardedService.name(name), roles: roles, key: NewKey(KeyHash(key), expiresAt: expiresAt)))
+                try GuardedService.name(name), roles: roles, key: NewKey(KeyHash(key), expiresAt: expiresAt),
+                limits: limits))
         return key
     }
 

@@ -30,7 +30,7 @@ final class RequestFixture: Sendable {
         let descriptor = ends[0]
         responder = await withCheckedContinuation { continuation in
             Connection.start(descriptor, on: loop, of: owner) { connection in
-                let responder = Responder(connection, .anonymous, owner: owner)
+                let responder = Responder(connection, .anonymous(owner))
                 continuation.resume(returning: responder)
                 return IdleHandler()
             }

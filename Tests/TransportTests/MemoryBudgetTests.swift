@@ -61,6 +61,20 @@ import Testing
         #expect(budget.heldBytes == 0)
     }
 
+    @Test("A limit is for all connections of a peer together, and for the common part and the reserve")
+    func limited() throws {
+        let budget = MemoryBudget(bytesMax: 256 << 20)
+        let accounts = (0..<2).map { _ in budget.account(for: .principal(7)) }
+        let first = try #require(accounts[0].reserve(600, isUrgent: false, within: 1000))
+        #expect(accounts[1].reserve(401, isUrgent: false, within: 1000) == nil)
+        #expect(accounts[1].reserve(401, isUrgent: true, within: 1000) == nil)
+        let second = try #require(accounts[1].reserve(400, isUrgent: true, within: 1000))
+        #expect(accounts[0].peerBytes == 1000 && accounts[0].heldBytes == 600)
+        accounts[0].giveBack(first)
+        accounts[1].giveBack(second)
+        #expect(accounts[1].peerBytes == 0)
+    }
+
     @Test("In the smallest budget a connection alone may hold the longest request, and one byte more is refused")
     func smallest() throws {
         let budget = MemoryBudget(bytesMax: Limits.requestMemoryBytesMin)

@@ -67,6 +67,35 @@ struct KeysTests {
         #expect(running.end(SIGTERM) == 0)
     }
 
+    @Test("Limits are set, changed one by one, shown and counted")
+    func limits() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let administer = ["--server", running.endpoint, "--key-file", file]
+        let created = try run(
+            ["keys", "create", "gate", "--role", "observe", "--role", "enrol", "--prefix", "*", "--followers", "5"]
+                + ["--mutations-per-second", "0"] + administer)
+        #expect(created.code == 0, "\(created.errors)")
+        #expect(
+            try run(["keys", "list"] + administer).output.contains("\n  at most 5 followers, 0 mutations/s\n  key "))
+        let environment = ["ROOTGATE_KEY": created.output.trimmingCharacters(in: .newlines)]
+        let server = ["--server", running.endpoint]
+        let refused = try run(["collab", "create", "deck"] + server, environment: environment)
+        #expect(refused.code == 2 && refused.errors.contains("limit-exceeded"), "\(refused)")
+        let changed = try run(
+            ["keys", "limit", "gate", "--mutations-per-second", "none", "--proofs-per-second", "7"] + administer)
+        #expect(changed.output == "gate: at most 7 proofs/s, 5 followers\n", "\(changed)")
+        #expect(try run(["collab", "create", "deck"] + server, environment: environment).code == 0)
+        let stats = try run(["stats"] + server, environment: environment).output
+        #expect(stats.contains("limited-mutations") && stats.contains("keys-slowed"), "\(stats)")
+        for words in [
+            ["gate"], ["gate", "--followers", "5"], ["nobody", "--followers", "5"], ["gate", "--followers", "x"],
+        ] {
+            #expect(try run(["keys", "limit"] + words + administer).code == 2, "\(words)")
+        }
+        #expect(running.end(SIGTERM) == 0)
+    }
+
     @Test("An administrator is not made offline while a service has the data directory")
     func offlineInUse() throws {
         _ = try administrator()

@@ -31,7 +31,10 @@ import Testing
             "shares": "account scope after limit all",
         ],
         "keys": [
-            "create": "role prefix app expires certificate local-user offline data storage-max", "list": "",
+            "create": "role prefix app expires certificate local-user offline data storage-max proofs-per-second "
+                + "requests-in-flight request-bytes followers mutations-per-second",
+            "list": "",
+            "limit": "proofs-per-second requests-in-flight request-bytes followers mutations-per-second",
             "rotate": "expires", "remove": "key", "rotate-secret": "data secret-file drop-previous",
         ],
         "roots": [

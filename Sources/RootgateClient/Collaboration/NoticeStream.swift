@@ -23,13 +23,15 @@ public struct NoticeStream: AsyncSequence, Sendable {
         /// How long one query waits for its answer.
         private static let wait = Duration.seconds(20)
 
-        /// Sleeps for 50 to 250 milliseconds when `error` is `busy`.
+        /// Sleeps for as long as `error` says when it is `busy`, at most as long as a query waits, and for 50 to 250
+        /// milliseconds when it does not say.
         ///
         /// Throws every other error, or `cancelled` when the task is cancelled.
         private static func pause(before error: ServiceError) async throws(ServiceError) {
             guard error.code == .busy else { throw error }
             do {
-                try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
+                let pause = Duration.milliseconds(Int.random(in: 50...250))
+                try await Task.sleep(for: error.retryAfter.map { Swift.min($0, wait) } ?? pause)
             } catch {
                 throw ServiceError(.cancelled, "the request was cancelled")
             }

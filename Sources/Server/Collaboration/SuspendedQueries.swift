@@ -134,12 +134,13 @@ final class SuspendedQueries: Sendable {
     /// Suspends a query. `changeCount` was read before the snapshot on which the query was decided. No change is
     /// missed: a change of one of its topics since then gives `changed`.
     ///
-    /// Throws `busy` when the query is above its owner's share, `limitExceeded` when too many of this connection are
-    /// suspended.
+    /// Throws `busy` when the query is above its owner's share or limit, `limitExceeded` when too many of this
+    /// connection are suspended, or the limit is 0.
     func suspend(_ suspension: Suspension, decidedAt changeCount: UInt64) throws(ServiceError) -> Outcome {
         let outcome = try state.withLock { state throws(ServiceError) -> Outcome in
             guard !state.isClosed, clock.milliseconds < suspension.deadline else { return .over }
             guard !state.history.hasChange(of: suspension.topics, since: changeCount) else { return .changed }
+            try suspension.task.pending.follow()
             guard state.takePlaces(of: suspension) else { throw Admission.busy }
             let number = state.table.number()
             guard suspension.task.pending.suspend(onDrop: { [weak self] in self?.forget(number) }) else {

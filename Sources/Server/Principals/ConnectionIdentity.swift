@@ -22,13 +22,17 @@ final class ConnectionIdentity: Sendable {
     private let localUser: UInt32?
     /// Whether the peer is on this machine.
     private let isLocal: Bool
+    /// Who the peer is as long as nobody knows its name.
+    let address: Holder
     /// The peer's address for audits.
     private let peer: String?
     private let state = Mutex(State())
 
-    /// `peer`: `nil` when the system can't tell; then the peer is not on this machine.
-    init(_ table: PrincipalTable, certificate: PeerCertificate?, peer: Peer?) {
+    /// `peer`: `nil` when the system can't tell; then the peer is not on this machine. `address`: whose wrong keys
+    /// count together.
+    init(_ table: PrincipalTable, certificate: PeerCertificate?, peer: Peer?, address: Holder = .service) {
         self.table = table
+        self.address = address
         names =
             certificate.map { CertificateName.all(uris: $0.uris, dnsNames: $0.dnsNames, subject: $0.subject) } ?? []
         switch peer {
@@ -39,19 +43,28 @@ final class ConnectionIdentity: Sendable {
         self.peer = peer?.description
     }
 
-    private init() {
+    private init(address: Holder) {
         (table, names, localUser, isLocal, peer) = (nil, [], nil, true, nil)
+        self.address = address
     }
 
     /// Of a connection without principals, which may do everything.
-    static var anonymous: ConnectionIdentity { ConnectionIdentity() }
+    static func anonymous(_ address: Holder) -> ConnectionIdentity { ConnectionIdentity(address: address) }
 
     /// Who sends a request that begins now.
     var principal: Principal {
+        let principal = valid
+        if let table, let use = principal.use { table.noteUse(use, from: peer) }
+        return principal
+    }
+
+    /// Who shares memory, places and turns with others now: the principal, or else the address.
+    var holder: Holder { valid.holder ?? address }
+
+    private var valid: Principal {
         guard let table else { return .anonymous(.everything) }
         let principal = present(table)
         guard principal.expiresAt.map({ table.now < $0 }) ?? true else { return .anonymous(.nothing) }
-        if let use = principal.use { table.noteUse(use, from: peer) }
         return principal
     }
 
@@ -78,7 +91,8 @@ final class ConnectionIdentity: Sendable {
 
     /// Takes the text of a key. From then on the connection is the key's principal.
     ///
-    /// Throws `keyRefused` when the key is nobody's, or when the connection has presented too many.
+    /// Throws `keyRefused` when the key is nobody's, or when the connection has presented too many; `busy` when its
+    /// address has presented too many wrong ones.
     func present(key text: [UInt8]) throws(ServiceError) {
         let count = state.withLock { state in
             state.presentations += 1
@@ -89,9 +103,10 @@ final class ConnectionIdentity: Sendable {
                 .keyRefused, detail: UInt32(Limits.keysPerConnectionMax),
                 "the connection has presented more than \(Limits.keysPerConnectionMax) keys")
         }
+        try table?.checkAttempt(from: address)
         let key = String(validating: text, as: UTF8.self).flatMap { APIKey($0) }
         guard let table, let key, let hash = table.current.directory.match(key, at: table.now)?.key else {
-            table?.noteRefusal(of: key?.identifier, from: peer)
+            table?.noteRefusal(of: key?.identifier, from: address, peer: peer)
             throw ServiceError(.keyRefused, "the key is not valid")
         }
         state.withLock { state in

@@ -14,12 +14,19 @@ final class PrincipalTable: Sendable {
         /// Whether the directory may be older than the storage, because the storage could not be read.
         var isStale = true
         var uses: [PrincipalUse.Subject: PrincipalUse] = [:]
+        /// Of the principals that have had a connection.
+        var allowances: [PrincipalName: PrincipalAllowance] = [:]
     }
 
     private let rootSets: RootSets
     /// `nil` unless there is an audit.
     private let trail: AuditTrail?
     private let date: @Sendable () -> Date
+    /// The clock of rates.
+    private let clock: MonotonicClock
+    /// What was refused because of limits.
+    let refusals = LimitRefusals()
+    private let wrongKeys = Mutex(WrongKeys())
     private let state = Mutex(State())
     /// Counts the directories. It is raised with the lock held, after the directory was replaced.
     private let replacements = Atomic<UInt64>(0)
@@ -27,8 +34,11 @@ final class PrincipalTable: Sendable {
     /// Reads all principals.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
-    init(_ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date) throws(ServiceError) {
+    init(
+        _ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date, clock: MonotonicClock = .system
+    ) throws(ServiceError) {
         self.rootSets = rootSets
+        self.clock = clock
         self.trail = trail
         self.date = date
         try state.withLock { state throws(ServiceError) in try load(&state) }
@@ -70,13 +80,20 @@ final class PrincipalTable: Sendable {
         }
         state.isStale = false
         state.uses = state.uses.filter { subject, _ in state.directory.has(subject.principal, subject.key) }
+        state.allowances = state.allowances.filter { name, _ in state.directory.has(name, nil) }
+        for (name, allowance) in state.allowances {
+            if let limits = state.directory.limits(of: name) { allowance.replace(limits) }
+        }
         replacements.add(1, ordering: .releasing)
     }
 
     /// The principal that a match stands for.
     func principal(_ match: PrincipalDirectory.Match) -> Principal {
         let subject = PrincipalUse.Subject(principal: match.principal.name, key: match.key?.identifier)
-        if let use = state.withLock({ $0.uses[subject] }) { return Principal(match, use) }
+        let (known, allowance) = state.withLock { state in
+            (state.uses[subject], self.allowance(of: match.principal, &state))
+        }
+        if let known { return Principal(match, known, allowance) }
         // Without its record the use counts as the first one.
         let stored = try? rootSets.read { snapshot throws(ServiceError) in
             try PrincipalRecords.lastUse(of: subject.principal, subject.key, snapshot)
@@ -86,7 +103,18 @@ final class PrincipalTable: Sendable {
             state.uses[subject] = use
             return use
         }
-        return Principal(match, use)
+        return Principal(match, use, allowance)
+    }
+
+    /// What the principal uses of its limits, which are those of the directory: the match may be older. Called under
+    /// the lock.
+    private func allowance(of record: PrincipalRecord, _ state: inout State) -> PrincipalAllowance {
+        if let known = state.allowances[record.name] { return known }
+        let limits = state.directory.limits(of: record.name)
+        let allowance = PrincipalAllowance(limits ?? record.limits, clock, refusals)
+        // One that was removed in the meantime is nobody's after the connection's next look.
+        if limits != nil { state.allowances[record.name] = allowance }
+        return allowance
     }
 
     /// Notes that the principal makes a request. The first use of a key gets a line in the audit. The storage is told
@@ -106,8 +134,21 @@ final class PrincipalTable: Sendable {
         rootSets.submit(Mutation(.edit(edit))) { _ in }
     }
 
-    /// Notes in the audit that a key was refused.
-    func noteRefusal(of key: KeyIdentifier?, from peer: String?) {
+    /// Throws `busy` with the time to wait when the address has presented too many wrong keys. Then the key is not
+    /// looked at.
+    func checkAttempt(from address: Holder) throws(ServiceError) {
+        let now = clock.milliseconds
+        guard let milliseconds = wrongKeys.withLock({ $0.wait(of: address, at: now) }) else { return }
+        refusals.slowedKeys.add(1, ordering: .relaxed)
+        throw ServiceError(
+            .busy, detail: UInt32(clamping: milliseconds),
+            "this address has presented too many wrong keys: try again in \(milliseconds) ms")
+    }
+
+    /// Notes that a key was refused: for the next ones of its address, and in the audit.
+    func noteRefusal(of key: KeyIdentifier?, from address: Holder, peer: String?) {
+        let now = clock.milliseconds
+        wrongKeys.withLock { $0.note(address, at: now) }
         trail?.note(
             AuditRecord(
                 .key, principal: "anonymous", peer: peer, operation: "hello",

@@ -19,6 +19,11 @@ final class PendingRequest: Sendable {
         var charge = MemoryCharge()
         /// Whether the reserve of the memory may be used.
         var isUrgent = false
+        /// Whether the reserves in the limits of the principal may be used.
+        var isRemoval = false
+        /// Whether the request is counted for its principal as in flight, and as a query that waits.
+        var isCounted = false
+        var isFollower = false
         /// The name of the collaboration layer's request, and the collaboration that it is about.
         var name: String?
         var collaboration: CollaborationIdentifier?
@@ -55,7 +60,8 @@ final class PendingRequest: Sendable {
 
     deinit {
         let (effect, charge) = state.withLock { state in
-            (state.life.state.isUnanswered ? state.life.apply(.drop) : nil, state.charge)
+            uncount(&state)
+            return (state.life.state.isUnanswered ? state.life.apply(.drop) : nil, state.charge)
         }
         guard let effect else { return }
         if responder.isClosed {
@@ -113,39 +119,110 @@ final class PendingRequest: Sendable {
 
     // MARK: Memory
 
-    /// Reserves memory until the request is answered or suspended.
+    /// Reserves memory until the request is answered or suspended, and counts the request for its principal.
+    /// `isRemoval`: whether it may use the reserves in the limits of its principal.
     ///
-    /// Throws `busy` or `shuttingDown`; then nothing is reserved.
-    func reserve(_ bytes: Int, isUrgent: Bool) throws(ServiceError) {
+    /// Throws `busy`, `limitExceeded` or `shuttingDown`; then nothing is reserved.
+    func reserve(_ bytes: Int, isUrgent: Bool, isRemoval: Bool = false) throws(ServiceError) {
         try admission.check()
-        guard let charge = responder.memory.reserve(bytes, isUrgent: isUrgent) else { throw Admission.busy }
+        try limited { allowance throws(ServiceError) in
+            try allowance.takeRequest(isRemoval: isRemoval)
+            state.withLock { $0.isCounted = true }
+        }
+        let charge = try charge(bytes, of: bytes, isUrgent: isUrgent, isRemoval: isRemoval)
         state.withLock { state in
             precondition(state.life.state == .admitted && state.charge == MemoryCharge())
             state.charge = charge
             state.isUrgent = isUrgent
+            state.isRemoval = isRemoval
         }
     }
 
     /// Reserves as much memory as an answer of so many bytes needs, before it is made.
     ///
-    /// Throws `busy`.
+    /// Throws `busy` or `limitExceeded`.
     func reserveAnswer(_ bytes: Int) throws(ServiceError) {
-        guard cover(bytes + Limits.requestOverheadBytes) else { throw Admission.busy }
+        try cover(bytes + Limits.requestOverheadBytes)
     }
 
-    /// Makes sure that at least so many bytes are reserved. Returns false when that is more than the share of the
-    /// connection or of its peer.
-    private func cover(_ bytes: Int) -> Bool {
-        let (missing, isUrgent) = state.withLock { (bytes - $0.charge.bytes, $0.isUrgent) }
-        guard missing > 0 else { return true }
-        guard let more = responder.memory.reserve(missing, isUrgent: isUrgent) else { return false }
+    /// Makes sure that at least so many bytes are reserved. `isLimited`: within the limit of the principal.
+    ///
+    /// Throws `busy` or `limitExceeded` when that is more than the share of the connection or of its peer, or than the
+    /// limit.
+    private func cover(_ bytes: Int, isLimited: Bool = true) throws(ServiceError) {
+        let (missing, isUrgent, isRemoval) = state.withLock { (bytes - $0.charge.bytes, $0.isUrgent, $0.isRemoval) }
+        guard missing > 0 else { return }
+        let more: MemoryCharge
+        if isLimited {
+            more = try charge(missing, of: bytes, isUrgent: isUrgent, isRemoval: isRemoval)
+        } else if let charge = responder.memory.reserve(missing, isUrgent: isUrgent) {
+            more = charge
+        } else {
+            throw Admission.busy
+        }
         let isTaken = state.withLock { state in
             guard state.life.state.isUnanswered else { return false }
             state.charge += more
             return true
         }
-        if !isTaken { responder.memory.giveBack(more) }
-        return isTaken
+        guard !isTaken else { return }
+        responder.memory.giveBack(more)
+        throw Admission.busy
+    }
+
+    /// Reserves bytes, so that the request has `total`.
+    ///
+    /// Throws `busy` or `limitExceeded`.
+    private func charge(
+        _ bytes: Int, of total: Int, isUrgent: Bool, isRemoval: Bool
+    ) throws(ServiceError) -> MemoryCharge {
+        let limit = principal.allowance?.bytesMax(isRemoval: isRemoval) ?? .max
+        if let charge = responder.memory.reserve(bytes, isUrgent: isUrgent, within: limit) { return charge }
+        guard limit < .max, responder.memory.peerBytes + bytes > limit else { throw Admission.busy }
+        try limited { allowance throws(ServiceError) in
+            throw allowance.refuse(bytes: total, isRemoval: isRemoval)
+        }
+        throw Admission.busy
+    }
+
+    // MARK: Limits of the principal
+
+    /// Takes what the request costs of the rates of its principal.
+    ///
+    /// Throws `busy` or `limitExceeded`.
+    func spend(_ cost: RequestCost) throws(ServiceError) {
+        try limited { allowance throws(ServiceError) in try allowance.spend(cost) }
+    }
+
+    /// Counts the request for its principal as a query that waits for a change, until it is answered or dropped.
+    ///
+    /// Throws `busy` or `limitExceeded`.
+    func follow() throws(ServiceError) {
+        guard !state.withLock({ $0.isFollower }) else { return }
+        try limited { allowance throws(ServiceError) in
+            try allowance.takeFollower()
+            state.withLock { $0.isFollower = true }
+        }
+    }
+
+    /// Notes for the connection when `body` throws that a limit is reached.
+    private func limited(_ body: (PrincipalAllowance) throws(ServiceError) -> Void) throws(ServiceError) {
+        guard let allowance = principal.allowance else { return }
+        do throws(ServiceError) {
+            try body(allowance)
+        } catch {
+            responder.noteLimit()
+            throw error
+        }
+    }
+
+    /// Counts the request for its principal no longer. `isOver`: also not as a query that waits.
+    private func uncount(_ state: inout State, isOver: Bool = true) {
+        if state.isCounted { principal.allowance?.giveBackRequest() }
+        state.isCounted = false
+        guard isOver, state.isFollower else { return }
+        principal.allowance?.giveBackFollower()
+        state.isFollower = false
     }
 
     // MARK: Answering
@@ -155,14 +232,20 @@ final class PendingRequest: Sendable {
     func answer(_ body: (inout [UInt8]) -> Void) {
         let bytes = frame(body)
         if let end = end(ifCovering: bytes.count) { return send(bytes, end) }
-        guard cover(bytes.count) else { return fail(Admission.busy) }
+        do throws(ServiceError) {
+            try cover(bytes.count)
+        } catch {
+            return fail(error)
+        }
         send(bytes)
     }
 
     /// Answers a request that has changed something: with more memory than there is, if need be.
     func answerChange(_ body: (inout [UInt8]) -> Void) {
         let bytes = frame(body)
-        if !cover(bytes.count) {
+        do throws(ServiceError) {
+            try cover(bytes.count)
+        } catch {
             let charge = responder.memory.take(bytes.count)
             state.withLock { $0.charge += charge }
         }
@@ -203,7 +286,8 @@ final class PendingRequest: Sendable {
         }
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         let bytes = frame(of: error)
-        let isTold = cover(bytes.count) || responder.unsentBytes <= Limits.uncountedAnswerBytesMax
+        let isCovered = (try? cover(bytes.count, isLimited: false)) != nil
+        let isTold = isCovered || responder.unsentBytes <= Limits.uncountedAnswerBytesMax
         if !isTold { responder.giveUp() }
         send(isTold ? bytes : [])
         return isTold
@@ -238,8 +322,11 @@ final class PendingRequest: Sendable {
         }
         for request in requests {
             let isUnread = ends.isEmpty && request.responder.unsentBytes > Limits.unsentBytesPerConnectionMax
-            guard !isUnread, request.cover(Limits.frameHeaderBytes + body.count) else {
-                request.fail(Admission.busy)
+            do throws(ServiceError) {
+                guard !isUnread else { throw Admission.busy }
+                try request.cover(Limits.frameHeaderBytes + body.count)
+            } catch {
+                request.fail(error)
                 continue
             }
             request.begin(.answering)
@@ -288,6 +375,7 @@ final class PendingRequest: Sendable {
         state.withLock { state -> End? in
             guard state.charge.bytes >= bytes, let effect = state.life.apply(.answer) else { return nil }
             assert(effect.releasesMemory)
+            uncount(&state)
             defer { state.charge = MemoryCharge() }
             return End(request: self, effect: effect, charge: state.charge)
         }
@@ -307,6 +395,7 @@ final class PendingRequest: Sendable {
                 let effect = state.life.apply(.suspend)
             else { return nil }
             state.onDrop = onDrop
+            uncount(&state, isOver: false)
             defer { state.charge = MemoryCharge() }
             return (effect, state.charge)
         }
@@ -337,6 +426,8 @@ final class PendingRequest: Sendable {
             guard state.life.state == .suspended, let onDrop = state.onDrop, let effect = state.life.apply(event)
             else { return nil }
             responder.unsuspend(ObjectIdentifier(self), isInFlight: event == .resume)
+            // A query that goes on stays counted as one that waits, and not as another one in flight.
+            if event == .drop { uncount(&state) }
             state.onDrop = nil
             return (effect, onDrop)
         }

@@ -11,7 +11,8 @@ struct Principal: Sendable {
     /// 16 bytes, different for every principal.
     let value: UInt128
     let authority: Authority
-    let limits: PrincipalLimits
+    /// What it uses of its limits; `nil` for anonymous ones, which have none.
+    let allowance: PrincipalAllowance?
     /// When the peer ends to be this principal; `nil`: not by time.
     let expiresAt: Date?
     /// `nil` for anonymous ones.
@@ -19,29 +20,32 @@ struct Principal: Sendable {
 
     /// Nobody in particular. `authority`: everything on a service that is open, else nothing.
     static func anonymous(_ authority: Authority) -> Principal {
-        Principal(name: nil, value: 0, authority: authority, limits: PrincipalLimits(), expiresAt: nil, use: nil)
+        Principal(name: nil, value: 0, authority: authority, allowance: nil, expiresAt: nil, use: nil)
     }
 
     /// A principal that the peer has shown to be.
-    init(_ match: PrincipalDirectory.Match, _ use: PrincipalUse) {
+    init(_ match: PrincipalDirectory.Match, _ use: PrincipalUse, _ allowance: PrincipalAllowance) {
         let record = match.principal
         self.init(
             name: record.name,
             value: UInt128(firstBytesOf: SHA256.hash(Array("principal ".utf8) + record.name.text.utf8)),
-            authority: Authority(record.roles), limits: record.limits, expiresAt: match.expiresAt, use: use)
+            authority: Authority(record.roles), allowance: allowance, expiresAt: match.expiresAt, use: use)
     }
 
     private init(
-        name: PrincipalName?, value: UInt128, authority: Authority, limits: PrincipalLimits, expiresAt: Date?,
-        use: PrincipalUse?
+        name: PrincipalName?, value: UInt128, authority: Authority, allowance: PrincipalAllowance?,
+        expiresAt: Date?, use: PrincipalUse?
     ) {
         self.name = name
         self.value = value
         self.authority = authority
-        self.limits = limits
+        self.allowance = allowance
         self.expiresAt = expiresAt
         self.use = use
     }
+
+    /// Who shares memory, places and turns with others; `nil`: whoever the connection is without a name.
+    var holder: Holder? { name == nil ? nil : .principal(value) }
 
     /// The principal as audits name it.
     var auditName: String { name?.text ?? "anonymous" }

@@ -1,4 +1,5 @@
 import Core
+import Dispatch
 import Synchronization
 import Transport
 import Verification
@@ -24,6 +25,10 @@ final class Responder: Sendable {
         var mutationOwner = Holder.service
         /// Whether the peer was refused: nothing more is read.
         var isRefused = false
+        /// Requests above a limit of their principal since the connection was paused for that last.
+        var limitRefusals = 0
+        /// Whether the connection is not read for a while because of such requests.
+        var isHeldBack = false
     }
 
     /// The connection's place in the worker pool's turns.
@@ -33,12 +38,19 @@ final class Responder: Sendable {
     /// Who the peer is, for the audit; `nil` unless there is one.
     let peer: Peer?
     private let connection: Connection
+    /// Called when the connection is another holder's from now on.
+    private let onMove: @Sendable (Holder) -> Void
     private let state: Mutex<State>
 
-    init(_ connection: Connection, _ identity: ConnectionIdentity, owner: Holder = .service, peer: Peer? = nil) {
-        state = Mutex(State(owner: owner))
-        source = WorkSource(owner)
+    /// The connection is its address's until `become`.
+    init(
+        _ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil,
+        onMove: @escaping @Sendable (Holder) -> Void = { _ in }
+    ) {
+        state = Mutex(State(owner: identity.address))
+        source = WorkSource(identity.address)
         self.peer = peer
+        self.onMove = onMove
         self.connection = connection
         self.identity = identity
     }
@@ -56,12 +68,17 @@ final class Responder: Sendable {
     /// Who shares memory, places and turns with others.
     var owner: Holder { state.withLock { $0.owner } }
 
-    /// Counts the connection as another peer's from now on, because the peer has proved who it is. The connection's
-    /// place, and queries that are suspended already, stay its address's.
+    /// Counts the connection as this peer's from now on: what it holds, its turns and its place. Queries that are
+    /// suspended already stay whose they are.
     func become(_ peer: Holder, _ pool: WorkerPool) {
-        state.withLock { $0.owner = peer }
+        let isOther = state.withLock { state in
+            defer { state.owner = peer }
+            return state.owner != peer
+        }
+        guard isOther else { return }
         memory.move(to: peer)
         pool.move(source, to: peer)
+        onMove(peer)
     }
 
     /// In whose line the connection's next mutation waits for the writer: in that of its earlier ones as long as some
@@ -116,11 +133,35 @@ final class Responder: Sendable {
             state.isPaused =
                 state.inFlight >= Limits.requestsInFlightPerConnectionMax
                 || unsent > Limits.unsentBytesPerConnectionMax || (isStrained && (state.inFlight > 0 || unsent > 0))
-                || state.farewell != nil
+                || state.farewell != nil || state.limitRefusals >= Limits.limitRefusalsPerTurn
             return state.isPaused
         }
         if isPaused { connection.pauseReading() }
         return isPaused
+    }
+
+    /// Stops reading for a while when the connection has sent requests above a limit. So they cost little, and who
+    /// waits as long as `busy` says is not delayed.
+    func holdBackIfLimited() {
+        connection.assertOnThread()
+        let begins = state.withLock { state in
+            guard state.limitRefusals > 0, !state.isHeldBack else { return false }
+            state.limitRefusals = 0
+            state.isHeldBack = true
+            state.isPaused = true
+            return true
+        }
+        guard begins else { return }
+        connection.pauseReading()
+        let pause = identity.principal.allowance?.pause() ?? Limits.limitTurnMilliseconds
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(pause))) { [weak self] in
+            self?.release()
+        }
+    }
+
+    private func release() {
+        state.withLock { $0.isHeldBack = false }
+        resumeReadingIfPossible()
     }
 
     /// Drops the suspended requests, because the connection is closed. Later answers to the other requests are
@@ -153,6 +194,11 @@ final class Responder: Sendable {
 
     func began() {
         state.withLock { $0.inFlight += 1 }
+    }
+
+    /// Notes that a request was refused because of a limit of its principal.
+    func noteLimit() {
+        state.withLock { $0.limitRefusals += 1 }
     }
 
     /// Adds a request to the suspended ones. Returns false when there are too many, or when the connection is closed.
@@ -208,7 +254,7 @@ final class Responder: Sendable {
         let unsent = connection.unsentBytes
         let isStrained = memory.isStrained
         let resumes = state.withLock { state in
-            guard state.isPaused, state.farewell == nil,
+            guard state.isPaused, !state.isHeldBack, state.farewell == nil,
                 state.inFlight <= Limits.requestsInFlightPerConnectionMax / 2,
                 unsent <= Limits.unsentBytesPerConnectionMax, !isStrained || (state.inFlight == 0 && unsent == 0)
             else { return false }

@@ -13,6 +13,23 @@ enum Urgency {
     ]
     private static let namesUTF8 = Set(names.map { Array($0.utf8) })
 
+    /// Whether a request of this operation takes something away from somebody, as far as its name tells. `body`: as
+    /// much of it as has arrived.
+    static func isRemoval(_ operation: UInt16, _ body: UnsafeRawBufferPointer) -> Bool {
+        switch Operation(rawValue: operation) {
+        case .removeRoots, .dropCollaboration: true
+        case .collaborate: isUrgent(operation, body)
+        default: false
+        }
+    }
+
+    /// Whether a request of the collaboration layer takes something away from somebody. One that lets somebody in at
+    /// the same time is none.
+    static func isRemoval(_ request: any RuledRequest) -> Bool {
+        if let update = request as? UpdateParticipants, !update.added.isEmpty { return false }
+        return names.contains(type(of: request).name)
+    }
+
     /// Whether a request of this operation is urgent. `body`: as much of it as has arrived.
     static func isUrgent(_ operation: UInt16, _ body: UnsafeRawBufferPointer) -> Bool {
         switch Operation(rawValue: operation) {
