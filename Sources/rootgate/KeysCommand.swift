@@ -1,16 +1,17 @@
 /// What each verb of `rootgate keys` does.
 private let keysRuns: [String: @Sendable (Arguments) async throws -> ExitCode] = [
-    "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "limit": limitPrincipal,
+    "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "update": updatePrincipal,
     "remove": removePrincipal, "rotate-secret": rotateSecret,
 ]
 
 private let limitOptions = [
-    Option("proofs-per-second", "N", "create, limit: proofs that it may have verified in a second; 'none': no limit"),
-    Option("requests-in-flight", "N", "create, limit: requests at once; 'none': no limit"),
-    Option("request-bytes", "N", "create, limit: bytes of its requests and answers in memory; 'none': no limit"),
-    Option("followers", "N", "create, limit: queries that wait for a change; 'none': no limit"),
+    Option("proofs-per-second", "N", "create, update: proofs that it may have verified in a second; 'none': no limit"),
+    Option("requests-in-flight", "N", "create, update: requests at once; 'none': no limit"),
+    Option("request-bytes", "N", "create, update: bytes of its requests and answers in memory; 'none': no limit"),
+    Option("followers", "N", "create, update: queries that wait for a change; 'none': no limit"),
     Option(
-        "mutations-per-second", "N", "create, limit: changes in a second, with a reserve for removals; 'none': no limit"
+        "mutations-per-second", "N",
+        "create, update: changes in a second, with a reserve for removals; 'none': no limit"
     ),
 ]
 
@@ -25,27 +26,33 @@ let keysCommand = Command(
         Verb("list", "", 0...0, "list the principals"),
         Verb("rotate", "NAME", 1...1, options: ["expires"], "add a key beside the present one, and print it"),
         Verb(
-            "limit", "NAME", 1...1, options: Set(limitFields.map(\.option)), "change the limits of a principal"),
+            "update", "NAME", 1...1,
+            options: Set(limitFields.map(\.option)).union(["role", "prefix", "app", "certificate", "local-user"]),
+            "change the roles, certificates, local user or limits of a principal"),
         Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
         Verb(
             "rotate-secret", "", 0...0, options: ["data", "secret-file", "drop-previous"],
             "add a generation to the service's secret"),
     ],
-    "create, list and remove principals and their API keys; manage the service's secret",
+    "create, list, change and remove principals and their API keys; manage the service's secret",
     options: [
         .server, .timeout, .json,
         Option(
             "role", "ROLE", isRepeatable: true,
-            "create: verify, enrol, collaborate, observe or administer; may be given several times"),
+            "create, update: verify, enrol, collaborate, observe or administer; several times; update replaces all"),
         Option(
             "prefix", "PREFIX", isRepeatable: true,
-            "create: the roles cover collaborations whose identifiers begin so; '*': all of them; several times"),
-        Option("app", "ID", "create: the role collaborate covers only this app's items of shelves"),
+            "create, update: the roles cover collaborations whose identifiers begin so; '*': all of them; several times"
+        ),
+        Option("app", "ID", "create, update: the role collaborate covers only this app's items of shelves"),
         Option("expires", "DAYS", "create, rotate: the key is valid for so many days (default: until it is removed)"),
         Option(
             "certificate", "NAME", isRepeatable: true,
-            "create: a certificate identifies it, without a key: spiffe://..., dns:... or subject:...; several times"),
-        Option("local-user", "UID", "create: connections of this user over a local socket are its own, without a key"),
+            "create, update: a certificate identifies it: spiffe://..., dns:... or subject:...; several times"
+        ),
+        Option(
+            "local-user", "UID",
+            "create, update: connections of this user over a local socket are its own, without a key"),
         Option("key", "ID", "remove: only the key with this identifier"),
         Option(switch: "offline", "create: change the storage in --data, which no service has open"),
         Option("storage-max", "MIB", standard: "16384", "with --offline: as of serve"),

@@ -6,17 +6,8 @@ import Server
 /// `rootgate keys create`: makes a principal, and prints its key unless a certificate or a local user identifies it.
 func createPrincipal(_ arguments: Arguments) async throws -> ExitCode {
     let name = try principalName(arguments)
-    let certificates = try arguments.texts("certificate").map { text in
-        guard let name = CertificateName(text) else {
-            throw UsageError(
-                "--certificate takes spiffe://..., dns:HOST or subject:NAME, without patterns, not \(text)")
-        }
-        return name
-    }
-    let user = try arguments.text("local-user").map { text in
-        guard let user = UInt32(text) else { throw UsageError("--local-user takes the number of a user, not \(text)") }
-        return user
-    }
+    let certificates = try certificates(arguments)
+    let user = try localUser(arguments)
     let key = certificates.isEmpty && user == nil ? APIKey.random() : nil
     guard key != nil || arguments.text("expires") == nil else {
         throw UsageError("--expires is for a key, and a certificate or local user has none")
@@ -64,18 +55,58 @@ func rotateKey(_ arguments: Arguments) async throws -> ExitCode {
     return .success
 }
 
-/// `rootgate keys limit`: changes limits of a principal. Those that are not named stay.
-func limitPrincipal(_ arguments: Arguments) async throws -> ExitCode {
+/// `rootgate keys update`: changes what a principal may do, how it is known, and its limits. What is not named stays.
+func updatePrincipal(_ arguments: Arguments) async throws -> ExitCode {
     let name = try principalName(arguments)
+    var request = UpdatePrincipal(name)
+    if ["role", "prefix", "app"].contains(where: arguments.isGiven) {
+        request.roles = .set(try limitedRoles(arguments))
+    }
+    if arguments.isGiven("certificate") {
+        let isNone = arguments.texts("certificate") == ["none"]
+        request.certificates = isNone ? .clear : .set(try certificates(arguments))
+    }
+    if arguments.isGiven("local-user") {
+        let isNone = arguments.text("local-user") == "none"
+        request.localUser = try isNone ? .clear : localUser(arguments).map { .set($0) } ?? .keep
+    }
     let client = try connect(arguments)
     defer { client.close() }
     let listed = try await principals(client) { $0.name == name }
     guard let present = listed.first?.limits else { throw UsageError("there is no principal \(name)") }
     let changed = try limits(present, arguments)
-    guard changed != present else { throw UsageError("name a limit that changes: \(present.text)") }
-    _ = try await client.send(UpdatePrincipal(name, limits: .set(changed)))
-    printNow("\(name): \(changed.text)")
+    if changed != present { request.limits = .set(changed) }
+    guard
+        changed != present || ["role", "prefix", "app", "certificate", "local-user"].contains(where: arguments.isGiven)
+    else {
+        throw UsageError(
+            "say what changes: its roles, certificates or local user, or one of its limits: \(present.text)")
+    }
+    let receipt = try await client.send(request)
+    if receipt.changed == 0 { complain("\(name) was so already") }
+    for principal in try await principals(client, where: { $0.name == name }) {
+        for line in principal.lines { printNow(line.escapingControls) }
+    }
     return .success
+}
+
+/// The names of certificates that the arguments give.
+private func certificates(_ arguments: Arguments) throws -> [CertificateName] {
+    try arguments.texts("certificate").map { text in
+        guard let name = CertificateName(text) else {
+            throw UsageError(
+                "--certificate takes spiffe://..., dns:HOST or subject:NAME, without patterns, not \(text)")
+        }
+        return name
+    }
+}
+
+/// The local user that the arguments give, if they do.
+private func localUser(_ arguments: Arguments) throws -> UInt32? {
+    try arguments.text("local-user").map { text in
+        guard let user = UInt32(text) else { throw UsageError("--local-user takes the number of a user, not \(text)") }
+        return user
+    }
 }
 
 /// The principals that a condition chooses.
@@ -133,6 +164,11 @@ func removePrincipal(_ arguments: Arguments) async throws -> ExitCode {
         receipt = try await client.send(RemovePrincipal(try principalName(arguments)))
     }
     printNow(receipt.changed == 0 ? "there was nothing to remove" : "removed")
+    // This may have been the caller itself, or its only key.
+    let left = try? await principals(client) { $0.roles.contains { $0.role == .administer } }
+    if left?.isEmpty ?? true {
+        complain("no administrator is left, or this was the given key: keys create --offline makes another one")
+    }
     return .success
 }
 
@@ -202,7 +238,7 @@ extension ListedPrincipal {
     fileprivate var lines: [String] {
         let roles = roles.map { role in
             let prefixes =
-                role.prefixes == [.every] ? "" : " " + role.prefixes.map(\.description).joined(separator: " ")
+                role.role == .administer ? "" : " " + role.prefixes.map(\.description).joined(separator: " ")
             return role.role.rawValue + prefixes + (role.app.map { " app \($0)" } ?? "")
         }.joined(separator: ", ")
         let end = expiresAt.map { ", until \($0.formatted(.iso8601))" } ?? ""

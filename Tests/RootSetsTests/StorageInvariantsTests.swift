@@ -124,8 +124,9 @@ struct StorageInvariantsTests {
             let configuration = RootSets.Configuration(directory: directory, reserveBytes: 1 << 20)
             let first = lowestFreeDescriptor()
             try RootSets(configuration).close()
-            // The writer's thread lets go of the storage a moment after it said that it has ended.
-            func becomesFree() -> Bool { becomesTrue { lowestFreeDescriptor() == first } }
+            // The writer's thread lets go of the storage a moment after it said that it has ended. A lower descriptor
+            // is free when something else was closed meanwhile; ten openings that leave one open are found all the same.
+            func becomesFree() -> Bool { becomesTrue { lowestFreeDescriptor() <= first } }
             #expect(becomesFree())
             let whole = try Data(contentsOf: URL(fileURLWithPath: directory + "/data.mdb"))
             let damages = [Data(), whole.prefix(whole.count / 2), Data(repeating: 0xa5, count: whole.count)]

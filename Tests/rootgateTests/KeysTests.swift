@@ -83,16 +83,46 @@ struct KeysTests {
         let refused = try run(["collab", "create", "deck"] + server, environment: environment)
         #expect(refused.code == 2 && refused.errors.contains("limit-exceeded"), "\(refused)")
         let changed = try run(
-            ["keys", "limit", "gate", "--mutations-per-second", "none", "--proofs-per-second", "7"] + administer)
-        #expect(changed.output == "gate: at most 7 proofs/s, 5 followers\n", "\(changed)")
+            ["keys", "update", "gate", "--mutations-per-second", "none", "--proofs-per-second", "7"] + administer)
+        #expect(changed.output.contains("\n  at most 7 proofs/s, 5 followers\n"), "\(changed)")
         #expect(try run(["collab", "create", "deck"] + server, environment: environment).code == 0)
         let stats = try run(["stats"] + server, environment: environment).output
         #expect(stats.contains("limited-mutations") && stats.contains("keys-slowed"), "\(stats)")
         for words in [
             ["gate"], ["gate", "--followers", "5"], ["nobody", "--followers", "5"], ["gate", "--followers", "x"],
         ] {
-            #expect(try run(["keys", "limit"] + words + administer).code == 2, "\(words)")
+            #expect(try run(["keys", "update"] + words + administer).code == 2, "\(words)")
         }
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("Roles, certificates and local user of a principal are changed, and what is not named stays")
+    func update() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let administer = ["--server", running.endpoint, "--key-file", file]
+        let created = try run(["keys", "create", "gate", "--role", "observe", "--prefix", "a/"] + administer)
+        let environment = ["ROOTGATE_KEY": created.output.trimmingCharacters(in: .newlines)]
+        func update(_ words: String...) throws -> String {
+            let result = try run(["keys", "update", "gate"] + words + administer)
+            #expect(result.code == 0, "\(result)")
+            return result.output
+        }
+        #expect(try update("--local-user", "7").hasPrefix("gate: observe a/\n"))
+        #expect(try update("--certificate", "dns:a.b", "--certificate", "dns:c.d").contains("  local user 7"))
+        #expect(
+            try update("--role", "enrol", "--role", "observe", "--prefix", "*").hasPrefix("gate: enrol *, observe *\n"))
+        let server = ["--server", running.endpoint]
+        #expect(try run(["collab", "create", "deck"] + server, environment: environment).code == 0)
+        let bare = try update("--certificate", "none", "--local-user", "none")
+        #expect(!bare.contains("certificate") && !bare.contains("local user") && bare.contains("  key "), "\(bare)")
+        for words in [["--role", "enrol"], ["--prefix", "a/"], ["--role", "chief", "--prefix", "a/"], []] {
+            #expect(try run(["keys", "update", "gate"] + words + administer).code == 2, "\(words)")
+        }
+        let other = try run(["keys", "remove", "gate"] + administer)
+        #expect(other.output == "removed\n" && other.errors.isEmpty, "\(other)")
+        let last = try run(["keys", "remove", "root"] + administer)
+        #expect(last.output == "removed\n" && last.errors.contains("create --offline"), "\(last)")
         #expect(running.end(SIGTERM) == 0)
     }
 

@@ -34,7 +34,8 @@ import Testing
             "create": "role prefix app expires certificate local-user offline data storage-max proofs-per-second "
                 + "requests-in-flight request-bytes followers mutations-per-second",
             "list": "",
-            "limit": "proofs-per-second requests-in-flight request-bytes followers mutations-per-second",
+            "update": "role prefix app certificate local-user proofs-per-second requests-in-flight request-bytes "
+                + "followers mutations-per-second",
             "rotate": "expires", "remove": "key", "rotate-secret": "data secret-file drop-previous",
         ],
         "roots": [

@@ -16,10 +16,14 @@ import Testing
 /// of the attack, because a worker or the writer finishes what it has begun. When the p99 is above that, there are
 /// further rounds, up to `pairsMax`.
 ///
+/// Times are compared only when `ROOTGATE_ATTACK_TIMES` is set, because they say little on a machine that does other
+/// things too. Otherwise they are reported. Whether every request is answered, and the memory, are always checked.
+///
 /// Where a thousand connections send without a pause, and where an attacker's removals go before the client's
 /// additions, the p99 is only reported, and must stay below `timeMax`.
 final class AttackScene: Sendable {
-    private static let pairsMin = 3
+    private static let comparesTimes = ProcessInfo.processInfo.environment["ROOTGATE_ATTACK_TIMES"] != nil
+    private static let pairsMin = comparesTimes ? 3 : 1
     private static let pairsMax = 6
     /// The part by which the p99 may be above the control's.
     private static let growthMax = 0.1
@@ -88,6 +92,7 @@ final class AttackScene: Sendable {
         until isUnderWay: (Attack) async throws -> Bool = { _ in true },
         request: () async throws -> Void = {}
     ) async throws {
+        let isCompared = isCompared && AttackScene.comparesTimes
         let quiet = try await measureQuiet()
         let begun = try await time(of: request)
         let residentBefore = service.residentBytes
