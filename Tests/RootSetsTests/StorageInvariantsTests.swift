@@ -125,7 +125,7 @@ struct StorageInvariantsTests {
             let first = lowestFreeDescriptor()
             try RootSets(configuration).close()
             // The writer's thread lets go of the storage a moment after it said that it has ended. A lower descriptor
-            // is free when something else was closed meanwhile; ten openings that leave one open are found all the same.
+            // is free when something else was closed meanwhile; ten openings that leave one open are found anyway.
             func becomesFree() -> Bool { becomesTrue { lowestFreeDescriptor() <= first } }
             #expect(becomesFree())
             let whole = try Data(contentsOf: URL(fileURLWithPath: directory + "/data.mdb"))

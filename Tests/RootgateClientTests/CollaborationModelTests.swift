@@ -514,7 +514,8 @@ private struct RandomSteps {
         // An acceptance is often completed or taken back by the account itself.
         let accepter = once(in: 2) ? account() : invite?.acceptedBy ?? account()
         switch number(0..<8) {
-        case 0, 1: return ReadInvitation(token)
+        case 0: return ReadInvitation(token)
+        case 1: return ReadInvitation(completed(model) ?? token)
         case 2:
             let accepted = model.tokens.compactMap { token -> WithdrawAcceptance? in
                 let invite = model.places[token].flatMap { model.collaborations[$0]?.invites[token] }
@@ -528,6 +529,18 @@ private struct RandomSteps {
                 token, for: accepter, identity: maybe(identity(in: model.places[token] ?? world.nowhere, model)),
                 displayName: maybe(text(["Guest"])))
         }
+    }
+
+    /// An invitation by which somebody came in, of whom every other one takes part no longer, if there are any.
+    private mutating func completed(_ model: CollaborationModel) -> InvitationToken? {
+        let isLeft = once(in: 2)
+        let found = model.tokens.filter { token in
+            guard let shared = model.places[token].flatMap({ model.collaborations[$0] }),
+                let invite = shared.invites[token], case .completed = model.state(of: invite)
+            else { return false }
+            return shared.takesPart(by: invite) != isLeft
+        }
+        return oneOrNone(of: found)
     }
 
     private mutating func revokeInvitation(
