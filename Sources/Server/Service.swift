@@ -208,10 +208,10 @@ package final class Service: Sendable {
             slowMilliseconds: configuration.slowMilliseconds, path: configuration.tracePath,
             interval: configuration.traceInterval)
         guard settings.isOn else { return nil }
-        do {
+        do throws(SystemFailure) {
             return try RequestTracer(settings, log: log)
         } catch {
-            throw StartupFailure.trace(path: configuration.tracePath ?? "", error.localizedDescription)
+            throw StartupFailure.trace(path: configuration.tracePath ?? "", error.reason)
         }
     }
 

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import LoadHarness
+import Platform
 
 /// How the process ends. 0: done, and nothing was refused. 1: a proof was
 /// refused, or what was measured is wrong. 2: the command line, a file, the
@@ -134,10 +135,10 @@ extension Option {
 
 /// Writes to stdout at once, also when it is a pipe. Ends the program with exit code 2 when stdout can't be written.
 func printNow(_ text: String, terminator: String = "\n") {
-    do {
-        try FileHandle.standardOutput.write(contentsOf: Data((text + terminator).utf8))
+    do throws(SystemFailure) {
+        try System.writeAll(Data((text + terminator).utf8), to: STDOUT_FILENO)
     } catch {
-        complain("can't write to standard output: \(error.localizedDescription)")
+        complain("can't write to standard output: \(error.reason)")
         exit(2)
     }
 }

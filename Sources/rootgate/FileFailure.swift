@@ -1,21 +1,22 @@
 import Foundation
+import Platform
 
 /// A file that can't be read or written, by its path.
 struct FileFailure: Error {
     let text: String
 
-    init(_ action: String, _ path: String, _ error: any Error) {
-        text = "can't \(action) \(path): \(error.localizedDescription)"
+    init(_ action: String, _ path: String, _ failure: SystemFailure) {
+        text = "can't \(action) \(path): \(failure.reason)"
     }
 }
 
 /// The contents of a file; `-` is standard input.
 ///
 /// Throws a `FileFailure`.
-func contents(of path: String) throws -> Data {
+func contents(of path: String) throws(FileFailure) -> Data {
     guard path != "-" else { return FileHandle.standardInput.readDataToEndOfFile() }
-    do {
-        return try Data(contentsOf: URL(fileURLWithPath: path))
+    do throws(SystemFailure) {
+        return try System.contents(of: path)
     } catch {
         throw FileFailure("read", path, error)
     }
@@ -24,9 +25,9 @@ func contents(of path: String) throws -> Data {
 /// Writes a file, replacing what it held.
 ///
 /// Throws a `FileFailure`.
-func write(_ text: String, to path: String) throws {
-    do {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+func write(_ text: String, to path: String) throws(FileFailure) {
+    do throws(SystemFailure) {
+        close(try System.create(path, Data(text.utf8)))
     } catch {
         throw FileFailure("write", path, error)
     }

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Platform
 import RootgateClient
 
 /// One line of input.
@@ -57,11 +58,9 @@ final class ProofLines {
         if path == "-" {
             file = .standardInput
         } else {
-            do {
-                file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            } catch {
-                throw FileFailure("read", path, error)
-            }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw FileFailure("read", path, SystemFailure("open")) }
+            file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         }
         var status = stat()
         let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
@@ -101,13 +100,13 @@ final class ProofLines {
                 }
                 return isSkipping ? .malformed("the line is longer than 1 MiB") : ProofLines.parse(rest)
             }
-            let more: Data?
-            do {
-                more = try file.read(upToCount: 64 << 10)
+            let more: Data
+            do throws(SystemFailure) {
+                more = try System.nextBytes(of: file.fileDescriptor, bytesMax: 64 << 10)
             } catch {
                 throw FileFailure("read", path, error)
             }
-            if let more, !more.isEmpty {
+            if !more.isEmpty {
                 bytesRead += UInt64(more.count)
                 // A fresh copy releases the memory of what was read before.
                 rest = Data(rest) + more

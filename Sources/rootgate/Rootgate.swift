@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Kernels
+import Platform
 import Server
 
 /// The command line: finds the subcommand and ends the process with its exit code.
@@ -70,6 +71,8 @@ enum Rootgate {
             let lacksKey = error.code == .roleMissing && !hasKey && !words.contains { $0.hasPrefix("--key-file") }
             complain(error.description + (lacksKey ? "; no key was given (--key-file FILE, or ROOTGATE_KEY)" : ""))
         } catch let error as StartupFailure {
+            complain(error.description)
+        } catch let error as SystemFailure {
             complain(error.description)
         } catch {
             complain("\(error.localizedDescription)".replacingOccurrences(of: "\n", with: " "))

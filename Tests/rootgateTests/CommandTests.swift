@@ -218,6 +218,25 @@ let programPath: String = {
         }
     }
 
+    @Test("What is wrong with a file is told in the system's words")
+    func fileErrors() throws {
+        let folder = ScratchDirectory()
+        let none = folder.path + "/no/file"
+        let missing = "rootgate: can't read \(none): No such file or directory\n"
+        for words in [
+            ["audit", "verify", none], ["verify", "--collaboration", "c", none], ["stats", "--key-file", none],
+        ] {
+            let result = try runProgram(programPath, words)
+            #expect(result.code == 2 && result.errors == missing, "\(words): \(result.errors)")
+        }
+        let isFolder = try runProgram(programPath, ["audit", "verify", folder.path])
+        #expect(isFolder.errors == "rootgate: can't read \(folder.path): Is a directory\n")
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--data"]
+        let trace = try runProgram(programPath, serve + [folder.path + "/data", "--trace", none])
+        #expect(trace.code == 2)
+        #expect(trace.errors.hasSuffix("can't write the trace to \(none): No such file or directory\n"), "\(trace)")
+    }
+
     @Test("A service with a certificate and every command speak TLS, and SIGHUP reads the certificate again")
     func encryption() throws {
         let folder = ScratchDirectory()

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Platform
 import Synchronization
 import Wire
 
@@ -36,7 +37,7 @@ final class RequestTracer: Sendable {
     init(
         _ settings: Settings, log: @escaping @Sendable (String) -> Void,
         now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
-    ) throws {
+    ) throws(SystemFailure) {
         precondition(settings.interval > 0)
         self.settings = settings
         self.log = log
@@ -45,10 +46,8 @@ final class RequestTracer: Sendable {
             file = Mutex(nil)
             return
         }
-        try Data("[\n".utf8).write(to: URL(fileURLWithPath: path))
-        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-        try handle.seekToEnd()
-        file = Mutex(handle)
+        let descriptor = try System.create(path, Data("[\n".utf8))
+        file = Mutex(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
     }
 
     /// A trace for a request whose frame has arrived.
@@ -84,16 +83,17 @@ final class RequestTracer: Sendable {
     /// Appends events to the list in the file. The list is not closed, so that it can be read while it grows. With a
     /// `]` appended the file is JSON.
     private func write(_ text: String) {
-        let failure = file.withLock { file -> (any Error)? in
-            do {
-                try file?.write(
-                    contentsOf: Data(((hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : "") + text).utf8))
+        let failure = file.withLock { file -> SystemFailure? in
+            guard let descriptor = file?.fileDescriptor else { return nil }
+            let separator = hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : ""
+            do throws(SystemFailure) {
+                try System.writeAll(Data((separator + text).utf8), to: descriptor)
                 return nil
             } catch {
                 file = nil
                 return error
             }
         }
-        if let failure { log("the trace ends here, because it can't be written: \(failure)") }
+        if let failure { log("the trace ends here, because it can't be written: \(failure.reason)") }
     }
 }
