@@ -7,7 +7,7 @@ import Platform
 final class DirectoryLock: Sendable {
     private let descriptor: CInt
 
-    /// Makes the directory (mode 700) when it is missing, and locks it.
+    /// Makes the directory (mode 700) when it is missing, but not the folders above it, and locks it.
     ///
     /// Throws `storageInUse` when another holder keeps the lock for a second, `storageFailed` when the directory can't
     /// be made or the lock file can't be opened.
@@ -18,7 +18,12 @@ final class DirectoryLock: Sendable {
                 failure.number == ENOSPC ? .storageFull : .storageFailed, detail: UInt32(bitPattern: failure.number),
                 "\(action) \(directory): \(failure.reason)")
         }
-        if mkdir(directory, 0o700) != 0, errno != EEXIST { throw failure("making the data directory") }
+        if mkdir(directory, 0o700) != 0, errno != EEXIST {
+            let made = SystemFailure("making the data directory")
+            guard made.number == ENOENT else { throw failure(made.call, made) }
+            let reason = "the folder above it is missing, and is not made"
+            throw failure(made.call, SystemFailure(made.call, number: ENOENT, reason: reason))
+        }
         descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
         // `deinit` closes the descriptor, also when `init` throws here. Closing it twice could close another file that

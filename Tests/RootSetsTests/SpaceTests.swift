@@ -229,11 +229,13 @@ struct OpeningTests {
             "seed \(runSeed)")
     }
 
-    @Test("A directory that can't be made is a failure of the storage")
+    @Test("A directory that can't be made is a failure of the storage, which says when the folder above is missing")
     func noDirectory() {
         let scratch = ScratchDirectory()
         let configuration = RootSets.Configuration(directory: scratch.path + "/no/such")
-        #expect(ServiceError.code { () throws(ServiceError) in _ = try RootSets(configuration) } == .storageFailed)
+        let failure = #expect(throws: ServiceError.self) { try RootSets(configuration) }
+        #expect(failure?.code == .storageFailed)
+        #expect(failure?.reason.hasSuffix("/no/such: the folder above it is missing, and is not made") == true)
     }
 
     @Test("A second opener in the same process finds the storage in use")

@@ -235,6 +235,8 @@ let programPath: String = {
         let trace = try runProgram(programPath, serve + [folder.path + "/data", "--trace", none])
         #expect(trace.code == 2)
         #expect(trace.errors.hasSuffix("can't write the trace to \(none): No such file or directory\n"), "\(trace)")
+        let data = try runProgram(programPath, serve + [none])
+        #expect(data.code == 2 && data.errors.contains("the folder above it is missing"), "\(data)")
     }
 
     @Test("A service with a certificate and every command speak TLS, and SIGHUP reads the certificate again")
