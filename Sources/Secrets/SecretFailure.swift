@@ -1,3 +1,4 @@
+import Foundation
 package import Platform
 
 /// Why a file with a secret can't be used. It is for the operator; a client never gets one.
@@ -33,7 +34,8 @@ extension SecretFailure: CustomStringConvertible {
             "refused the secret \(path): its mode is \(SecretFailure.octal(mode)), so that others than its owner can "
                 + "use it; say chmod 600 \(path)"
         case .foreign(let path, let owner):
-            "refused the secret \(path): it belongs to user \(owner), neither to this process's user nor to root"
+            "refused the secret \(path): it belongs to user \(owner), neither to this process's user "
+                + "(\(geteuid())) nor to root; run rootgate as user \(owner), the owner of its files"
         case .wrongLength(let path, let bytes):
             "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount); restore it, or remove "
                 + "it to get a new one"

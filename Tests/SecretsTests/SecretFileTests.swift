@@ -70,6 +70,7 @@ struct SecretFileTests {
         // This process is root, whose files everybody accepts, so the file goes to somebody else.
         #expect(chown(file.path, 12_345, 12_345) == 0)
         #expect(failure(file).contains("belongs to user 12345"))
+        #expect(failure(file).contains("run rootgate as user 12345"))
     }
 
     @Test("A file of any other length is refused as damaged, with its length")
