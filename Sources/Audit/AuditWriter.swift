@@ -130,6 +130,7 @@ final class AuditWriter: @unchecked Sendable {
             next.path = file.path
             file = next
             head = newHead
+            log("the audit \(file.path) goes on in a new file; before it: \(detail)")
             do throws(SystemFailure) {
                 try System.synchronizeFolder(of: file.path)
             } catch {

@@ -82,7 +82,7 @@ final class ServiceSecrets: Sendable {
     /// stay, and the log says why.
     func reload() {
         do throws(SecretFailure) {
-            adopt(try file.load(), reason: "it was read again")
+            if !adopt(try file.load(), reason: "it was read again") { log("read the secret again: it is unchanged") }
         } catch {
             log("the secret stays as it is: \(error)")
         }
@@ -105,13 +105,14 @@ final class ServiceSecrets: Sendable {
         }
     }
 
-    /// Takes the generations of a secret, as far as they are needed, unless they are in use already.
-    private func adopt(_ found: RootSecret, reason: String) {
+    /// Takes the generations of a secret, as far as they are needed. Returns false when they are in use already.
+    @discardableResult
+    private func adopt(_ found: RootSecret, reason: String) -> Bool {
         let next = found.settled(at: ServiceSecrets.milliseconds(date))
         let isChanged = secret.withLock {
             $0.current.identifier != next.current.identifier || $0.previous?.identifier != next.previous?.identifier
         }
-        guard isChanged else { return }
+        guard isChanged else { return false }
         do throws(ServiceError) {
             let (challengeKeys, grantKeys) = (try next.keys(for: .challenges), try next.keys(for: .grants))
             secret.withLock { $0 = next }
@@ -123,5 +124,6 @@ final class ServiceSecrets: Sendable {
         } catch {
             log("the secret stays as it is: \(error)")
         }
+        return true
     }
 }

@@ -98,8 +98,9 @@ let serveCommand = Command(
     let service = try Service(configuration, log: complain) { () throws(StartupFailure) in
         try sandbox.enter(configuration.sandboxRules)
     }
-    announce(service, isEncrypted: configuration.tls != nil)
+    // Who reads that the service listens may send the signal at once.
     signals.onHangUp { service.reload() }
+    announce(service, isEncrypted: configuration.tls != nil)
     await signals.first()
     complain(
         "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")

@@ -96,6 +96,18 @@ struct SecretAndAuditTests {
         #expect(try runProgram(programPath, ["audit", "verify", folder.path + "/none"]).code == 2)
     }
 
+    @Test("SIGHUP with an unchanged secret is told in the log")
+    func unchangedSecret() throws {
+        let (data, audit) = (folder.path + "/data", folder.path + "/audit.jsonl")
+        let errors = folder.path + "/errors"
+        let running = try ServeTests.Running(data, ["--audit", audit], errors: errors)
+        kill(running.process.processIdentifier, SIGHUP)
+        for text in ["read the secret again: it is unchanged", "the audit \(audit) goes on in a new file"] {
+            #expect(becomesTrue { (try? String(contentsOfFile: errors, encoding: .utf8))?.contains(text) == true })
+        }
+        #expect(running.end(SIGTERM) == 0)
+    }
+
     #if os(Linux)
     @Test("No secret is in the arguments or the environment of a service")
     func nothingInListings() throws {
