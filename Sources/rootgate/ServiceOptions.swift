@@ -46,6 +46,7 @@ private func keyOption(_ arguments: Arguments) throws -> APIKey? {
     let (source, text): (String, String)
     if let path = arguments.text("key-file") {
         (source, text) = (path, String(decoding: try contents(of: path), as: UTF8.self))
+        warnIfOthersCanUse(keyFile: path)
     } else if let value = ProcessInfo.processInfo.environment[keyVariable], !value.isEmpty {
         (source, text) = (keyVariable, value)
     } else {
@@ -55,6 +56,15 @@ private func keyOption(_ arguments: Arguments) throws -> APIKey? {
         throw UsageError("\(source) does not contain a key, which begins with rgk_")
     }
     return key
+}
+
+/// Says so when others than its owner may read or write the file. Pipes and devices are not judged.
+private func warnIfOthersCanUse(keyFile path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0 else { return }
+    let digits = String(status.st_mode & 0o7777, radix: 8)
+    let mode = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    complain("others than its owner can use the key in \(path), whose mode is \(mode): say chmod 600 \(path)")
 }
 
 /// A client for the service that the arguments name.

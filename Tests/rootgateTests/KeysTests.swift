@@ -24,7 +24,21 @@ struct KeysTests {
         #expect(APIKey(made.output.trimmingCharacters(in: .newlines)) != nil, "\(made.output)")
         let path = folder.path + "/root.key"
         try Data(made.output.utf8).write(to: URL(fileURLWithPath: path))
+        chmod(path, 0o600)
         return path
+    }
+
+    @Test("A key's file that others can use works, with a warning that names its mode")
+    func openKeyFile() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let words = ["keys", "list", "--server", running.endpoint, "--key-file", file]
+        #expect(try run(words).errors.isEmpty)
+        chmod(file, 0o640)
+        let warned = try run(words)
+        #expect(warned.code == 0)
+        #expect(warned.errors.contains("whose mode is 0640: say chmod 600 \(file)"), "\(warned.errors)")
+        #expect(running.end(SIGTERM) == 0)
     }
 
     @Test("Keys are created, listed, rotated and removed, and open the service to nobody else")
