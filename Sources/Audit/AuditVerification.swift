@@ -46,10 +46,10 @@ package struct AuditVerification {
         let ordered = judgeOrder(lines.flatMap(\.lines))
         judgeChain(ordered)
         judgeSequences(ordered)
-        judgeEnds(ordered, hasKeys: !keys.isEmpty)
         if let known, !ordered.contains(where: { $0.content.hash == known }) {
             findings.append("no line has the hash \(known): lines were dropped, or changed")
         }
+        judgeEnds(ordered, hasKeys: !keys.isEmpty)
     }
 
     private mutating func read(
@@ -188,7 +188,7 @@ package struct AuditVerification {
         if !hasKeys {
             notes.append("no secret was given, so only the hashes were checked: who can write the files can renew them")
         } else if let coveredBy, coveredBy == end.content.number {
-            notes.append("the tag of the last line vouches for all lines")
+            if findings.isEmpty { notes.append("the tag of the last line vouches for all lines") }
         } else if end.isGenuine == nil {
             findings.append(
                 "the lines behind number \(coveredBy ?? 0) can't be vouched for: the last one is signed with the "

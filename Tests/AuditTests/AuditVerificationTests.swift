@@ -154,6 +154,18 @@ struct AuditVerificationTests {
         #expect(try scene.verify().findings.contains { $0.contains("is unfinished") })
     }
 
+    @Test("The tag of the last line vouches for nothing when something was found")
+    func noVouching() throws {
+        #expect(try scene.verify().notes.contains { $0.contains("vouches for all lines") })
+        var lines = good
+        lines[4] = lines[4].replacingOccurrences(of: "\"done\"", with: "\"none\"")
+        try scene.write(lines)
+        #expect(try scene.verify().findings.count == 1)
+        #expect(try !scene.verify().notes.contains { $0.contains("vouches") })
+        try scene.write(good)
+        #expect(try !scene.verify(known: .zero).notes.contains { $0.contains("vouches") })
+    }
+
     @Test("Files are put in order by their numbers, and a file that is missing between others is found")
     func severalFiles() throws {
         let scene = AuditScene()
