@@ -11,7 +11,7 @@ final class AuditFile {
         var hash = Digest.zero
         /// The last line itself, if it was read from a file.
         var line: [UInt8] = []
-        /// The sequence in that line, if there is one.
+        /// The sequence that the file's end tells: that of the last line that has one.
         var sequence: UInt64?
     }
 
@@ -87,7 +87,7 @@ final class AuditFile {
     private static func end(
         of descriptor: CInt, _ path: String, bytes count: Int
     ) throws(AuditFailure) -> (length: Int, head: Head?) {
-        let start = max(0, count - 4 * Limits.auditLineBytesMax)
+        let start = max(0, count - Limits.auditEndBytes)
         var bytes = [UInt8](repeating: 0, count: count - start)
         guard bytes.isEmpty || pread(descriptor, &bytes, bytes.count, off_t(start)) == bytes.count else {
             throw .unreadable(path: path, SystemFailure("read"))
@@ -104,9 +104,16 @@ final class AuditFile {
         guard let known = line.withUnsafeBytes({ AuditLine($0) }) else {
             throw .damaged(path: path, reason: "its last line is none of an audit")
         }
-        return (
-            start + feed + 1, Head(number: known.number, hash: known.hash, line: line, sequence: known.sequence)
-        )
+        let sequence = known.sequence ?? lastSequence(in: bytes[..<feed])
+        return (start + feed + 1, Head(number: known.number, hash: known.hash, line: line, sequence: sequence))
+    }
+
+    /// The sequence of the last of these lines that has one. The first line may be cut.
+    private static func lastSequence(in bytes: ArraySlice<UInt8>) -> UInt64? {
+        for line in bytes.split(separator: 10).reversed() {
+            if let sequence = Array(line).withUnsafeBytes({ AuditLine($0)?.sequence }) { return sequence }
+        }
+        return nil
     }
 
     // MARK: Writing

@@ -88,15 +88,26 @@ package final class AuditTrail: Sendable {
         self.log = log
         let file = try AuditFile(path: settings.path, calls)
         var head = file.head
-        if head == nil { head = try AuditFile.headOfMovedFile(of: settings.path) }
+        if head?.sequence == nil {
+            // The file may be a new one.
+            let moved = try AuditFile.headOfMovedFile(of: settings.path)
+            if head == nil { head = moved } else { head?.sequence = moved?.sequence }
+        }
         if let head, !head.line.isEmpty { try AuditTrail.check(head, key, settings.path) }
         if file.tornBytes > 0 {
             log("the last line of the audit \(settings.path) was unfinished: cut off \(file.tornBytes) bytes")
         }
         let writer = AuditWriter(file, head ?? AuditFile.Head(), settings, calls, log)
-        let torn = file.tornBytes > 0 ? "cut off \(file.tornBytes) bytes of an unfinished line" : nil
+        var details = file.tornBytes > 0 ? ["cut off \(file.tornBytes) bytes of an unfinished line"] : []
+        if let known = head?.sequence, known > sequence {
+            details.append("the storage is older than this audit, which has the change \(known)")
+            log(
+                "the storage is older than its audit \(settings.path): it has reached the change \(sequence) of "
+                    + "\(known); if an older copy was restored, what was removed or revoked since is back")
+        }
         show(writer)
-        note(.ofService("start", sequence: sequence, detail: torn), isForced: true)
+        let detail = details.isEmpty ? nil : details.joined(separator: "; ")
+        note(.ofService("start", sequence: sequence, detail: detail), isForced: true)
         let thread = Thread { self.run(writer) }
         thread.name = "rootgate audit"
         thread.start()

@@ -155,17 +155,28 @@ package struct AuditVerification {
         }
     }
 
-    /// Finds changes of the storage that have no line, which the start of a service behind them tells.
+    /// Finds changes of the storage that have no line, which the start of a service behind them tells. Notes starts at
+    /// which the storage was older than its audit.
     private mutating func judgeSequences(_ lines: [Line]) {
         var reached: UInt64?
         for line in lines {
             guard let sequence = line.content.sequence else { continue }
-            if line.content.operation == "start", let known = reached, sequence > known {
+            guard line.content.operation == "start", let known = reached else {
+                reached = max(reached ?? 0, sequence)
+                continue
+            }
+            if sequence > known {
                 findings.append(
                     "\(line.place): the changes \(known + 1) to \(sequence) were made before this start and have no "
                         + "line; lines were dropped at the end, or the service was killed before it wrote them")
+            } else if sequence < known {
+                notes.append(
+                    "\(line.place): at this start the storage was older than its audit: it had reached the change "
+                        + "\(sequence) of \(known), so an older copy was restored; what the changes "
+                        + "\(sequence + 1) to \(known) removed or revoked came back")
             }
-            reached = max(reached ?? 0, sequence)
+            // Behind a restored copy the sequences begin again.
+            reached = sequence
         }
     }
 

@@ -272,6 +272,8 @@ public enum Limits {
     public static let auditTextBytesMax = 256
     /// Bytes of a line: a text of control characters becomes six times as long.
     public static let auditLineBytesMax = auditLineFrameBytesMax + 5 * 6 * auditTextBytesMax
+    /// Bytes at the end of an audit's file in which a start looks for its last line, and for how far the storage was.
+    public static let auditEndBytes = 1 << 20
     /// Lines that may wait for the disk. Above it the service answers `busy`, and counts refusals instead of writing
     /// them.
     public static let auditLinesWaitingMax = 65_536

@@ -166,6 +166,44 @@ struct AuditVerificationTests {
         #expect(try !scene.verify(known: .zero).notes.contains { $0.contains("vouches") })
     }
 
+    @Test("A start on an older copy of the storage is noted and logged, and later losses are found as before")
+    func olderStorage() throws {
+        // The lines end with the change 6 and a stop; the copy has the changes up to 2.
+        var trail = try scene.open(sequence: 2)
+        #expect(scene.logged.value.filter { $0.contains("the storage is older than its audit") }.count == 1)
+        #expect(scene.logged.value.last?.contains("the change 2 of 6") == true)
+        for sequence in 3...4 { try trail.apply(.change(UInt64(sequence))) }
+        trail.close()
+        var result = try scene.verify()
+        #expect(result.findings == [])
+        let notes = result.notes.filter { $0.contains("an older copy was restored") }
+        #expect(notes.count == 1 && notes[0].contains("line 9:") && notes[0].contains("3 to 6"), "\(result.notes)")
+        #expect(try scene.lines()[8].contains("the storage is older than this audit, which has the change 6"))
+        // A start on the storage as it is now is no older copy, and changes without lines are found behind it.
+        trail = try scene.open(sequence: 4)
+        trail.close()
+        #expect(try scene.verify().notes.filter { $0.contains("older copy") }.count == 1)
+        try scene.open(sequence: 5).close()
+        result = try scene.verify()
+        #expect(result.findings.count == 1 && result.findings[0].contains("the changes 5 to 5"), "\(result.findings)")
+        #expect(scene.logged.value.filter { $0.contains("older than its audit") }.count == 1)
+    }
+
+    @Test("An older storage is noticed also when the last sequence is in a file that was moved aside")
+    func olderStorageBehindMovedFile() throws {
+        let trail = try scene.open(sequence: 6)
+        trail.beginNewFile()
+        #expect(becomesTrue { (try? scene.files().count) == 2 })
+        trail.close()
+        #expect(scene.logged.value.contains { $0.contains("goes on in a new file") && $0.contains("audit.jsonl.0") })
+        try scene.open(sequence: 6).close()
+        #expect(!scene.logged.value.contains { $0.contains("is older than its audit") })
+        // That start has told its sequence in the present file. Without it there is the moved one.
+        try scene.write(Array(try scene.lines().prefix(1)))
+        try scene.open(sequence: 5).close()
+        #expect(scene.logged.value.contains { $0.contains("the change 5 of 6") })
+    }
+
     @Test("Files are put in order by their numbers, and a file that is missing between others is found")
     func severalFiles() throws {
         let scene = AuditScene()
