@@ -132,6 +132,54 @@ struct OwnerTests {
         #expect(world.code(of: RemoveParticipants([person(2)], from: collaboration)) == .notPermitted)
     }
 
+    private func shares(_ name: String, _ scope: Scope) throws -> [CollaborationIdentifier] {
+        try world.send(ListShares(of: try account(name), scope: scope)).shares.map(\.collaborationIdentifier)
+    }
+
+    @Test("A hand-over to another identity of the owner's account leaves the former one with that account")
+    func handOverToOwnIdentity() throws {
+        let collaboration = try shared()
+        let (ana, mallory) = (try account("ana"), try account("mallory"))
+        try world.send(LinkAccount(ana, to: person(3), in: collaboration))
+        try world.send(try transfer(collaboration, to: 3))
+        #expect(try shares("ana", .private) == [collaboration] && shares("ana", .shared) == [])
+        #expect(world.code(of: LinkAccount(mallory, to: person(1), in: collaboration)) == .notPermitted)
+        let token = InvitationToken.random()
+        try world.send(CreateInvitation(to: collaboration, token: token))
+        let taken = try world.send(AcceptInvitation(token, for: mallory, identity: person(1)))
+        #expect(taken.refusal == .conflict)
+        // When the account has handed over the other identity, too, it takes part as both.
+        try world.send(try transfer(collaboration, to: 2))
+        #expect(try shares("ana", .shared) == [collaboration])
+        let removed = try world.send(RemoveParticipants([person(3)], from: collaboration))
+        #expect(removed.removed.map(\.account) == [ana])
+        #expect(try shares("ana", .shared) == [collaboration], "person 1 is the account's, too")
+        #expect(try world.send(RemoveParticipants([person(1)], from: collaboration)).removed.map(\.account) == [ana])
+        #expect(try shares("ana", .shared) == [])
+    }
+
+    @Test("An account that hands over keeps the share that it has by its other identities, and their number")
+    func handOverBySeveralIdentities() throws {
+        let collaboration = try shared()
+        let xena = try account("xena")
+        func accept(_ number: UInt8) throws -> Acceptance {
+            let token = InvitationToken.random()
+            try world.send(CreateInvitation(to: collaboration, token: token))
+            return try world.send(AcceptInvitation(token, for: xena, identity: person(number)))
+        }
+        for number: UInt8 in 10..<18 { #expect(try accept(number).state == .in) }
+        try world.join(person(10), in: collaboration)
+        try world.send(LinkAccount(xena, to: person(10), in: collaboration))
+        try world.send(try transfer(collaboration, to: 10))
+        #expect(try shares("xena", .shared) == [], "the account owns it")
+        #expect(throws: ServiceError.self, "eight identities are all") { try accept(18) }
+        try world.send(try transfer(collaboration, from: "xena"))
+        try world.send(RemoveParticipants([person(10)], from: collaboration))
+        #expect(try shares("xena", .shared) == [collaboration])
+        try world.send(RemoveParticipants((11..<18).map { person($0) }, from: collaboration))
+        #expect(try shares("xena", .shared) == [])
+    }
+
     @Test("Only the owner hands over, and only to a participant who has joined and is linked")
     func refusedHandOver() throws {
         let collaboration = try shared()

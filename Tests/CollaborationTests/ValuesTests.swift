@@ -53,6 +53,26 @@ struct ValuesTests {
         #expect(Set([composed, decomposed, try account("\u{e9}")]).count == 2)
     }
 
+    @Test("Identifiers of apps, conversations, options and items have to be in normal form C")
+    func normalForm() throws {
+        let (world, bo) = (World(), try account("bo"))
+        let collaboration = try world.start()
+        let cases: [(String, ServiceError.Code?)] = [("com.\u{e9}", nil), ("com.e\u{301}", .malformedRequest)]
+        for (name, code) in cases {
+            #expect(world.code(of: SetConsent(of: bo, .app(name), isAllowed: false)) == code)
+            #expect(world.code(of: SetConsent(of: bo, .conversation(name), isAllowed: false)) == code)
+            #expect(world.code(of: ReadShelf(of: bo, for: .app(name))) == code)
+            let items = [CustomItem(identifier: name, title: "A")]
+            #expect(world.code(of: CustomizeDetails(of: collaboration, customItems: .set(items))) == code)
+            for isGroup in [false, true] {
+                let option = CollaborationOption(title: "A", identifier: isGroup ? "a" : name, isSelected: true)
+                let group = OptionsGroup(identifier: isGroup ? name : "g", options: [option])
+                let options = ShareOptions(optionsGroups: [group])
+                #expect(world.code(of: UpdateShareOptions(collaboration, replacing: options)) == code)
+            }
+        }
+    }
+
     @Test("A token is 22 characters of text that lead back to it")
     func tokens() throws {
         let token = InvitationToken.random()

@@ -262,11 +262,9 @@ extension TransferOwnership: ModelledRequest {
         if let former = shared.ownerIdentity {
             shared.members[former]?.role = .member
             shared.members[former]?.since = sequence
-            if account != owner {
-                shared.members[former]?.accepter = owner
-                model.accepted[owner, default: []].insert(collaboration)
-                model.acceptedAs[owner, default: [:]][collaboration, default: []].insert(former)
-            }
+            shared.members[former]?.accepter = owner
+            model.accepted[owner, default: []].insert(collaboration)
+            model.acceptedAs[owner, default: [:]][collaboration, default: []].insert(former)
         }
         shared.members[identity]?.role = .owner
         shared.members[identity]?.permission = .readWrite
@@ -276,10 +274,6 @@ extension TransferOwnership: ModelledRequest {
         if start != shared.start {
             model.starts[shared.start] = nil
             model.starts[start] = collaboration
-            if account != owner {
-                model.accepted[account]?.remove(collaboration)
-                model.acceptedAs[account]?[collaboration] = nil
-            }
             shared.start = start
             shared.began = sequence
         }
@@ -1182,6 +1176,7 @@ extension ListShares: ModelledRequest {
             shares: page.compactMap { share in
                 guard let shared = model.collaborations[share.collaboration] else { return nil }
                 if scope == .private { return shared.ownersHighlight }
+                guard shared.start.owner != account else { return nil }
                 // The account takes part as the person who came in, or as one that it is linked to.
                 let linked = shared.members.filter { $0.value.account == account }.map(\.key)
                 let people = linked + (model.acceptedAs[account]?[share.collaboration] ?? [])

@@ -39,9 +39,9 @@ struct RoleWalkTests {
     ]
     /// Requests that a role with the prefix `a/` covers when they are about `a/x`.
     private static let aboutCollaborations: Set<String> = [
-        "stopSharing", "claimOwnership", "transferOwnership", "addParticipants", "removeParticipants",
-        "updateParticipants", "updateParticipant", "listParticipants", "findParticipants", "linkAccount",
-        "createInvitation", "listInvitations", "revokeInvitation", "highlight", "updateShareOptions", "postNotices",
+        "stopSharing", "claimOwnership", "addParticipants", "removeParticipants",
+        "updateParticipants", "updateParticipant", "listParticipants", "findParticipants", "createInvitation",
+        "listInvitations", "revokeInvitation", "highlight", "updateShareOptions", "postNotices",
         "readNotices", "clearNotices", "readDetails", "customizeDetails",
     ]
     /// Identifiers that `a/` does not cover: the last ones look as if it did.
@@ -187,6 +187,10 @@ struct RoleWalkTests {
                 #expect(code == .roleMissing, "\(request) on \(name)")
             }
         }
+        // Who ends a link needs no more than the collaboration; who makes one writes what belongs to an account.
+        let identity = String(repeating: "ab", count: 32)
+        let unlink = Array(#"{"collaboration":"a/x","identity":"\#(identity)"}"#.utf8)
+        #expect(try peer.code(.collaborate, call("linkAccount", unlink)) == .unknownCollaboration)
         let account = Array(#"{"feed":{"account":"a/x"},"after":0,"limit":1}"#.utf8)
         #expect(try peer.code(.collaborate, call("readNotices", account)) == .roleMissing)
         let link = Array(#"{"url":"https://example.com/collab/a%2Fx"}"#.utf8)

@@ -18,6 +18,21 @@ func checkName(_ text: String, _ field: String) throws(ServiceError) {
     }
 }
 
+/// Throws `malformedRequest` unless the text has Unicode's normal form C. Swift takes texts of other bytes for equal
+/// when they look alike; identifiers in this form are equal only by their bytes.
+func checkForm(_ identifier: String, _ field: String) throws(ServiceError) {
+    guard !identifier.utf8.allSatisfy({ $0 < 0x80 }) else { return }
+    guard identifier.precomposedStringWithCanonicalMapping.utf8.elementsEqual(identifier.utf8) else {
+        throw ServiceError(.malformedRequest, "\(field) is not in Unicode's normal form C")
+    }
+}
+
+/// Throws `malformedRequest` unless the text may identify an app, a conversation or an item: a name in normal form C.
+func checkIdentifier(_ text: String, _ field: String) throws(ServiceError) {
+    try checkName(text, field)
+    try checkForm(text, field)
+}
+
 /// Throws unless a query may wait for that long.
 func checkWait(_ milliseconds: Int?) throws(ServiceError) {
     try checkRange(milliseconds ?? 0, 0...Limits.followMillisecondsMax, "waitMilliseconds")

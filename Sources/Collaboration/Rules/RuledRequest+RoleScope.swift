@@ -24,7 +24,8 @@ extension ClaimOwnership {
 }
 
 extension TransferOwnership {
-    package var roleScope: RequestScope { .collaboration(collaboration) }
+    // It moves records of two accounts, and could give an account a start that it has not made.
+    package var roleScope: RequestScope { .everything }
 }
 
 extension AddParticipants {
@@ -52,7 +53,8 @@ extension FindParticipants {
 }
 
 extension LinkAccount {
-    package var roleScope: RequestScope { .collaboration(collaboration) }
+    // Without an account it only takes a link away.
+    package var roleScope: RequestScope { account == nil ? .collaboration(collaboration) : .everything }
 }
 
 extension PostNotices {

@@ -36,10 +36,10 @@ public struct CustomizeDetails: RuledRequest {
         try checkLimit(items.count, Limits.customItemsMax, "custom items")
         var identifiers: Set<String> = []
         for (index, item) in items.enumerated() {
+            try checkIdentifier(item.identifier, "customItems[\(index)].identifier")
             guard identifiers.insert(item.identifier).inserted else {
                 throw ServiceError(.malformedRequest, "customItems[\(index)].identifier is that of an item before it")
             }
-            try checkName(item.identifier, "customItems[\(index)].identifier")
             try check(item.title, "customItems[\(index)].title")
             try check(item.subtitle, "customItems[\(index)].subtitle")
             try checkLink(item.url, "customItems[\(index)].url")

@@ -45,7 +45,10 @@ public struct ListShares: RuledRequest {
             guard let identifier = CollaborationIdentifier(utf8: name),
                 let found = try records.load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
             else { continue }
-            if scope == .shared, try !takesPart(record, in: identifier, records) { continue }
+            if scope == .shared {
+                // What the account owns is no share that it takes part in, also when it has other people in it.
+                guard found.value.owner != account, try takesPart(record, in: identifier, records) else { continue }
+            }
             let share = found.value.highlight(identifier, context, isOwners: scope == .private)
             bytes += share.textBytes
             shares.append(share)

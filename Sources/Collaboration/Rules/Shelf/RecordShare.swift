@@ -114,8 +114,8 @@ public struct RecordShare: RuledRequest {
         try check(sharer.name, "sharer.name")
         try checkAvatar()
         try check(conversation.name, "conversation.name")
-        try checkName(conversation.identifier, "conversation.identifier")
-        try checkName(app, "app")
+        try checkIdentifier(conversation.identifier, "conversation.identifier")
+        try checkIdentifier(app, "app")
     }
 
     /// Throws unless the avatar is a text, and a link of the web if it is a link of any kind: what may have a scheme

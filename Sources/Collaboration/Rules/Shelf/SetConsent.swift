@@ -37,10 +37,10 @@ public struct SetConsent: RuledRequest {
         switch level {
         case .everything: consent.everything = answer
         case .app(let app):
-            try checkName(app, "level.app")
+            try checkIdentifier(app, "level.app")
             consent.apps[app] = answer
         case .conversation(let conversation):
-            try checkName(conversation, "level.conversation")
+            try checkIdentifier(conversation, "level.conversation")
             consent.conversations[conversation] = answer
         }
         let expectation: RecordEdit.Expectation = known.map { .version($0.version) } ?? .absent

@@ -43,7 +43,7 @@ extension ShelfScope {
     init(app: String?, everyApp: Bool?) throws(ServiceError) {
         switch (app, everyApp ?? false) {
         case (let app?, false):
-            try checkName(app, "app")
+            try checkIdentifier(app, "app")
             self = .app(app)
         case (nil, true):
             self = .everyApp

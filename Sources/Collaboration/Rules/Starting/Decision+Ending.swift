@@ -18,7 +18,7 @@ extension Decision<ChangeReceipt> {
             RecordEdit(RecordKeys.arrivals(identifier), value: nil, expecting: expectingArrivals),
             RecordEdit(RecordKeys.start(found.value.owner, found.value.localIdentifier), value: nil),
         ]
-        edit.records += found.value.formerOwners.map {
+        edit.records += (found.value.formerOwners + [found.value.owner]).map {
             RecordEdit(RecordKeys.accepted($0, identifier), value: nil)
         }
         var topics: [Topic] = [.collaboration(identifier)]

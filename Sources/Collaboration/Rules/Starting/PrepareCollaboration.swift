@@ -227,11 +227,13 @@ extension ShareOptions {
         for (index, group) in optionsGroups.enumerated() {
             let field = "\(field).groups[\(index)]"
             try Collaboration.check(group.identifier, "\(field).identifier")
+            try checkForm(group.identifier, "\(field).identifier")
             try Collaboration.check(group.title, "\(field).title")
             try Collaboration.check(group.footer, "\(field).footer")
             for (index, option) in group.options.enumerated() {
                 let field = "\(field).options[\(index)]"
                 try Collaboration.check(option.identifier, "\(field).identifier")
+                try checkForm(option.identifier, "\(field).identifier")
                 try Collaboration.check(option.title, "\(field).title")
                 try Collaboration.check(option.subtitle, "\(field).subtitle")
                 for (index, required) in option.requiredOptionsIdentifiers.enumerated() {

@@ -60,7 +60,7 @@ public struct TransferOwnership: RuledRequest {
         ]
         edit.records += try Ownership.raise(heir.value, identity, collaboration, version: heir.version)
         if let former = found.value.ownerIdentity {
-            try demote(former, keepsShare: account != owner, &edit, records)
+            try demote(former, &edit, records)
         }
         try moveStart(from: found.value, to: stored, &edit, records)
         return .change(
@@ -79,18 +79,16 @@ public struct TransferOwnership: RuledRequest {
         return heir == owner ? former : former + [owner]
     }
 
-    /// The former owner becomes a member. `keepsShare`: whether the collaboration becomes one of the shares that the
-    /// former owner's account takes part in; removing the member ends that.
+    /// The former owner becomes a member, and goes on belonging to the former owner's account. So the collaboration
+    /// becomes one of the shares that this account takes part in; removing the member ends that.
     private func demote(
-        _ former: PersonIdentity, keepsShare: Bool, _ edit: inout Edit,
-        _ records: borrowing some RecordReader & ~Copyable
+        _ former: PersonIdentity, _ edit: inout Edit, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {
         let known = try records.participant(former, in: collaboration)
         var member = known.value
         member.role = .member
         edit.records += try member.changeRecords(
             of: former, in: collaboration, version: known.version, changesAccess: true)
-        guard keepsShare else { return }
         var share = try records.share(of: owner, in: collaboration)
         try share.add(former)
         edit.records += [
@@ -119,7 +117,5 @@ public struct TransferOwnership: RuledRequest {
         edit.records += [
             RecordEdit(old, value: nil), RecordEdit(new, value: collaboration.utf8, expecting: .absent),
         ]
-        guard before.owner != stored.owner else { return }
-        edit.records.append(RecordEdit(RecordKeys.accepted(stored.owner, collaboration), value: nil))
     }
 }
