@@ -84,7 +84,7 @@ package struct AuditLine: Equatable, Sendable {
     }
 
     /// ISO 8601 in UTC, with milliseconds.
-    private static func time(_ milliseconds: UInt64) -> String {
+    static func time(_ milliseconds: UInt64) -> String {
         var seconds = time_t(clamping: milliseconds / 1000)
         var parts = tm()
         gmtime_r(&seconds, &parts)

@@ -10,7 +10,8 @@ import Synchronization
 /// disk is full, lines about removals use a reserve.
 ///
 /// Other lines are written in order with the rest, and nobody waits for them. Those that find no room are counted, and
-/// a later line tells their number.
+/// a later line tells their number. Lines about refusals are limited besides, because whoever reaches the port causes
+/// them: by peer, over all, and by room that is left to changes. A line sums up the others.
 package final class AuditTrail: Sendable {
     package struct Settings: Sendable {
         package var path: String
@@ -50,6 +51,8 @@ package final class AuditTrail: Sendable {
         /// Whether the writer shall look whether the disk has room again.
         var wantsRoom = false
         var isClosed = false
+        /// Whether the log was told that refusals get no lines for want of room.
+        var isShortTold = false
         /// Why the last lines could not be written; `nil` when they could.
         var failure: ServiceError?
     }
@@ -69,23 +72,30 @@ package final class AuditTrail: Sendable {
     private let key: Mutex<Key>
     private let date: @Sendable () -> UInt64
     private let log: @Sendable (String) -> Void
+    private let clock: MonotonicClock
     private let state = Mutex(State())
+    /// Its lock may be taken while that of `state` is held, not the other way round.
+    private let refusals: Mutex<RefusalLines>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
     /// Opens the file, continues its chain, and starts the writer. The first line says that the service has started.
     ///
-    /// `sequence`: that of the last change. `date`: milliseconds since 1970. `log` gets lines about failures.
+    /// `sequence`: that of the last change. `date`: milliseconds since 1970. `clock`: that of rates. `log` gets lines
+    /// about failures.
     ///
     /// Throws when the file can't be opened or continued.
     package init(
         _ settings: Settings, key: Key, sequence: UInt64, calls: AuditCalls = .system,
-        date: @escaping @Sendable () -> UInt64, log: @escaping @Sendable (String) -> Void
+        date: @escaping @Sendable () -> UInt64, clock: MonotonicClock = .system,
+        log: @escaping @Sendable (String) -> Void
     ) throws(AuditFailure) {
         self.settings = settings
         self.key = Mutex(key)
         self.date = date
         self.log = log
+        self.clock = clock
+        refusals = Mutex(RefusalLines(at: clock.milliseconds))
         let file = try AuditFile(path: settings.path, calls)
         var head = file.head
         if head?.sequence == nil {
@@ -181,20 +191,47 @@ package final class AuditTrail: Sendable {
     package func note(_ record: AuditRecord) { note(record, isForced: false) }
 
     private func note(_ record: AuditRecord, isForced: Bool) {
+        if !admit(record, leaving: 0, isForced: isForced) { countLost("there is no room for it") }
+    }
+
+    /// Appends a line for which nobody waits if there is room for it besides what is left to others.
+    private func admit(_ record: AuditRecord, leaving others: Int, isForced: Bool = false) -> Bool {
         let bytes = AuditTrail.checkedBytes(of: record)
         let isAdmitted = state.withLock { state in
-            let hasRoom = state.waiting.count < Limits.auditLinesWaitingMax && hasRoom(for: bytes, state)
+            let hasRoom =
+                state.waiting.count < Limits.auditLinesWaitingMax && hasRoom(for: bytes, leaving: others, state)
             guard !state.isClosed, hasRoom || isForced else { return false }
             state.promised += bytes
             return true
         }
-        guard isAdmitted else { return countLost("there is no room for it") }
+        guard isAdmitted else { return false }
         _ = enqueue(Entry(record: record, at: date(), reservation: Reservation(bytes: bytes), completion: nil))
+        return true
     }
 
-    private func hasRoom(for bytes: Int, _ state: State) -> Bool {
-        state.failure == nil && state.room - state.promised - settings.reserveBytes >= bytes
+    private func hasRoom(for bytes: Int, leaving others: Int = 0, _ state: State) -> Bool {
+        state.failure == nil && state.room - state.promised - settings.reserveBytes - others >= bytes
     }
+
+    /// Notes that the peer was refused something. A line that is above the limits, or that would take room from
+    /// changes, is not made; a later one tells how many there were.
+    package func noteRefusal(_ kind: AuditRecord.Kind, of peer: Holder, _ record: () -> AuditRecord) {
+        let now = clock.milliseconds
+        if refusals.withLock({ $0.admit(peer, at: now) }) {
+            if admit(record(), leaving: roomOfChanges) { return }
+            let isTold = state.withLock { state in
+                defer { state.isShortTold = true }
+                return state.isShortTold
+            }
+            if !isTold { log("the audit has no room for lines about refusals: they are counted until there is") }
+        }
+        guard refusals.withLock({ $0.leaveOut(kind, at: now, date: date()) }) else { return }
+        // The writer sleeps until something is due.
+        state.withLock { wakeWriter(&$0) }
+    }
+
+    /// Bytes that lines about refusals leave to changes.
+    private var roomOfChanges: Int { settings.aheadBytes / Limits.auditChangesPart }
 
     private func enqueue(_ entry: Entry) -> Bool {
         state.withLock { state in
@@ -235,6 +272,9 @@ package final class AuditTrail: Sendable {
 
     /// Writes the lines that wait and a last one, and waits until the writer has ended.
     package func close() {
+        if let summary = refusals.withLock({ $0.takeSummary() }), !admit(summary, leaving: roomOfChanges) {
+            log("the audit has no room for its last line about refusals: \(summary.detail ?? "")")
+        }
         note(.ofService("stop"), isForced: true)
         let wasClosed = state.withLock { state in
             defer { state.isClosed = true }
@@ -249,6 +289,8 @@ package final class AuditTrail: Sendable {
     private struct Turn {
         var entries: [Entry] = []
         var lost: UInt64 = 0
+        /// What sums up refusals without lines.
+        var summary: AuditRecord?
         var wantsNewFile = false
     }
 
@@ -256,12 +298,11 @@ package final class AuditTrail: Sendable {
         writer.thread.bind()
         while let turn = nextTurn(isRetrying: writer.isFailing) {
             if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
-            var entries = turn.entries
-            if turn.lost > 0 {
-                let record = AuditRecord.ofService("lost-lines", detail: "\(turn.lost)")
-                entries.append(Entry(record: record, at: date(), reservation: Reservation(bytes: 0), completion: nil))
+            let lost = turn.lost > 0 ? AuditRecord.ofService("lost-lines", detail: "\(turn.lost)") : nil
+            let entries = [lost, turn.summary].compactMap { $0 }.map {
+                Entry(record: $0, at: date(), reservation: Reservation(bytes: 0), completion: nil)
             }
-            let written = writer.write(entries, key.withLock { $0 }, now: date)
+            let written = writer.write(turn.entries + entries, key.withLock { $0 }, now: date)
             settle(written, writer)
         }
         writer.close()
@@ -269,30 +310,42 @@ package final class AuditTrail: Sendable {
         ended.signal()
     }
 
-    /// Takes the lines that wait. Returns `nil` once the trail is closed and nothing waits. While writing fails, it
-    /// returns once a second although nothing new waits.
+    /// Takes the lines that wait. Returns `nil` once the trail is closed and nothing waits. While writing fails, or
+    /// while refusals wait for their summary, it returns at intervals although nothing new waits.
     private func nextTurn(isRetrying: Bool) -> Turn? {
         var hasWaited = false
         while true {
-            let (turn, isClosed) = state.withLock { state -> (Turn?, Bool) in
-                let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
-                let hasWork = !state.waiting.isEmpty || state.wantsNewFile || state.wantsRoom || tellsLost
-                guard hasWork || isRetrying && hasWaited else {
-                    state.isWriterAsleep = !state.isClosed
-                    return (nil, state.isClosed)
-                }
-                let turn = Turn(
-                    entries: state.waiting, lost: tellsLost ? state.lost : 0, wantsNewFile: state.wantsNewFile)
-                state.waiting = []
-                (state.wantsNewFile, state.wantsRoom) = (false, false)
-                if tellsLost { state.lost = 0 }
-                return (turn, false)
+            let (turn, isClosed, wait) = state.withLock { state -> (Turn?, Bool, UInt64?) in
+                let untilSummary = refusals.withLock { $0.wait(at: clock.milliseconds) }
+                let wait = isRetrying ? 1000 : untilSummary.map { $0 == 0 ? Limits.auditSummaryMilliseconds : $0 }
+                let turn = takeTurn(&state, sumsUp: untilSummary == 0, isDue: wait != nil && hasWaited)
+                if turn == nil { state.isWriterAsleep = !state.isClosed }
+                return (turn, state.isClosed, wait)
             }
             if let turn { return turn }
             if isClosed { return nil }
-            hasWaited = wake.wait(timeout: .now() + (isRetrying ? 1 : 3600)) == .timedOut && isRetrying
+            let isTimeOver = wake.wait(timeout: .now() + .milliseconds(Int(wait ?? 3_600_000))) == .timedOut
+            hasWaited = isTimeOver && wait != nil
             state.withLock { $0.isWriterAsleep = false }
         }
+    }
+
+    /// What is to be done; `nil`: nothing, unless something `isDue`.
+    private func takeTurn(_ state: inout State, sumsUp: Bool, isDue: Bool) -> Turn? {
+        let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
+        let summaryBytes = Limits.auditLineFrameBytesMax + Limits.auditTextBytesMax
+        let hasRoomToSumUp = sumsUp && hasRoom(for: summaryBytes, leaving: roomOfChanges, state)
+        let hasWork = !state.waiting.isEmpty || state.wantsNewFile || state.wantsRoom || tellsLost || hasRoomToSumUp
+        guard hasWork || isDue else { return nil }
+        var turn = Turn(entries: state.waiting, wantsNewFile: state.wantsNewFile)
+        state.waiting = []
+        (state.wantsNewFile, state.wantsRoom) = (false, false)
+        if tellsLost { (turn.lost, state.lost) = (state.lost, 0) }
+        if hasRoomToSumUp {
+            turn.summary = refusals.withLock { $0.takeSummary() }
+            state.isShortTold = false
+        }
+        return turn
     }
 
     /// Tells those who wait for lines what has come of them.

@@ -38,6 +38,9 @@ package struct Holder: Hashable, Sendable {
         Holder(kind: .principal, value: value)
     }
 
+    /// Whether it is a principal, not just whoever has an address.
+    package var isPrincipal: Bool { kind == .principal }
+
     /// Whether the peer is on this machine, as far as its address tells.
     package var isLocal: Bool {
         switch kind {

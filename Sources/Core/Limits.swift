@@ -283,6 +283,20 @@ public enum Limits {
     /// use when the disk is full.
     public static let auditAheadBytes = 16 << 20
     public static let auditReserveBytes = 1 << 20
+    /// The part of `auditAheadBytes` that lines about refusals leave to changes: one of so many.
+    public static let auditChangesPart = 4
+    /// Lines about refusals and wrong keys that one peer (a principal or an address) gets at once, and in a second from
+    /// then on.
+    public static let auditPeerRefusalsAtOnce = 16
+    public static let auditPeerRefusalsPerSecond = 1
+    /// Such lines of all addresses together, at once and in a second from then on. Principals have as many for
+    /// themselves.
+    public static let auditRefusalsAtOnce = 128
+    public static let auditRefusalsPerSecond = 4
+    /// Peers whose lines about refusals are counted. The one that was counted first is forgotten for another one.
+    public static let auditRefusalPeersMax = 4096
+    /// Milliseconds after which one line sums up the refusals that got none.
+    public static let auditSummaryMilliseconds: UInt64 = 1000
 
     // MARK: The collaboration layer
 

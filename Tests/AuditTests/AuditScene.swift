@@ -65,6 +65,9 @@ extension AuditVerification {
 }
 
 extension AuditRecord {
+    static let refusal = AuditRecord(
+        .refusal, principal: "anonymous", peer: "127.0.0.1:4000", operation: "countRoots", outcome: "role-missing")
+
     static func change(_ sequence: UInt64, in collaboration: String = "deck") -> AuditRecord {
         AuditRecord(
             .mutation, principal: "anonymous", peer: "127.0.0.1:4000", operation: "addRoots",

@@ -149,9 +149,10 @@ final class PrincipalTable: Sendable {
     func noteRefusal(of key: KeyIdentifier?, from address: Holder, peer: String?) {
         let now = clock.milliseconds
         wrongKeys.withLock { $0.note(address, at: now) }
-        trail?.note(
+        trail?.noteRefusal(.key, of: address) {
             AuditRecord(
                 .key, principal: "anonymous", peer: peer, operation: "hello",
-                outcome: ServiceError.Code.keyRefused.name, detail: key.map { "key \($0)" }))
+                outcome: ServiceError.Code.keyRefused.name, detail: key.map { "key \($0)" })
+        }
     }
 }

@@ -280,9 +280,11 @@ final class PendingRequest: Sendable {
     private func tell(_ error: ServiceError) -> Bool {
         begin(.answering)
         if let audit, error.isRefusalByRole {
-            var record = auditRecord(.refusal)
-            record.outcome = error.code.name
-            audit.note(record)
+            audit.noteRefusal(.refusal, of: principal.holder ?? responder.identity.address) {
+                var record = auditRecord(.refusal)
+                record.outcome = error.code.name
+                return record
+            }
         }
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         let bytes = frame(of: error)
