@@ -34,6 +34,7 @@ public enum Change: Hashable, Sendable {
 
 /// One change and the identifier that makes retrying it harmless.
 public struct Mutation: Hashable, Sendable {
+    /// What the client chose. In the change log: 16 bytes that the service derives from it and from the caller.
     public let identifier: MutationIdentifier
     public let change: Change
 

@@ -91,7 +91,7 @@ struct Pipeline: Sendable {
 
     private func apply(_ mutation: Mutation, _ pending: PendingRequest) {
         pending.begin(.committing)
-        storage.submit(mutation, for: pending) { result in pending.answer(result) }
+        storage.submit(pending.principal.own(mutation), for: pending) { result in pending.answer(result) }
     }
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {

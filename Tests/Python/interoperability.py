@@ -69,6 +69,7 @@ from rootgate_client import (
     encode_verification,
     error_name,
     grant_status_name,
+    logged_identifier,
     logged_mutation,
     request_digest,
     root_hash,
@@ -275,7 +276,7 @@ class Interoperability:
             Change(
                 receipt.sequence,
                 receipt.changed,
-                mutation,
+                logged_identifier(mutation),
                 operation,
                 policy,
                 window or len(roots),
@@ -621,7 +622,8 @@ class Interoperability:
         self.checks.equal("copies of a mutation: one is applied", receipts[1], receipts[0]._replace(repeat=True))
         self.checks.equal("copies of a mutation: one is a repeat", receipts[0].repeat, False)
         sequence, changed, _ = receipts[0]
-        self.journal.append(Change(sequence, changed, mutation, Operation.ADD_ROOTS, 0, 1, self.challenged, [root]))
+        logged = logged_identifier(mutation)
+        self.journal.append(Change(sequence, changed, logged, Operation.ADD_ROOTS, 0, 1, self.challenged, [root]))
         self.checks.equal("remove: one", self.remove(self.challenged, [root], os.urandom(16)).changed, 1)
 
     def check_mutation_errors(self, digests: Sequence[bytes]) -> None:

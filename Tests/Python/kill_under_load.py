@@ -43,6 +43,7 @@ from rootgate_client import (
     ProtocolError,
     Receipt,
     RootgateError,
+    logged_identifier,
     sha256,
 )
 
@@ -88,6 +89,11 @@ class Mutation:
     refused: bool = False
 
     @property
+    def logged(self) -> bytes:
+        """Its identifier in the change log."""
+        return logged_identifier(self.identifier)
+
+    @property
     def is_open(self) -> bool:
         """Whether no answer came."""
         return self.receipt is None and not self.refused
@@ -108,7 +114,7 @@ class Mutation:
         creates = self.operation == Operation.CREATE_COLLABORATION
         policy, window = COLLABORATIONS[self.collaboration] if creates else (0, 0)
         number = window if creates else len(self.digests)
-        sent = (self.identifier, self.operation, policy, number, self.collaboration, sorted(self.digests))
+        sent = (self.logged, self.operation, policy, number, self.collaboration, sorted(self.digests))
         logged = (*change[2:-1], sorted(change.digests))
         received = self.receipt is None or self.receipt[:2] == change[:2]
         return logged == sent and received
@@ -274,7 +280,7 @@ def check_everything(client: Client, sent: dict[bytes, Mutation]) -> set[bytes]:
         changed = applied(change, model)
         check(changed == change.changed, f"{text} changed {changed}, not {change.changed}")
     for mutation in sent.values():
-        check(mutation.receipt is None or mutation.identifier in logged, f"acknowledged, but lost: {mutation}")
+        check(mutation.receipt is None or mutation.logged in logged, f"acknowledged, but lost: {mutation}")
     check_sets(client, model)
     return logged
 
@@ -316,7 +322,7 @@ def retry(client: Client, mutation: Mutation, sent: dict[bytes, Mutation], was_l
             raise
         identifier = sha256(mutation.identifier)[:16]
         creation = Mutation(identifier, Operation.CREATE_COLLABORATION, mutation.collaboration)
-        sent[identifier] = creation
+        sent[creation.logged] = creation
         creation.receipt = creation.send(client).result()
         receipt = mutation.send(client).result()
     check(receipt.repeat == was_logged, f"a retry is wrongly {'a' if receipt.repeat else 'no'} repeat: {mutation}")
@@ -346,7 +352,7 @@ def run(
             for writer in writers:
                 writer.join()
                 check(not writer.failure, f"a writer could not write: {writer.failure}")
-                sent.update((mutation.identifier, mutation) for mutation in writer.sent)
+                sent.update((mutation.logged, mutation) for mutation in writer.sent)
             service = Service(program, directory)
             with service.connect() as client:
                 check_and_retry(client, sent, counts)
@@ -359,11 +365,11 @@ def check_and_retry(client: Client, sent: dict[bytes, Mutation], counts: Counter
     """Checks what a restart has left, retries what had no answer, and checks again."""
     unanswered = [mutation for mutation in sent.values() if mutation.is_open]
     logged = check_everything(client, sent)
-    found = sum(mutation.identifier in logged for mutation in unanswered)
+    found = sum(mutation.logged in logged for mutation in unanswered)
     counts["unacknowledged, found in the log"] += found
     counts["unacknowledged, absent"] += len(unanswered) - found
     for mutation in unanswered:
-        retry(client, mutation, sent, mutation.identifier in logged)
+        retry(client, mutation, sent, mutation.logged in logged)
     check_everything(client, sent)
     counts["acknowledged"] = sum(mutation.receipt is not None for mutation in sent.values())
     counts["refused"] = sum(mutation.refused for mutation in sent.values())

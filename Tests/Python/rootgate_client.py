@@ -592,6 +592,11 @@ def request_digest(name: str, fields: dict[str, Any]) -> bytes:
     return hashlib.sha256(encode_call(name, fields)).digest()[:16]
 
 
+def logged_identifier(mutation: bytes, principal: bytes = bytes(16)) -> bytes:
+    """The mutation identifier in the change log of a mutation from outside of the layer."""
+    return hashlib.sha256(principal + mutation + b"\x00").digest()[:16]
+
+
 def logged_mutation(mutation: bytes, fields: dict[str, Any], principal: bytes = bytes(16)) -> bytes:
     """The mutation identifier in the change log of a request of the layer."""
     if "collaboration" in fields:

@@ -367,4 +367,51 @@ struct PrincipalTests {
             #expect(logged.contains(Array(expected).hexadecimal))
         }
     }
+
+    @Test("The mutation identifiers of one principal mean nothing to another one, outside of the layer either")
+    func identifiersOutsideTheLayer() async throws {
+        let guarded = try await GuardedService()
+        let roles = [LimitedRole(.enrol, prefixes: every), LimitedRole(.observe, prefixes: every)]
+        let keys = [try await guarded.principal("one", roles), try await guarded.principal("two", roles)]
+        let (one, two) = (try guarded.client(keys[0]), try guarded.client(keys[1]))
+        let deck = try #require(CollaborationIdentifier("b/x"))
+        let digest = try #require(Digest(Array(ReferenceSHA256.hash([1]))))
+        try await two.createCollaboration(deck)
+        try await two.addRoots([digest], to: deck)
+        let identifier = MutationIdentifier.random()
+        let creation = Mutation(
+            identifier: identifier, .createCollaboration(try #require(CollaborationIdentifier("a/q")), .challenge))
+        let first = try await one.apply(creation)
+        let removal = Mutation(identifier: identifier, .removeRoots(deck, [digest]))
+        #expect(try await two.apply(removal).changed == 1)
+        #expect(try await two.testRoots([digest], in: deck) == [false])
+        // Each gets its own first receipt, on another connection and after a restart, too.
+        #expect(try await guarded.client(keys[0]).apply(creation).isRepeat)
+        try guarded.service.restart()
+        let again = try await guarded.client(keys[0]).apply(creation)
+        #expect(again == MutationReceipt(sequence: first.sequence, changed: 1, isRepeat: true))
+        #expect(await code { _ = try await guarded.client(keys[0]).apply(removal) } == .mutationConflict)
+        let logged = try await guarded.client(keys[0]).changes(after: 0).items.map { "\($0.mutation.identifier)" }
+        for name in ["one", "two"] {
+            let caller = Array(ReferenceSHA256.hash(Array("principal \(name)".utf8)).prefix(16))
+            let own = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
+            #expect(logged.contains(Array(ReferenceSHA256.hash(caller + own + [0]).prefix(16)).hexadecimal))
+        }
+    }
+
+    @Test("A mutation that has the identifier of a request of the layer in the log does not keep it from being made")
+    func claimedIdentifiers() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let identifier = MutationIdentifier.random()
+        let own = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
+        let derived = ReferenceSHA256.hash([UInt8](repeating: 0, count: 16) + own + [2, 0x61, 0x6e, 0x61]).prefix(16)
+        let claimed = MutationIdentifier(derived.reversed().reduce(UInt128(0)) { $0 << 8 | UInt128($1) })
+        let deck = try #require(CollaborationIdentifier("deck"))
+        _ = try await client.apply(Mutation(identifier: claimed, .createCollaboration(deck, .challenge)))
+        let account = try #require(Account("ana"))
+        let receipt = try await client.send(
+            SetConsent(of: account, .everything, isAllowed: true), identifier: identifier)
+        #expect(receipt.changed == 1)
+    }
 }

@@ -234,7 +234,10 @@ import Wire
         #expect(listed == (roots + [small.person.rootHash]).sorted())
         let changes = try await client.changes(after: 0)
         #expect(changes.items.map(\.sequence) == [1, 2, 3])
-        #expect(changes.items.last?.mutation == add)
+        let logged = try #require(changes.items.last).mutation
+        let own = withUnsafeBytes(of: add.identifier.value.littleEndian) { Array($0) }
+        let identifier = ReferenceSHA256.hash([UInt8](repeating: 0, count: 16) + own + [0]).prefix(16)
+        #expect(logged.change == add.change && "\(logged.identifier)" == Array(identifier).hexadecimal)
         try await client.dropCollaboration(small.collaboration)
         #expect(try await client.collaborations().items.isEmpty)
     }

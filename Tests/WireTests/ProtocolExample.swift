@@ -124,7 +124,7 @@ extension ProtocolExample {
     static let checked = GrantAnswer(status: 1, permission: 2, role: 3, millisecondsLeft: 299_000)
     static let error = ServiceError(.unknownCollaboration, "there is no collaboration deck-42")
     static func change(_ decks: CollaborationIdentifier) -> LoggedMutation {
-        let identifier = MutationIdentifier(0x1f1e_1d1c_1b1a_1918_1716_1514_1312_1110)
+        let identifier = MutationIdentifier(0xb75e_b8b2_4266_f706_1efb_875c_2ca6_23b6)
         return LoggedMutation(
             sequence: 2, changed: 1, mutation: Mutation(identifier: identifier, .addRoots(decks, [digest(0xa7)])))
     }

@@ -6,18 +6,14 @@ import Wire
 /// What makes one request the repetition of another: the identifier under which its edit is stored, and the digest of
 /// its content.
 struct RequestIdentity: Hashable, Sendable {
-    /// The first 16 bytes of the SHA-256 of the principal (16), the identifier that the client chose (16), and the
-    /// subject. So the same choice of another principal, or for another subject, is another mutation.
+    /// It belongs to the principal and the subject: the same choice of another principal, or for another subject, is
+    /// another mutation.
     let mutation: MutationIdentifier
     /// The digest of the request's name (length, bytes) and its JSON, as they were sent.
     let request: RequestDigest
 
     init(_ call: CollaborationCall, about subject: RequestSubject?, by principal: Principal) {
-        var name: [UInt8] = []
-        name.appendInteger(principal.value)
-        name.appendInteger(call.identifier.value)
-        name += subject?.bytes ?? []
-        mutation = MutationIdentifier(UInt128(firstBytesOf: SHA256.hash(name)))
+        mutation = principal.identifier(call.identifier, about: subject?.bytes ?? [])
         var content: [UInt8] = []
         content.reserveCapacity(1 + call.name.utf8.count + call.json.count)
         content.appendShortBytes(call.name.utf8)

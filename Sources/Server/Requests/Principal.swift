@@ -3,8 +3,8 @@ import Foundation
 import Hashing
 import Principals
 
-/// Who sends a connection's requests, and what it may ask for. Mutation identifiers of the collaboration layer belong
-/// to a principal, so that nobody can use up the identifiers of others.
+/// Who sends a connection's requests, and what it may ask for. Mutation identifiers belong to a principal, so that
+/// nobody can use up the identifiers of others.
 struct Principal: Sendable {
     /// `nil`: the peer has not said who it is.
     let name: PrincipalName?
@@ -46,6 +46,22 @@ struct Principal: Sendable {
 
     /// Who shares memory, places and turns with others; `nil`: whoever the connection is without a name.
     var holder: Holder? { name == nil ? nil : .principal(value) }
+
+    /// The identifier under which a mutation of the principal is stored: the first 16 bytes of the SHA-256 of the
+    /// principal (16), the identifier that the client chose (16), and what the mutation is about.
+    func identifier(_ chosen: MutationIdentifier, about subject: [UInt8]) -> MutationIdentifier {
+        var name: [UInt8] = []
+        name.appendInteger(value)
+        name.appendInteger(chosen.value)
+        name += subject
+        return MutationIdentifier(UInt128(firstBytesOf: SHA256.hash(name)))
+    }
+
+    /// The mutation as it is stored. The byte 0 begins no subject of the collaboration layer, so the identifiers of
+    /// mutations from outside of the layer never meet those of its requests.
+    func own(_ mutation: Mutation) -> Mutation {
+        Mutation(identifier: identifier(mutation.identifier, about: [0]), mutation.change)
+    }
 
     /// The principal as audits name it.
     var auditName: String { name?.text ?? "anonymous" }
