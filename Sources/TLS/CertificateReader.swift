@@ -1,5 +1,6 @@
 import CLibSSL
 import Core
+import Foundation
 import Transport
 
 /// Reads what a peer's certificate says.
@@ -12,11 +13,14 @@ enum CertificateReader {
         // A resumed session was verified earlier.
         if X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0 { throw .refused("its certificate has expired") }
         let names = try names(of: certificate)
-        guard let subject = subject(of: certificate), let fingerprint = fingerprint(of: certificate) else {
+        guard let subject = subject(of: certificate), let fingerprint = fingerprint(of: certificate),
+            let endsAt = end(of: certificate)
+        else {
             throw .refused("its certificate can't be read")
         }
         return PeerCertificate(
-            uris: names.uris, dnsNames: names.dnsNames, subject: subject, fingerprint: fingerprint)
+            uris: names.uris, dnsNames: names.dnsNames, subject: subject, fingerprint: fingerprint,
+            endsAt: endsAt)
     }
 
     private static func names(
@@ -72,6 +76,13 @@ enum CertificateReader {
         var count: UInt32 = 0
         guard X509_digest(certificate, EVP_sha256(), &bytes, &count) == 1 else { return nil }
         return Digest(Array(bytes[..<Int(count)]))
+    }
+
+    /// When the certificate ends to be valid, in seconds since 1970; `nil`: its time can't be read.
+    private static func end(of certificate: OpaquePointer) -> Int64? {
+        var parts = tm()
+        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) == 1 else { return nil }
+        return Int64(timegm(&parts))
     }
 
     /// What `write` writes to a buffer in memory; `nil` when it returns a negative number.

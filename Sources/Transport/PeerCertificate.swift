@@ -11,11 +11,14 @@ package struct PeerCertificate: Hashable, Sendable {
     package let subject: String
     /// SHA-256 of the certificate's DER encoding.
     package let fingerprint: Digest
+    /// When the certificate ends to be valid (notAfter), in seconds since 1970.
+    package let endsAt: Int64
 
-    package init(uris: [String], dnsNames: [String], subject: String, fingerprint: Digest) {
+    package init(uris: [String], dnsNames: [String], subject: String, fingerprint: Digest, endsAt: Int64) {
         self.uris = uris
         self.dnsNames = dnsNames
         self.subject = subject
         self.fingerprint = fingerprint
+        self.endsAt = endsAt
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Platform
 import Principals
 import RootSets
+import ServiceTestSupport
 import TestSupport
 import Testing
 import Transport
@@ -14,9 +15,9 @@ import Transport
 struct ConnectionIdentityTests {
     private let folder = ScratchDirectory()
 
-    private func table() throws -> PrincipalTable {
+    private func table(_ date: @escaping @Sendable () -> Date = { Date() }) throws -> PrincipalTable {
         let rootSets = try RootSets(RootSets.Configuration(directory: folder.path + "/data"))
-        return try PrincipalTable(rootSets, trail: nil, date: { Date() })
+        return try PrincipalTable(rootSets, trail: nil, date: date)
     }
 
     @Test("Without principals, connections from this machine may do everything and all others nothing")
@@ -54,6 +55,36 @@ struct ConnectionIdentityTests {
         }
         #expect(holder(7) != .user(7) && holder(7) == holder(7))
         #expect(holder(8) == .user(8))
+    }
+
+    @Test("A connection by a certificate is nobody's from the certificate's end, unless it has presented a key")
+    func certificateEnd() throws {
+        let key = APIKey.random()
+        let uri = "spiffe://example.org/short"
+        for request in [
+            CreatePrincipal(
+                try #require(PrincipalName("root")), roles: [LimitedRole(.administer, prefixes: [.every])],
+                key: NewKey(KeyHash(key))),
+            CreatePrincipal(
+                try #require(PrincipalName("short")), roles: [], certificates: [try #require(CertificateName(uri))]),
+        ] { _ = try OfflinePrincipals.send(request, dataDirectory: folder.path + "/data") }
+        let calendar = TestCalendar()
+        let table = try table { calendar.now }
+        let certificate = PeerCertificate(
+            uris: [uri], dnsNames: [], subject: "CN=short", fingerprint: .zero,
+            endsAt: Int64(calendar.now.timeIntervalSince1970) + 60)
+        func identity() -> ConnectionIdentity {
+            ConnectionIdentity(
+                table, certificate: certificate, peer: .network(Endpoint(host: "192.0.2.1", port: 1)),
+                address: .address(UInt32(1)))
+        }
+        let (open, keyed) = (identity(), identity())
+        try keyed.present(key: Array(key.text.utf8))
+        calendar.advance(seconds: 59)
+        #expect(open.principal.name?.text == "short" && open.holder != .address(UInt32(1)))
+        calendar.advance(seconds: 1)
+        #expect(open.principal.name == nil && open.holder == .address(UInt32(1)))
+        #expect(keyed.principal.name?.text == "root")
     }
 
     @Test("A local user is on this machine")

@@ -75,6 +75,7 @@ struct EncryptionTests {
             $0.names = [.uri("spiffe://example.com/backend"), .dns("backend.example.com"), .uri("urn:second")]
             $0.usages = [.client]
         }
+        let issuedAt = Int64(Date().timeIntervalSince1970)
         let issued = folder.authority.issue(plan)
         let dialer = try Dialer(echo.endpoint, tls: folder.options(with: issued))
         for _ in 0..<2 { #expect(try EncryptedPeer(dialer).echoes()) }
@@ -82,9 +83,11 @@ struct EncryptionTests {
         let base64 = issued.certificate.split(separator: "\n").dropFirst().dropLast().joined()
         let der = try #require(Data(base64Encoded: base64))
         let fingerprint = try #require(Digest(ReferenceSHA256.hash(Array(der))))
+        let endsAt = try #require(echo.certificates.value.first??.endsAt)
+        #expect((3599...3660).contains(endsAt - issuedAt))
         let expected = PeerCertificate(
             uris: ["spiffe://example.com/backend", "urn:second"], dnsNames: ["backend.example.com"],
-            subject: "CN=deck\\, \\\"writer\\\"", fingerprint: fingerprint)
+            subject: "CN=deck\\, \\\"writer\\\"", fingerprint: fingerprint, endsAt: endsAt)
         #expect(echo.certificates.value == [expected, expected])
     }
 

@@ -6,7 +6,8 @@ import Transport
 
 /// What a connection has shown of who it is, and the principal that follows from it at present.
 ///
-/// A key that was presented decides. Without one, the certificate and the local user do.
+/// A key that was presented decides. Without one, the certificate and the local user do. The certificate does until its
+/// end: then a connection that has no key is nobody's.
 final class ConnectionIdentity: Sendable {
     private struct State {
         var key: KeyHash?
@@ -19,6 +20,8 @@ final class ConnectionIdentity: Sendable {
     /// `nil`: there are no principals, and the connection may do everything.
     private let table: PrincipalTable?
     private let names: [CertificateName]
+    /// When the certificate ends to be valid; `nil`: there is none.
+    private let certificateEnd: Date?
     private let localUser: UInt32?
     /// Whether the peer is on this machine.
     private let isLocal: Bool
@@ -35,6 +38,7 @@ final class ConnectionIdentity: Sendable {
         self.address = address
         names =
             certificate.map { CertificateName.all(uris: $0.uris, dnsNames: $0.dnsNames, subject: $0.subject) } ?? []
+        certificateEnd = certificate.map { Date(timeIntervalSince1970: Double($0.endsAt)) }
         switch peer {
         case .network(let endpoint): (localUser, isLocal) = (nil, endpoint.isThisMachine)
         case .local(let credentials): (localUser, isLocal) = (credentials.user, true)
@@ -44,7 +48,7 @@ final class ConnectionIdentity: Sendable {
     }
 
     private init(address: Holder) {
-        (table, names, localUser, isLocal, peer) = (nil, [], nil, true, nil)
+        (table, names, certificateEnd, localUser, isLocal, peer) = (nil, [], nil, nil, true, nil)
         self.address = address
     }
 
@@ -64,8 +68,11 @@ final class ConnectionIdentity: Sendable {
     private var valid: Principal {
         guard let table else { return .anonymous(.everything) }
         let principal = present(table)
-        guard principal.expiresAt.map({ table.now < $0 }) ?? true else { return .anonymous(.nothing) }
-        return principal
+        // The certificate shows nothing about a principal by key, and gives nothing to a connection that is nobody's.
+        let isByCertificate = certificateEnd != nil && principal.name != nil && state.withLock { $0.key == nil }
+        let end = isByCertificate ? certificateEnd : nil
+        guard let first = [principal.expiresAt, end].compactMap({ $0 }).min() else { return principal }
+        return table.now < first ? principal : .anonymous(.nothing)
     }
 
     private func present(_ table: PrincipalTable) -> Principal {
