@@ -10,8 +10,13 @@ package import Transport
 package final class RawPeer: Sendable {
     package let descriptor: CInt
 
-    package init(_ endpoint: Endpoint) throws(ServiceError) {
-        descriptor = try Socket.connect(to: endpoint, milliseconds: 10_000)
+    package convenience init(_ endpoint: Endpoint) throws(ServiceError) {
+        self.init(descriptor: try Socket.connect(to: endpoint, milliseconds: 10_000))
+    }
+
+    /// Takes over a connected socket.
+    package init(descriptor: CInt) {
+        self.descriptor = descriptor
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         var limit = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
