@@ -253,6 +253,8 @@ public enum Limits {
     public static let mutationBytesBesideUrgentMax = 256 << 10
     /// Urgent mutations that the writer takes before one that is not urgent, when both wait.
     public static let urgentMutationsInRow = 8
+    /// Seconds between two lines of the log that say that the storage or its disk is full.
+    public static let fullnessSeconds: UInt64 = 60
     /// Mutations, and bytes of mutations, that may wait for the writer. Above it the service answers `busy`.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20

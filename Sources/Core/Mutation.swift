@@ -21,6 +21,15 @@ public enum Change: Hashable, Sendable {
         }
     }
 
+    /// Whether the change makes the storage larger. Every other one is a removal, which a full disk does not stop.
+    package var needsSpace: Bool {
+        switch self {
+        case .createCollaboration, .addRoots: true
+        case .dropCollaboration, .removeRoots: false
+        case .edit(let edit): edit.needsSpace
+        }
+    }
+
     /// Whether `other` has the content of this change, so that under one identifier it is a repetition. Edits that
     /// requests made have the same content when the requests are the same: a repeated request is decided anew, maybe
     /// with another edit. All other changes are compared themselves.

@@ -36,16 +36,16 @@ struct Applier {
     /// Applies one mutation and logs it. Returns the first receipt when the mutation was applied before, or the error
     /// that refuses it. After a thrown failure the transaction must be aborted.
     ///
-    /// `spaceLeft`: whether mutations that need space are allowed.
+    /// `lack`: the error that refuses the mutation if it needs space; `nil` when there is room for it.
     mutating func apply(
-        _ mutation: Mutation, spaceLeft: Bool
+        _ mutation: Mutation, lack: ServiceError?
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
         let before = totals
         let result: Result<MutationReceipt, ServiceError>
         if let repeated = try receipt(ofRepeated: mutation) {
             result = repeated
         } else {
-            result = try outcome(of: mutation, spaceLeft: spaceLeft)
+            result = try outcome(of: mutation, lack: lack)
         }
         switch result {
         case .failure: precondition(totals == before, "a refused mutation has changed the totals")
@@ -82,7 +82,7 @@ struct Applier {
     }
 
     private mutating func outcome(
-        of mutation: Mutation, spaceLeft: Bool
+        of mutation: Mutation, lack: ServiceError?
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
         let changed: UInt64
         switch mutation.change {
@@ -91,7 +91,7 @@ struct Applier {
                 guard present.policy == policy else { return .failure(Applier.exists(identifier)) }
                 changed = 0
             } else {
-                guard spaceLeft else { return .failure(Applier.noSpace) }
+                if let lack { return .failure(lack) }
                 try put(PackedRecord.encode(identifier, policy, rootCount: 0, roots: []), of: identifier)
                 totals.collaborations += 1
                 changed = 1
@@ -101,7 +101,7 @@ struct Applier {
             changed = try drop(identifier, present)
         case .addRoots(let identifier, let roots):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
-            guard spaceLeft else { return .failure(Applier.noSpace) }
+            if let lack { return .failure(lack) }
             changed = try edit(identifier, present, roots.sorted(), adding: true)
             totals.roots += changed
         case .removeRoots(let identifier, let roots):
@@ -110,7 +110,7 @@ struct Applier {
             try totals.removeRoots(changed)
         case .edit(let edit):
             if let refusal = try refusal(of: edit) { return .failure(refusal) }
-            guard spaceLeft || !edit.needsSpace else { return .failure(Applier.noSpace) }
+            if let lack, edit.needsSpace { return .failure(lack) }
             switch try applySets(of: edit) {
             case .success(let count): changed = count
             case .failure(let refusal): return .failure(refusal)
@@ -164,6 +164,11 @@ struct Applier {
     private static func exists(_ identifier: CollaborationIdentifier) -> ServiceError {
         ServiceError(.collaborationExists, "\(identifier) exists already with another policy")
     }
+
+    /// How many log records a commit with so many mutations removes at most.
+    static func trimmedRecordsMax(mutations: Int) -> Int { 64 + trimmedRecordsPerMutation * mutations }
+
+    static let trimmedRecordsPerMutation = 2
 
     /// Removes the oldest log records while the log is larger than `bytes`. The last record always stays. At most
     /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
@@ -245,9 +250,6 @@ struct Applier {
     }
 
     // MARK: Packed records
-
-    private static let noSpace = ServiceError(
-        .storageFull, "the storage is full: remove root hashes or give it more room; removals still work")
 
     private func unknown(_ identifier: CollaborationIdentifier) -> ServiceError {
         ServiceError(.unknownCollaboration, "there is no collaboration \(identifier)")

@@ -11,6 +11,8 @@ final class CommitQueue: Sendable {
 
     private struct State {
         var waiting = MutationLines()
+        /// A mutation that was taken, but waits for room in the next commit.
+        var next: WaitingMutation?
         /// The places of waiting mutations, and their bytes.
         var places = PeerShares(capacity: Limits.mutationsQueuedMax)
         var bytes = PeerShares(capacity: Limits.mutationBytesQueuedMax)
@@ -64,6 +66,11 @@ final class CommitQueue: Sendable {
             bytes += next.bytes
             if next.isUrgent { hasUrgent = true }
         }
+
+        /// Removes the mutation that was added last.
+        mutating func removeLast() -> WaitingMutation {
+            mutations.removeLast()
+        }
     }
 
     private let environment: StorageEnvironment
@@ -72,13 +79,21 @@ final class CommitQueue: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let writer = ThreadConfinement()
+    /// What the log was told about the lack of room.
+    private let fullness: FullnessLog
+    /// Whether the last commit has changed nothing. Only the writer's thread uses it.
+    private let hasPassedOver = Atomic<Bool>(false)
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
 
-    init(_ environment: StorageEnvironment, _ configuration: RootSets.Configuration) {
+    init(
+        _ environment: StorageEnvironment, _ configuration: RootSets.Configuration,
+        _ log: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.environment = environment
         self.configuration = configuration
+        fullness = FullnessLog(log)
     }
 
     /// Starts the writer. Must be called once, before `close`.
@@ -119,7 +134,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Number of waiting mutations.
-    var depth: Int { state.withLock { $0.waiting.count } }
+    var depth: Int { state.withLock { $0.waiting.count + ($0.next == nil ? 0 : 1) } }
 
     /// Refuses new mutations, lets the writer commit those that wait, and waits until its thread has ended. A second
     /// call does nothing. A call on the writer's thread does not wait: a completion may release the last reference to
@@ -155,7 +170,8 @@ final class CommitQueue: Sendable {
             commit(group)
         }
         state.withLock { state in
-            precondition(state.isClosed && state.waiting.isEmpty, "the writer ends while mutations wait")
+            precondition(
+                state.isClosed && state.waiting.isEmpty && state.next == nil, "the writer ends while mutations wait")
         }
         // The thread ends. A later thread may get the same identity.
         writer.unbind()
@@ -169,6 +185,11 @@ final class CommitQueue: Sendable {
         while true {
             let (group, isClosed) = state.withLock { state -> (Group?, Bool) in
                 var group = Group(waiting: state.waiting.count)
+                if let next = state.next {
+                    state.next = nil
+                    group.append(next)
+                    return (group, false)
+                }
                 guard state.take(into: &group) else {
                     state.isWriterAsleep = !state.isClosed
                     return (nil, state.isClosed)
@@ -181,8 +202,8 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Commits the group, and what joins it, in one transaction. If the space runs out, that transaction is aborted and
-    /// the mutations are committed one by one: then the mutations that free space succeed.
+    /// Commits the group, and what joins it, in one transaction. If the space runs out all the same, that transaction
+    /// is aborted and the mutations are committed one by one: then the mutations that free space succeed.
     private func commit(_ begun: Group) {
         writer.assertIsCurrent()
         var group = begun
@@ -192,7 +213,7 @@ final class CommitQueue: Sendable {
             // The commit has succeeded, so each mutation is durable or refused.
             for (pending, result) in zip(group.mutations, results) { pending.completion(result) }
         } catch {
-            guard error.isLackOfSpace, group.mutations.count > 1 else {
+            guard error.isLackOfSpace else {
                 for pending in group.mutations { pending.completion(.failure(error.asServiceError)) }
                 return
             }
@@ -200,59 +221,119 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private func commitAlone(_ pending: WaitingMutation) {
+    /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
+    /// freed can be used.
+    private func commitAlone(_ pending: WaitingMutation, isSecondAttempt: Bool = false) {
         var group = Group(pending)
         do throws(StorageFailure) {
             for result in try attempt(&group, isJoined: false) { pending.completion(result) }
         } catch {
-            pending.completion(.failure(error.asServiceError))
+            guard error.isLackOfSpace, !isSecondAttempt else {
+                pending.completion(.failure(error.asServiceError))
+                return
+            }
+            // When this fails, so does the second attempt.
+            try? passOver()
+            commitAlone(pending, isSecondAttempt: true)
         }
     }
 
-    /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them.
+    /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them. One that
+    /// finds no pages besides the others begins the next group.
     private func attempt(
         _ group: inout Group, isJoined: Bool
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        var room = try room(for: group)
         let transaction = try WriteTransaction(environment.handle)
-        let hasSpace = try hasSpace()
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
         var last = applier.sequence
         while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
-            let result = try applier.apply(group.mutations[results.count].mutation, spaceLeft: hasSpace)
-            if case .success(let receipt) = result {
-                precondition(
-                    receipt.isRepeat ? receipt.sequence <= last : receipt.sequence == last + 1,
-                    "a mutation got a sequence out of order")
-                if !receipt.isRepeat { (isWritten, last) = (true, receipt.sequence) }
+            let mutation = group.mutations[results.count].mutation
+            var lack: Lack?
+            switch try room.judge(mutation.change, isAlone: !isWritten) {
+            case .passes: break
+            case .lacks(let what): lack = what
+            case .waits:
+                let next = group.removeLast()
+                precondition(results.count == group.mutations.count, "a mutation waits that is not the last one")
+                state.withLock { $0.next = next }
+            }
+            if results.count == group.mutations.count { break }
+            let result = try applier.apply(mutation, lack: lack?.error)
+            if case .success(let receipt) = result, !receipt.isRepeat {
+                precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
+                (isWritten, last) = (true, receipt.sequence)
+            } else {
+                room.giveBack()
+                note(result, lack, last)
             }
             results.append(result)
         }
         precondition(results.count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
-        // The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets whatever
-        // the operator configured.
-        let retention = min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4)
-        try applier.finish(trimmingLogTo: UInt64(retention), count: 64 + 2 * results.count)
-        try transaction.commit()
+        try applier.finish(
+            trimmingLogTo: UInt64(retentionBytes), count: Applier.trimmedRecordsMax(mutations: results.count))
+        do throws(StorageFailure) {
+            try transaction.commit()
+        } catch {
+            // LMDB takes a write that the disk has cut short for a failure of the disk.
+            throw error.code == EIO && room.isDiskFull ? StorageFailure(ENOSPC, error.action) : error
+        }
+        hasPassedOver.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(results.count), ordering: .relaxed)
         return results
     }
 
-    /// Whether mutations that need space are allowed: the size limit is not reached, and the disk has room for the
-    /// reserve for removals.
-    private func hasSpace() throws(StorageFailure) -> Bool {
-        let limit = configuration.sizeLimitBytes
-        guard try environment.usedBytes(above: limit / 8 * 7) < limit else { return false }
+    /// Notes a mutation that has changed nothing.
+    private func note(_ result: Result<MutationReceipt, ServiceError>, _ lack: Lack?, _ last: UInt64) {
+        switch result {
+        case .success(let receipt):
+            precondition(receipt.isRepeat && receipt.sequence <= last, "a mutation got a sequence out of order")
+        case .failure(let error):
+            if error.code == .storageFull, let lack { fullness.refused(lack) }
+        }
+    }
+
+    /// The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets whatever
+    /// the operator configured.
+    private var retentionBytes: Int { min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4) }
+
+    // MARK: Room
+
+    /// The room for the commit of a group. If its first mutation finds room only with the pages that the last commit
+    /// has freed, a commit that changes nothing is made first.
+    private func room(for group: Group) throws(StorageFailure) -> CommitRoom {
+        var room = try newRoom()
+        guard let first = group.mutations.first?.mutation, !hasPassedOver.load(ordering: .relaxed),
+            try room.gainsByPassingOver(first.change)
+        else { return room }
         do throws(StorageFailure) {
-            try environment.reserve(configuration.reserveBytes)
-            return true
+            try passOver()
         } catch {
-            if error.isLackOfSpace { return false }
+            if error.isLackOfSpace { return room }
             throw error
         }
+        return try newRoom()
+    }
+
+    private func newRoom() throws(StorageFailure) -> CommitRoom {
+        var room = try CommitRoom(
+            environment, reserveBytes: configuration.reserveBytes, logBytes: retentionBytes / 4 * 5)
+        if let need = fullness.need, try room.has(need) { fullness.hasRoomAgain() }
+        return room
+    }
+
+    /// Makes a commit that changes nothing. The next one may then use the pages that the last one has freed.
+    private func passOver() throws(StorageFailure) {
+        hasPassedOver.store(true, ordering: .relaxed)
+        let transaction = try WriteTransaction(environment.handle)
+        let totals = Array("totals".utf8)
+        guard let value = try transaction.get(environment.meta, totals).map({ Array($0) }) else { return }
+        try transaction.put(environment.meta, totals, value)
+        try transaction.commit()
     }
 }

@@ -10,9 +10,10 @@ package final class RootSets: Sendable {
     package struct Configuration: Sendable {
         /// The directory of the files; made when it is missing.
         package var directory: String
-        /// Bytes of data above which adds are refused. The default is 16 GiB.
+        /// Bytes of the data file beyond which additions don't make it larger. The default is 16 GiB.
         package var sizeLimitBytes: Int
-        /// Bytes beyond the limit that are reserved for removals, on the disk and in the map.
+        /// Bytes beyond the limit that are kept for removals, on the disk, too. The file never becomes larger than
+        /// both together, unless it was so before.
         package var reserveBytes: Int
         /// Bytes of change log that are kept. Older records are removed together with their mutation identifiers, so
         /// that their repeats are no longer recognized. The default is 32 MiB.
@@ -36,13 +37,15 @@ package final class RootSets: Sendable {
     /// Opens the storage, and creates it when it is missing.
     ///
     /// Throws `storageInUse`, `storageDamaged`, `storageFull` or `storageFailed`.
-    package init(_ configuration: Configuration) throws(ServiceError) {
-        // A commit copies the pages that it changes before the old pages are free. So the map is larger than the limit
-        // and the reserve by the largest commit. This takes address space, not memory or disk.
-        let mapBytes = configuration.sizeLimitBytes + configuration.reserveBytes + (256 << 20)
-        environment = try StorageEnvironment(directory: configuration.directory, mapBytes: mapBytes)
+    /// `log` gets a line when additions find no room, and when they find some again.
+    package init(
+        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws(ServiceError) {
+        environment = try StorageEnvironment(
+            directory: configuration.directory, bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
+            reserveBytes: configuration.reserveBytes)
         readers = ReadTransactionPool(environment)
-        queue = CommitQueue(environment, configuration)
+        queue = CommitQueue(environment, configuration, log)
         queue.start()
     }
 

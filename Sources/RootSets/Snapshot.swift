@@ -33,6 +33,8 @@ package struct StorageStatistics: Sendable {
     package let roots: UInt64
     package let logBytes: UInt64
     package let fileBytes: Int
+    /// Bytes of the file's pages that hold data. The others are free for later changes.
+    package let usedBytes: Int
 }
 
 /// All root sets as of one moment, read in one transaction.
@@ -305,7 +307,7 @@ package struct Snapshot: ~Copyable {
             return StorageStatistics(
                 lastSequence: totals.sequence, firstSequence: totals.firstSequence,
                 collaborations: totals.collaborations, roots: totals.roots, logBytes: totals.logBytes,
-                fileBytes: environment.fileSize)
+                fileBytes: environment.fileSize, usedBytes: try environment.usedBytes(transaction.handle))
         } catch {
             throw error.asServiceError
         }

@@ -18,17 +18,21 @@ final class StorageEnvironment: @unchecked Sendable {
     let directories = BucketDirectories()
     let pageBytes: Int
     private let lock: DirectoryLock
+    /// The most bytes of the data file as configured.
+    private let bytesMax: Int
     private let dataDescriptor: CInt
 
     static let format: UInt32 = 1
 
     /// Opens the environment in `directory`, and creates it when it is missing.
     ///
-    /// `mapBytes`: the largest size of the data file. Throws `storageInUse` when another process or object has the
-    /// environment open, `storageDamaged` when a file is truncated or has another format than this version writes, and
-    /// `storageFailed` or `storageFull` for all other failures.
-    init(directory: String, mapBytes: Int) throws(ServiceError) {
+    /// `bytesMax`: the largest size of the data file. A file that was larger already may grow as far as the largest
+    /// removal needs. Throws `storageInUse` when another process or object has the environment open, `storageDamaged`
+    /// when a file is truncated or has another format than this version writes, and `storageFailed` or `storageFull`
+    /// for all other failures.
+    init(directory: String, bytesMax: Int, reserveBytes: Int) throws(ServiceError) {
         lock = try DirectoryLock(directory: directory)
+        self.bytesMax = bytesMax
         do throws(StorageFailure) {
             // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
             if lock.isUsed {
@@ -46,7 +50,7 @@ final class StorageEnvironment: @unchecked Sendable {
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             do throws(StorageFailure) {
-                try check(mdb_env_set_mapsize(environment, mapBytes), "setting the map size")
+                try check(mdb_env_set_mapsize(environment, bytesMax), "setting the map size")
                 try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 // NOTLS: the pool hands read transactions to different threads.
@@ -61,6 +65,17 @@ final class StorageEnvironment: @unchecked Sendable {
                 throw error
             }
             handle = environment
+        } catch {
+            throw error.asServiceError
+        }
+        do throws(StorageFailure) {
+            // With a smaller limit than before, the data may fill the map. Removals need some pages to begin with.
+            let present = try withReader { reader throws(StorageFailure) in try trees(reader) }
+            let removal = max(reserveBytes, present.largestRemoval * pageBytes)
+            let needed = max(present.all * pageBytes + removal, try highBytes() + reserveBytes)
+            if try highBytes() > bytesMax || present.all * pageBytes + removal > bytesMax {
+                try check(mdb_env_set_mapsize(handle, needed), "setting the map size")
+            }
         } catch {
             throw error.asServiceError
         }
@@ -130,52 +145,129 @@ final class StorageEnvironment: @unchecked Sendable {
         return (packed, large, log, mutations, records, meta, nameHash)
     }
 
-    /// Bytes of the pages in use as of the last commit.
-    ///
-    /// It reads the list of free pages only when the file is larger than `threshold` bytes. Otherwise it counts free
-    /// pages as used.
-    func usedBytes(above threshold: Int) throws(StorageFailure) -> Int {
+    /// Bytes of the file up to the last page that was ever used.
+    private func highBytes() throws(StorageFailure) -> Int {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        let high = (information.me_last_pgno + 1) * pageBytes
-        guard high > threshold else { return high }
-        return high - (try freePages()) * pageBytes
+        return (information.me_last_pgno + 1) * pageBytes
     }
 
-    /// Counts the pages on LMDB's list of free pages (database 0: each value begins with how many pages it lists). Only
-    /// a read transaction may read this list.
-    private func freePages() throws(StorageFailure) -> Int {
-        var transaction: OpaquePointer?
-        try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &transaction), "counting free pages")
-        defer { mdb_txn_abort(transaction) }
+    /// Bytes of the pages that hold data, as the transaction sees them.
+    func usedBytes(_ reader: OpaquePointer) throws(StorageFailure) -> Int { try trees(reader).all * pageBytes }
+
+    /// The pages of the data file as of the last commit. `reserveBytes`: what additions leave for removals. `logBytes`:
+    /// how large the change log may become.
+    func room(reserveBytes: Int, logBytes: Int) throws(StorageFailure) -> StorageRoom {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let (present, recent) = try withReader { reader throws(StorageFailure) in
+            (try trees(reader), try pagesFreed(reader, by: information.me_last_txnid))
+        }
+        return StorageRoom(
+            used: information.me_last_pgno + 1, recent: recent, capacity: bytesMax / pageBytes,
+            reserve: reserveBytes / pageBytes, logMax: logBytes / pageBytes, trees: present)
+    }
+
+    /// The runs of free pages that the next commit may take. Reads the whole list of free pages.
+    func freeRuns() throws(StorageFailure) -> FreeRuns {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        return try withReader { reader throws(StorageFailure) in
+            var runs = FreeRuns()
+            try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in
+                guard transaction < information.me_last_txnid else { return false }
+                runs.append(pages)
+                return true
+            }
+            return runs
+        }
+    }
+
+    /// Pages that the transaction has freed.
+    private func pagesFreed(_ reader: OpaquePointer, by transaction: Int) throws(StorageFailure) -> Int {
+        var count = 0
+        try visitFreed(reader, from: MDB_LAST, MDB_PREV) { (freedBy: Int, pages) -> Bool in
+            guard freedBy >= transaction else { return false }
+            count += pages.count
+            return true
+        }
+        return count
+    }
+
+    /// Calls `body` with the records of LMDB's list of free pages (database 0): the transaction that has freed the
+    /// pages, and their numbers in descending order. Stops when it returns false. Only a read transaction may read this
+    /// list. Each value begins with how many pages it lists.
+    private func visitFreed(
+        _ reader: OpaquePointer, from first: MDB_cursor_op, _ step: MDB_cursor_op,
+        _ body: (_ transaction: Int, _ pages: UnsafeBufferPointer<Int>) -> Bool
+    ) throws(StorageFailure) {
         var cursor: OpaquePointer?
-        try check(mdb_cursor_open(transaction, 0, &cursor), "counting free pages")
+        try check(mdb_cursor_open(reader, 0, &cursor), "counting free pages")
         defer { mdb_cursor_close(cursor) }
-        var pages = 0
         var key = MDB_val()
         var value = MDB_val()
-        var code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
+        var code = mdb_cursor_get(cursor, &key, &value, first)
         while code == MDB_SUCCESS {
-            pages += value.mv_data?.loadUnaligned(as: Int.self) ?? 0
-            code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+            let words = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size).bindMemory(to: Int.self)
+            guard key.mv_size == MemoryLayout<Int>.size, let transaction = key.mv_data?.loadUnaligned(as: Int.self),
+                let count = words.first, count >= 0, count < words.count
+            else { throw .damaged("the list of free pages is damaged") }
+            guard body(transaction, UnsafeBufferPointer(rebasing: words[1...count])) else { return }
+            code = mdb_cursor_get(cursor, &key, &value, step)
         }
         if code != MDB_NOTFOUND { try check(code, "counting free pages") }
-        return pages
     }
 
-    /// Makes sure that the disk has blocks for all pages of the file and for `bytes` more.
-    func reserve(_ bytes: Int) throws(StorageFailure) {
-        var information = MDB_envinfo()
-        try check(mdb_env_info(handle, &information), "reading the storage's state")
-        let used = (information.me_last_pgno + 1) * pageBytes
-        guard let present = fileBytes(dataDescriptor) else {
+    private func withReader<R>(
+        _ body: (OpaquePointer) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
+        var reader: OpaquePointer?
+        try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader), "counting pages")
+        guard let reader else { throw StorageFailure(ENOMEM, "counting pages") }
+        defer { mdb_txn_abort(reader) }
+        return try body(reader)
+    }
+
+    private func trees(_ reader: OpaquePointer) throws(StorageFailure) -> StorageTrees {
+        func pages(_ database: MDB_dbi) throws(StorageFailure) -> TreePages {
+            var statistics = MDB_stat()
+            try check(mdb_stat(reader, database, &statistics), "counting pages")
+            return TreePages(
+                leaves: statistics.ms_leaf_pages, branches: statistics.ms_branch_pages,
+                overflows: statistics.ms_overflow_pages, depth: Int(statistics.ms_depth))
+        }
+        // LMDB's own trees have the numbers 0 and 1: the free pages, and the names of the others.
+        return StorageTrees(
+            packed: try pages(packed), large: try pages(large), log: try pages(log), mutations: try pages(mutations),
+            records: try pages(records), others: try pages(meta).all + pages(0).all + pages(1).all)
+    }
+
+    /// Makes sure that the disk has blocks for the first `wanted` pages of the file, and lowers the room's capacity to
+    /// what the disk has when it has fewer.
+    func reserveBlocks(upTo wanted: Int, in room: inout StorageRoom) throws(StorageFailure) {
+        let wanted = min(wanted, room.capacity)
+        guard room.blocks < wanted, !room.isDiskFull else { return }
+        guard let present = fileBytes(dataDescriptor).map({ $0 / pageBytes }) else {
             throw StorageFailure(errno, "reading the data file's size")
         }
-        guard present < used + bytes else { return }
-        // Reserves twice as much, so that most commits find the space already reserved.
-        let failure = System.reserveSpace(dataDescriptor, bytes: used + 2 * bytes)
-        guard failure != 0 else { return }
-        try check(System.reserveSpace(dataDescriptor, bytes: used + bytes), "reserving disk space")
+        room.blocks = present
+        guard present < wanted else { return }
+        // Reserves more at first, so that most commits find the space already reserved.
+        var pages = min(room.capacity, wanted + room.reserve)
+        while pages > present {
+            let failure = System.reserveSpace(dataDescriptor, bytes: pages * pageBytes)
+            guard failure != 0 else { break }
+            let error = StorageFailure(failure, "reserving disk space")
+            guard error.isLackOfSpace else { throw error }
+            pages = pages > wanted ? wanted : present + (pages - present) / 2
+        }
+        room.blocks = max(present, pages)
+        guard pages < wanted else { return }
+        // A file with holes has fewer blocks than its length says.
+        var status = stat()
+        guard fstat(dataDescriptor, &status) == 0 else { throw StorageFailure(errno, "reading the data file's size") }
+        room.capacity = min(Int(status.st_size), Int(status.st_blocks) * 512) / pageBytes
+        room.isDiskFull = true
     }
 
     /// The length of the data file in bytes.

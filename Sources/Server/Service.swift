@@ -60,7 +60,7 @@ package final class Service: Sendable {
         }
         let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
-        let rootSets = try Service.openStorage(configuration)
+        let rootSets = try Service.openStorage(configuration, log)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, clock)
@@ -189,13 +189,15 @@ package final class Service: Sendable {
         }
     }
 
-    private static func openStorage(_ configuration: Configuration) throws(StartupFailure) -> RootSets {
+    private static func openStorage(
+        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) -> RootSets {
         do throws(ServiceError) {
             return try RootSets(
                 RootSets.Configuration(
                     directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
                     reserveBytes: configuration.storageReserveBytes,
-                    logRetentionBytes: configuration.logRetentionBytes))
+                    logRetentionBytes: configuration.logRetentionBytes), log: log)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }

@@ -60,6 +60,7 @@ final class StatisticsSource: Sendable {
             ("collaborations", storage.collaborations),
             ("roots", storage.roots),
             ("storage-bytes", UInt64(storage.fileBytes)),
+            ("storage-used-bytes", UInt64(storage.usedBytes)),
             ("challenges-issued", challenges.issued),
             ("replay-memory-bytes", UInt64(challenges.replayBytes)),
             ("nonces-remembered", UInt64(resources.nonces.count)),

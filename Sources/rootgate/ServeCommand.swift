@@ -42,6 +42,17 @@ private let capacityOptions = [
         "memory of frames, requests and unread answers, in MiB; addresses share it, and get busy for more"),
 ]
 
+/// The data on disk.
+private let storageOptions = [
+    Option(
+        "storage-max", "MIB", standard: "16384",
+        "size of the data file, in MiB; additions that need more are refused"),
+    Option(
+        "storage-reserve", "MIB", standard: "16",
+        "room kept for removals beyond --storage-max, and on the disk, in MiB"),
+    Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
+]
+
 let serveCommand = Command(
     "serve", "run the service",
     options: [
@@ -67,9 +78,6 @@ let serveCommand = Command(
             "stall-seconds", "SECONDS", standard: "30",
             "time for receiving one frame, and for a client to read its answers"),
         Option("drain-seconds", "SECONDS", standard: "30", "time for answering accepted requests at shutdown"),
-        Option("storage-max", "MIB", standard: "16384", "size of the data on disk, in MiB; beyond it adds are refused"),
-        Option("storage-reserve", "MIB", standard: "16", "disk space kept free for removals, in MiB"),
-        Option("log-retention", "MIB", standard: "32", "size of the change log, in MiB"),
         Option("link-base", "URL", "the beginning of universal links; without it nothing can be shared"),
         Option(
             "association", "HOST:PORT",
@@ -82,7 +90,7 @@ let serveCommand = Command(
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + capacityOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
+    ] + storageOptions + capacityOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let sandbox = try SandboxChoice(arguments)

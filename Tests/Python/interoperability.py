@@ -104,7 +104,7 @@ HELLO_LIMITS = {
 STATISTICS = (
     "uptime-milliseconds resident-bytes connections connections-accepted requests requests-in-flight requests-busy "
     "proofs-waiting mutations-waiting mutations commits sequence log-first-sequence log-bytes collaborations roots "
-    "storage-bytes challenges-issued replay-memory-bytes nonces-remembered"
+    "storage-bytes storage-used-bytes challenges-issued replay-memory-bytes nonces-remembered"
 ).split()
 
 

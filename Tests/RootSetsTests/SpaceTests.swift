@@ -38,12 +38,44 @@ private func fill(
     return (roots, [], .internalFault)
 }
 
+/// Adds root hashes as `fill` does, then fewer and fewer at a time, until there is no room for one. The refusal is the
+/// first one, of a whole batch.
+private func fillUp(
+    _ sets: RootSets, _ name: CollaborationIdentifier, batch: Int, random: inout SeededGenerator
+) throws -> (roots: [Digest], refused: [Digest], code: ServiceError.Code) {
+    var all = try fill(sets, name, batch: batch, random: &random)
+    var batch = batch
+    while batch > 1 {
+        batch = max(1, batch / 4)
+        all.roots += try fill(sets, name, batch: batch, random: &random).roots
+    }
+    return all
+}
+
+/// The size of a storage's data file.
+private func fileBytes(_ directory: String) throws -> Int {
+    var status = stat()
+    try #require(stat(directory + "/data.mdb", &status) == 0)
+    return Int(status.st_size)
+}
+
+/// Opens a storage whose last holder may need a moment to let go.
+private func reopened(
+    _ configuration: RootSets.Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+) throws -> RootSets {
+    for _ in 0..<2000 {
+        if let sets = try? RootSets(configuration, log: log) { return sets }
+        usleep(1000)
+    }
+    return try RootSets(configuration, log: log)
+}
+
 @Suite("Space", .serialized)
 struct SpaceTests {
-    /// A storage of at most 1 MiB, which some thousand root hashes fill.
+    /// A storage of at most 2 MiB, which some thousand root hashes fill.
     private func smallStorage() throws -> Storage {
         try Storage {
-            $0.sizeLimitBytes = 1 << 20
+            $0.sizeLimitBytes = 2 << 20
             $0.logRetentionBytes = 32 << 10
         }
     }
@@ -55,7 +87,7 @@ struct SpaceTests {
         let (decks, other) = (try storage.create("decks"), try storage.create("other"))
         let some = (0..<3000).map { _ in random.digest() }
         _ = try storage.sets.apply(Mutation(.addRoots(other, some)))
-        let filled = try fill(storage.sets, decks, batch: 200, random: &random)
+        let filled = try fillUp(storage.sets, decks, batch: 200, random: &random)
         #expect(filled.code == .storageFull, "seed \(runSeed)")
         #expect(filled.roots.count > 5000)
         #expect(try storage.sets.allRoots(of: decks) == filled.roots.sorted(), "seed \(runSeed)")
@@ -66,7 +98,7 @@ struct SpaceTests {
         #expect(try storage.sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
         // Creating what exists needs no room.
         #expect(try storage.sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
-        let removed = filled.roots[..<(filled.roots.count / 2)]
+        let removed = filled.roots[..<(filled.roots.count / 10 * 9)]
         for start in stride(from: 0, to: removed.count, by: 500) {
             let some = Array(removed[start..<min(start + 500, removed.count)])
             #expect(try storage.sets.apply(Mutation(.removeRoots(decks, some))).changed == UInt64(some.count))
@@ -89,7 +121,7 @@ struct SpaceTests {
         let storage = try smallStorage()
         let decks = try storage.create("decks")
         let sets = try storage.sets
-        let filled = try fill(sets, decks, batch: 200, random: &random)
+        let filled = try fillUp(sets, decks, batch: 200, random: &random)
         #expect(filled.code == .storageFull)
         let outcomes = Shared<[String: Int]>([:])
         for index in 0..<40 {
@@ -129,7 +161,7 @@ struct SpaceTests {
         do {
             let sets = try RootSets(configuration)
             try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
-            let filled = try fill(sets, decks, batch: 2000, random: &random)
+            let filled = try fillUp(sets, decks, batch: 2000, random: &random)
             #expect(filled.code == .storageFull, "seed \(runSeed)")
             kept = Set(filled.roots)
             #expect(kept.count > 20_000)
@@ -143,20 +175,129 @@ struct SpaceTests {
                 #expect(sets.refusal(of: .removeRoots(decks, some)) == nil, "seed \(runSeed)")
                 kept.subtract(some)
             }
-            #expect(sets.refusal(of: .addRoots(decks, filled.refused)) == .storageFull)
             #expect(try sets.allRoots(of: decks) == inOrder(kept))
             sets.close()
         }
-        var reopened: RootSets?
-        for _ in 0..<2000 where reopened == nil {
-            reopened = try? RootSets(configuration)
-            usleep(1000)
-        }
-        let sets = try reopened ?? RootSets(configuration)
+        let sets = try reopened(configuration)
         #expect(try sets.allRoots(of: decks) == inOrder(kept), "seed \(runSeed)")
         #expect(sets.refusal(of: .removeRoots(decks, Array(kept.prefix(10)))) == nil)
         sets.close()
         withExtendedLifetime(disk) {}
+    }
+
+    @Test(
+        "On a full disk additions use what removals have freed, also after a restart, and the log tells",
+        .enabled(if: SmallDisk.isAvailable, "needs the right to mount a small disk"))
+    func roomOnFullDisk() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let disk = try #require(SmallDisk(mebibytes: 24))
+        let configuration = RootSets.Configuration(
+            directory: disk.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 4 << 20, logRetentionBytes: 4 << 20)
+        let logged = Shared<[String]>([])
+        let decks = try name("decks")
+        let batch = Limits.rootsPerRequestMax / 4
+        do {
+            let sets = try RootSets(configuration) { line in logged.with { $0.append(line) } }
+            try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+            let filled = try fillUp(sets, decks, batch: batch, random: &random)
+            let refusal = #expect(throws: ServiceError.self) {
+                try sets.apply(Mutation(.addRoots(decks, filled.refused)))
+            }
+            #expect(refusal?.code == .storageFull)
+            #expect(refusal?.reason.contains("the disk is full: free some of it, or remove many root hashes") == true)
+            #expect(logged.value.first?.contains("the disk is full, additions are refused") == true)
+            // What was removed gives room for as much, although the file does not become smaller.
+            let removed = Array(filled.roots[..<batch])
+            #expect(sets.refusal(of: .removeRoots(decks, removed)) == nil, "seed \(runSeed)")
+            #expect(sets.refusal(of: .dropCollaboration(decks)) == nil)
+            #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil, "seed \(runSeed)")
+            #expect(logged.value.count == 2 && logged.value.last == "additions find room again", "\(logged.value)")
+            sets.close()
+        }
+        let sets = try reopened(configuration)
+        for _ in 0..<2 {
+            let again = try fill(sets, decks, batch: batch, random: &random)
+            #expect(again.roots.count >= batch, "seed \(runSeed)")
+            #expect(sets.refusal(of: .dropCollaboration(decks)) == nil)
+            #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
+        }
+        sets.close()
+        withExtendedLifetime(disk) {}
+    }
+
+    @Test(
+        "A disk that has no room besides the reserve is told so: removing does not help",
+        .enabled(if: SmallDisk.isAvailable, "needs the right to mount a small disk"))
+    func diskWithoutRoom() throws {
+        let disk = try #require(SmallDisk(mebibytes: 3))
+        let sets = try RootSets(RootSets.Configuration(directory: disk.path + "/data", reserveBytes: 4 << 20))
+        let refusal = #expect(throws: ServiceError.self) {
+            try sets.apply(Mutation(.createCollaboration(try name("decks"), .challenge)))
+        }
+        #expect(refusal?.code == .storageFull && refusal?.reason.contains("only more room on it helps") == true)
+        sets.close()
+        withExtendedLifetime(disk) {}
+    }
+
+    @Test("The data file stays within the limit and the reserve, and at the limit every removal passes")
+    func sizeOnDisk() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let (limit, reserve) = (24 << 20, 4 << 20)
+        let storage = try Storage {
+            ($0.sizeLimitBytes, $0.reserveBytes) = (limit, reserve)
+        }
+        let decks = try storage.create("decks")
+        let sets = try storage.sets
+        let filled = try fillUp(sets, decks, batch: Limits.rootsPerRequestMax / 2, random: &random)
+        #expect(filled.roots.count > 4 * Limits.rootsPerRequestMax, "seed \(runSeed): \(filled.roots.count)")
+        var used = try sets.statistics().usedBytes
+        #expect(used <= limit && used > limit / 3, "seed \(runSeed): \(used)")
+        #expect(try fileBytes(storage.directory) <= limit + reserve)
+        for root in filled.roots[..<1000] {
+            guard sets.refusal(of: .removeRoots(decks, [root])) == nil else {
+                try #require(Bool(false), "a removal was refused, seed \(runSeed)")
+                return
+            }
+        }
+        // The largest removals, which change every page.
+        let left = filled.roots[1000...]
+        for start in [0, Limits.rootsPerRequestMax] {
+            let some = Array(left.dropFirst(start).prefix(Limits.rootsPerRequestMax))
+            #expect(sets.refusal(of: .removeRoots(decks, some)) == nil, "seed \(runSeed)")
+        }
+        #expect(try fileBytes(storage.directory) <= limit + reserve)
+        #expect(sets.refusal(of: .dropCollaboration(decks)) == nil, "seed \(runSeed)")
+        let before = used
+        used = try sets.statistics().usedBytes
+        #expect(used < before / 2)
+        #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil)
+        let again = try fill(sets, decks, batch: Limits.rootsPerRequestMax / 2, random: &random)
+        #expect(again.roots.count >= Limits.rootsPerRequestMax, "seed \(runSeed): \(again.roots.count)")
+        #expect(try fileBytes(storage.directory) <= limit + reserve)
+        let statistics = try sets.statistics()
+        #expect(statistics.fileBytes <= limit + reserve && statistics.usedBytes <= limit)
+    }
+
+    @Test("With a smaller limit than the data have, removals pass, and additions do when enough was removed")
+    func smallerLimit() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let limit = Shared(16 << 20)
+        let storage = try Storage {
+            ($0.sizeLimitBytes, $0.logRetentionBytes) = (limit.value, 64 << 10)
+        }
+        let decks = try storage.create("decks")
+        let roots = (0..<100_000).map { _ in random.digest() }
+        for start in stride(from: 0, to: roots.count, by: 5000) {
+            _ = try storage.sets.apply(Mutation(.addRoots(decks, Array(roots[start..<(start + 5000)]))))
+        }
+        limit.with { $0 = 2 << 20 }
+        try storage.reopen()
+        #expect(try storage.sets.refusal(of: .addRoots(decks, [random.digest()])) == .storageFull)
+        for start in stride(from: 0, to: roots.count, by: 5000) {
+            let some = Array(roots[start..<(start + 5000)])
+            #expect(try storage.sets.refusal(of: .removeRoots(decks, some)) == nil, "seed \(runSeed), \(start)")
+        }
+        #expect(try storage.sets.refusal(of: .addRoots(decks, [random.digest()])) == nil, "seed \(runSeed)")
     }
 
     @Test(

@@ -41,13 +41,15 @@ struct StorageInvariantsTests {
     func writeTransaction() async {
         await #expect(processExitsWith: .failure) {
             let scratch = ScratchDirectory()
-            let environment = try StorageEnvironment(directory: scratch.path + "/data", mapBytes: 1 << 24)
+            let environment = try StorageEnvironment(
+                directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
             nonisolated(unsafe) let transaction = try WriteTransaction(environment.handle)
             onThreads(1) { _ in try? transaction.put(environment.meta, [1], [2]) }
         }
         await #expect(processExitsWith: .failure) {
             let scratch = ScratchDirectory()
-            let environment = try StorageEnvironment(directory: scratch.path + "/data", mapBytes: 1 << 24)
+            let environment = try StorageEnvironment(
+                directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
             let transaction = try WriteTransaction(environment.handle)
             try transaction.put(environment.meta, [1], [2])
             try transaction.commit()
@@ -59,7 +61,8 @@ struct StorageInvariantsTests {
     func readTransaction() async {
         await #expect(processExitsWith: .failure) {
             let scratch = ScratchDirectory()
-            let environment = try StorageEnvironment(directory: scratch.path + "/data", mapBytes: 1 << 24)
+            let environment = try StorageEnvironment(
+                directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
             let transaction = try ReadTransaction(environment)
             try transaction.renew()
             // An error of LMDB's would end the process too: it is not what is tested.
@@ -150,7 +153,8 @@ private let ones = Digest([UInt8](repeating: 0xff, count: 32)) ?? .zero
 private var noBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
 private func newQueue(in scratch: ScratchDirectory) throws -> CommitQueue {
-    let environment = try StorageEnvironment(directory: scratch.path + "/data", mapBytes: 1 << 24)
+    let environment = try StorageEnvironment(
+        directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
     return CommitQueue(environment, RootSets.Configuration(directory: scratch.path + "/data"))
 }
 

@@ -72,15 +72,6 @@ extension Change {
     fileprivate var changesPrincipals: Bool {
         if case .edit(let edit) = self { PrincipalRecords.areChanged(by: edit) } else { false }
     }
-
-    /// Whether the change makes the storage larger. Every other one is a removal, which a full disk does not stop.
-    fileprivate var needsSpace: Bool {
-        switch self {
-        case .createCollaboration, .addRoots: true
-        case .dropCollaboration, .removeRoots: false
-        case .edit(let edit): edit.needsSpace
-        }
-    }
 }
 
 extension ServiceError {

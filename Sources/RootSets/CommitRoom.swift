@@ -1,0 +1,98 @@
+import Core
+
+/// The room for the mutations of one commit. Judges them in order, each before it is applied.
+struct CommitRoom {
+    enum Verdict {
+        /// The mutation is a removal, or an addition for which there is room.
+        case passes
+        /// The mutation is an addition for which there is no room.
+        case lacks(Lack)
+        /// There is no room for the mutation besides those before it. There may be some in the next commit.
+        case waits
+    }
+
+    private let environment: StorageEnvironment
+    private var room: StorageRoom
+    /// The need of the commit itself, and that of the mutation that was judged last.
+    private let ofCommit: PageNeed
+    private var last = PageNeed()
+    /// Counted when an addition needs them: reading the whole list of free pages takes long.
+    private var runs: FreeRuns?
+
+    init(_ environment: StorageEnvironment, reserveBytes: Int, logBytes: Int) throws(StorageFailure) {
+        self.environment = environment
+        room = try environment.room(reserveBytes: reserveBytes, logBytes: logBytes)
+        ofCommit = PageNeed.ofCommit(room.trees, mutations: 1)
+        room.take(ofCommit)
+    }
+
+    var isDiskFull: Bool { room.isDiskFull }
+
+    /// Judges the next mutation. `isAlone`: whether the commit has changed nothing so far. Then no mutation waits.
+    mutating func judge(_ change: Change, isAlone: Bool) throws(StorageFailure) -> Verdict {
+        last = PageNeed()
+        let need = need(of: change)
+        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        if try fits(change, need) {
+            take(need)
+            return .passes
+        }
+        if !isAlone, try fitsAlone(change, need) { return .waits }
+        if change.needsSpace {
+            return .lacks(Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree))
+        }
+        take(need)
+        return .passes
+    }
+
+    /// Gives back what the mutation that was judged last would have taken: it has changed nothing.
+    mutating func giveBack() {
+        room.giveBack(last)
+        last = PageNeed()
+    }
+
+    /// Whether there is room for an addition with this need.
+    mutating func has(_ need: PageNeed) throws(StorageFailure) -> Bool {
+        let room = room
+        return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
+    }
+
+    /// Whether the first mutation finds room only when the pages that the last commit has freed can be used.
+    mutating func gainsByPassingOver(_ change: Change) throws(StorageFailure) -> Bool {
+        guard room.recent > 0 else { return false }
+        let need = need(of: change)
+        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        if try fits(change, need) { return false }
+        return try fitsAlone(change, need)
+    }
+
+    private mutating func take(_ need: PageNeed) {
+        last = need
+        room.take(need)
+    }
+
+    /// A mutation also makes the change log shorter: by records that may be on as many other pages.
+    private func need(of change: Change) -> PageNeed {
+        PageNeed(change, room.trees)
+            + PageNeed(copied: room.trees.mutations.copied(by: Applier.trimmedRecordsPerMutation))
+    }
+
+    private mutating func fits(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
+        guard change.needsSpace else { return room.holds(need, countingRecent: false) }
+        return try has(need)
+    }
+
+    /// Whether the mutation may find room alone in a later commit.
+    private func fitsAlone(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
+        let alone = room.with(taken: ofCommit)
+        guard change.needsSpace else { return alone.holds(need, countingRecent: true) }
+        return try alone.has(need, countingRecent: true) { _, _ throws(StorageFailure) in true }
+    }
+
+    private mutating func hasRun(_ count: Int, _ behind: Int) throws(StorageFailure) -> Bool {
+        if let runs { return runs.has(count, behind: behind) }
+        let found = try environment.freeRuns()
+        runs = found
+        return found.has(count, behind: behind)
+    }
+}

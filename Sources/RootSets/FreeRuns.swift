@@ -1,0 +1,31 @@
+/// The longest runs of neighbouring free pages, as of the last commit.
+///
+/// LMDB takes single pages from the transactions that have freed some first, and searches for neighbours among all.
+struct FreeRuns {
+    /// The longest run among the pages that one transaction has freed, and how many pages earlier ones have freed.
+    private var runs: [(pages: Int, before: Int)] = []
+    private var count = 0
+
+    /// Adds what the next transaction has freed: page numbers in descending order.
+    mutating func append(_ pages: UnsafeBufferPointer<Int>) {
+        let longest = FreeRuns.longestRun(pages)
+        // A run that is no longer than a later one never decides.
+        while let last = runs.last, last.pages <= longest { runs.removeLast() }
+        runs.append((longest, count))
+        count += pages.count
+    }
+
+    /// Whether so many neighbouring pages are free and stay so while `behind` single pages are taken.
+    func has(_ pages: Int, behind: Int) -> Bool {
+        runs.contains { $0.pages >= pages + max(0, behind - $0.before) }
+    }
+
+    private static func longestRun(_ pages: UnsafeBufferPointer<Int>) -> Int {
+        var (longest, run) = (min(1, pages.count), 1)
+        for index in pages.indices.dropFirst() {
+            run = pages[index - 1] == pages[index] + 1 ? run + 1 : 1
+            longest = max(longest, run)
+        }
+        return longest
+    }
+}

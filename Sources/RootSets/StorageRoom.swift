@@ -1,0 +1,93 @@
+import Core
+
+/// The pages of the data file, and which of them the next commit may take. Additions leave room for removals.
+///
+/// The file grows up to `capacity`: up to the size limit and the reserve, or up to what the disk has. Additions make it
+/// grow only as far as the reserve. Beyond, they take pages that are free inside of the file, and they leave as many
+/// pages as the reserve has, or as the largest removal needs if that is more.
+struct StorageRoom {
+    /// Pages of the file up to the last one that was ever used.
+    var used: Int
+    /// Pages that became free by the last commit. The commit after the next one may take them.
+    var recent: Int
+    /// Pages that the file may have, those of the reserve among them.
+    var capacity: Int
+    /// Pages that additions leave for removals.
+    var reserve: Int
+    /// Pages that the change log may come to take. Removals make it larger, too.
+    var logMax: Int
+    /// Pages of the file for which the disk is known to have blocks.
+    var blocks = 0
+    /// Whether `capacity` is what the disk has.
+    var isDiskFull = false
+    var trees: StorageTrees
+
+    /// Pages that are free inside of the file.
+    private var free: Int { max(0, used - trees.all) }
+
+    /// What the commit and the mutations that pass need.
+    private var taken = PageNeed()
+
+    init(used: Int, recent: Int, capacity: Int, reserve: Int, logMax: Int, trees: StorageTrees) {
+        (self.used, self.recent, self.capacity, self.reserve) = (used, recent, capacity, reserve)
+        (self.logMax, self.trees) = (logMax, trees)
+    }
+
+    /// Adds what a mutation that passes needs, or the commit itself.
+    mutating func take(_ need: PageNeed) { taken = taken + need }
+
+    mutating func giveBack(_ need: PageNeed) { taken = taken - need }
+
+    /// This room before anything but `taken` was taken.
+    func with(taken: PageNeed) -> StorageRoom {
+        var room = self
+        room.taken = taken
+        return room
+    }
+
+    /// Whether there is room for an addition besides what was taken. `countingRecent`: count the pages that the last
+    /// commit has freed, as if there was another commit in between. `hasRun(count, behind)` tells whether so many free
+    /// pages are neighbours while `behind` others are taken first.
+    func has(
+        _ need: PageNeed, countingRecent: Bool = false,
+        hasRun: (_ count: Int, _ behind: Int) throws(StorageFailure) -> Bool
+    ) throws(StorageFailure) -> Bool {
+        let sum = taken + need
+        guard trees.all + sum.fresh + sum.run + kept <= capacity else { return false }
+        let singles = min(sum.copied, trees.all) + sum.fresh
+        let reusable = free - (countingRecent ? 0 : recent)
+        let growthMax = max(0, capacity - reserve - used)
+        let growth = max(0, singles - reusable)
+        if growth + sum.run > growthMax {
+            // The pages of the run have to be found among the free ones.
+            guard growth <= growthMax else { return false }
+            if sum.run > 0 {
+                guard reusable >= singles + sum.run else { return false }
+                if !countingRecent { return try hasRun(sum.run, singles) }
+            }
+        }
+        return true
+    }
+
+    /// Whether there are so many pages for everything that was taken and a removal, which may take the reserve.
+    func holds(_ need: PageNeed, countingRecent: Bool) -> Bool {
+        let sum = taken + need
+        let reusable = max(0, free - (countingRecent ? 0 : recent))
+        return max(0, min(sum.copied, trees.all) + sum.fresh - reusable) + sum.run <= max(0, capacity - used)
+    }
+
+    /// For how many pages of the file the disk should have blocks, if one more mutation with this need is an addition.
+    func wanted(for need: PageNeed) -> Int {
+        let sum = taken + need
+        let growth = max(0, min(sum.copied, trees.all) + sum.fresh - max(0, free - recent)) + sum.run
+        return max(used + growth + reserve, trees.all + sum.fresh + sum.run + kept)
+    }
+
+    /// Pages that additions leave for removals.
+    private var kept: Int {
+        max(reserve, trees.largestRemoval + max(0, logMax - trees.log.all - trees.mutations.all))
+    }
+
+    /// Whether additions would find room if everything was removed.
+    var canBecomeFree: Bool { capacity > max(reserve, StorageTrees().largestRemoval) + 64 }
+}

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import RootSets
+
+@Suite("Runs of free pages")
+struct FreeRunsTests {
+    /// `records`: what each transaction has freed, in descending order.
+    private func runs(_ records: [[Int]]) -> FreeRuns {
+        var runs = FreeRuns()
+        for pages in records { pages.withUnsafeBufferPointer { runs.append($0) } }
+        return runs
+    }
+
+    @Test("A run is found in what one transaction has freed, never across two of them")
+    func neighbours() {
+        #expect(!runs([]).has(1, behind: 0))
+        #expect(runs([[9, 7, 6, 5, 2]]).has(3, behind: 0))
+        #expect(!runs([[9, 7, 6, 5, 2]]).has(4, behind: 0))
+        #expect(!runs([[9, 8], [7, 6]]).has(3, behind: 0))
+        #expect(runs([[4]]).has(1, behind: 0) && !runs([[4]]).has(2, behind: 0))
+    }
+
+    @Test("Single pages come from the first transactions, and may break their runs")
+    func singles() {
+        let three = runs([[20, 19, 18, 17], [9, 7], [5, 4, 3]])
+        #expect(three.has(4, behind: 0))
+        #expect(!three.has(4, behind: 1))
+        // The last run is behind six other pages.
+        #expect(three.has(3, behind: 6))
+        #expect(!three.has(3, behind: 7) && three.has(2, behind: 7))
+        // A longer run later replaces what is before it.
+        let rising = runs([[1], [4, 3], [9, 8, 7]])
+        #expect(rising.has(3, behind: 3) && !rising.has(3, behind: 4) && rising.has(1, behind: 5))
+    }
+}
