@@ -47,19 +47,25 @@ package struct PeerShares: Sendable {
 
     /// Takes `count` places for a peer. Returns false, and takes none, when they are more than its share.
     package mutating func take(_ count: Int, by peer: Holder) -> Bool {
-        let own = held[peer, default: 0]
-        guard shares.allows(count, to: own) else { return false }
+        let place = held.index(forKey: peer)
+        guard shares.allows(count, to: place.map { held.values[$0] } ?? 0) else { return false }
         shares.take(count)
-        if count > 0 { held[peer] = own + count }
+        if let place {
+            held.values[place] += count
+        } else if count > 0 {
+            held[peer] = count
+        }
         return true
     }
 
     /// Gives back places that the peer holds.
     package mutating func giveBack(_ count: Int, by peer: Holder) {
         guard count > 0 else { return }
-        let left = held[peer, default: 0] - count
-        precondition(left >= 0, "a peer gives back more than it holds")
-        held[peer] = left == 0 ? nil : left
+        guard let place = held.index(forKey: peer), held.values[place] >= count else {
+            preconditionFailure("a peer gives back more than it holds")
+        }
+        held.values[place] -= count
+        if held.values[place] == 0 { held.remove(at: place) }
         shares.giveBack(count)
     }
 

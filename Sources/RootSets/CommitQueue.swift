@@ -20,6 +20,14 @@ final class CommitQueue: Sendable {
         var isStarted = false
         var isClosed = false
 
+        /// Takes a place for a mutation. Returns false, and takes none, when it is more than the peer's share.
+        mutating func takePlace(bytes count: Int, of peer: Holder) -> Bool {
+            guard places.take(1, by: peer) else { return false }
+            if bytes.take(count, by: peer) { return true }
+            places.giveBack(1, by: peer)
+            return false
+        }
+
         /// Adds the mutation whose turn it is to the group. Returns false when none waits, or when the group has no
         /// room for it.
         mutating func take(into group: inout Group) -> Bool {
@@ -115,11 +123,8 @@ final class CommitQueue: Sendable {
         precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
             if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
-            let busy = ServiceError(.busy, "too many mutations wait for the disk: try again later")
-            guard state.places.take(1, by: peer) else { return busy }
-            guard state.bytes.take(bytes, by: peer) else {
-                state.places.giveBack(1, by: peer)
-                return busy
+            guard state.takePlace(bytes: bytes, of: peer) else {
+                return ServiceError(.busy, "too many mutations wait for the disk: try again later")
             }
             state.waiting.append(
                 WaitingMutation(

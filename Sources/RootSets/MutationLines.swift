@@ -30,8 +30,12 @@ struct MutationLines {
     var hasUrgent: Bool { !urgentTurns.isEmpty }
 
     mutating func append(_ mutation: WaitingMutation) {
-        if lines[mutation.peer] == nil { addTurn(of: mutation.peer, isUrgent: mutation.isUrgent) }
-        lines[mutation.peer, default: Queue()].append(mutation)
+        if let line = lines.index(forKey: mutation.peer) {
+            lines.values[line].append(mutation)
+        } else {
+            addTurn(of: mutation.peer, isUrgent: mutation.isUrgent)
+            lines[mutation.peer, default: Queue()].append(mutation)
+        }
         count += 1
     }
 
@@ -44,16 +48,15 @@ struct MutationLines {
     /// Removes the mutation whose turn it is.
     mutating func removeFirst() {
         let takesUrgent = takesUrgent
-        guard let peer = takesUrgent ? urgentTurns.popFirst() : turns.popFirst() else {
-            preconditionFailure("no mutation waits")
-        }
+        guard let peer = takesUrgent ? urgentTurns.popFirst() : turns.popFirst(), let line = lines.index(forKey: peer)
+        else { preconditionFailure("no mutation waits") }
         urgentInRow = takesUrgent ? urgentInRow + 1 : 0
         count -= 1
-        lines[peer]?.removeFirst()
-        if let next = lines[peer]?.first {
+        lines.values[line].removeFirst()
+        if let next = lines.values[line].first {
             addTurn(of: peer, isUrgent: next.isUrgent)
         } else {
-            lines[peer] = nil
+            lines.remove(at: line)
         }
         precondition(!lines.isEmpty || count == 0, "waiting mutations are counted wrongly")
     }

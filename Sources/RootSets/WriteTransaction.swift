@@ -9,8 +9,8 @@ final class WriteTransaction {
     private let thread = ThreadConfinement()
     /// Cursors that were used before, by database. LMDB closes them with the transaction.
     private var cursors: [MDB_dbi: OpaquePointer] = [:]
-    /// Databases that this transaction has written to.
-    private(set) var written: Set<MDB_dbi> = []
+    /// Databases that this transaction has written to. They are so few that a search of the list is quick.
+    private(set) var written: [MDB_dbi] = []
 
     init(_ environment: OpaquePointer) throws(StorageFailure) {
         try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
@@ -31,6 +31,10 @@ final class WriteTransaction {
         try check(mdb_txn_commit(handle), "committing")
     }
 
+    private func noteWrite(to database: MDB_dbi) {
+        if !written.contains(database) { written.append(database) }
+    }
+
     /// Reads the value of `key`, borrowed until the next write; `nil` when there is none.
     func get(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
         var value = MDB_val()
@@ -44,7 +48,7 @@ final class WriteTransaction {
         thread.assertIsCurrent()
         precondition(handle != nil, "a write was attempted after the commit")
         let flags = appending ? UInt32(MDB_APPEND) : 0
-        written.insert(database)
+        noteWrite(to: database)
         let code = withMDBValue(key) { key in
             withMDBValue(value) { value in mdb_put(handle, database, key, value, flags) }
         }
@@ -56,7 +60,7 @@ final class WriteTransaction {
     func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
         thread.assertIsCurrent()
         precondition(handle != nil, "a write was attempted after the commit")
-        written.insert(database)
+        noteWrite(to: database)
         let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
         if code == MDB_NOTFOUND { return false }
         try check(code, "deleting")
@@ -67,7 +71,7 @@ final class WriteTransaction {
     func delete(_ database: MDB_dbi, at cursor: OpaquePointer) throws(StorageFailure) {
         thread.assertIsCurrent()
         assert(cursors[database] == cursor, "a cursor is of another database or transaction")
-        written.insert(database)
+        noteWrite(to: database)
         try check(mdb_cursor_del(cursor, 0), "deleting")
     }
 
