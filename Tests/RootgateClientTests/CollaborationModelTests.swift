@@ -514,7 +514,7 @@ private struct RandomSteps {
         // An acceptance is often completed or taken back by the account itself.
         let accepter = once(in: 2) ? account() : invite?.acceptedBy ?? account()
         switch number(0..<8) {
-        case 0: return ReadInvitation(token)
+        case 0: return ReadInvitation(oneOrNone(of: rare) ?? token)
         case 1: return ReadInvitation(completed(model) ?? token)
         case 2:
             let accepted = model.tokens.compactMap { token -> WithdrawAcceptance? in
