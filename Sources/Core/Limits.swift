@@ -69,7 +69,7 @@ public enum Limits {
     /// Ready sockets that an event loop serves at once. When there are more, peers take turns, and so many microseconds
     /// pass before the loop looks which others are ready.
     public static let readySocketsAtOnce = 32
-    public static let readyTurnMicroseconds: Int64 = 1000
+    public static let readyTurnMicroseconds: Int64 = 400
     /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
     /// stays in it.
     public static let copiedFrameBytesMax = 16 << 10

@@ -106,6 +106,9 @@ package final class Connection: @unchecked Sendable {
     private let handler: any ConnectionHandler
     /// Who takes turns with others on the loop.
     let owner: Holder
+    /// What the connection is ready for while it waits for its turn on the loop; empty: it does not wait. Only the loop
+    /// uses it.
+    var readiness: Interest = []
     /// What the connection holds of the loop's memory.
     package let memory: MemoryAccount
     private let outbound = Mutex(Outbound())

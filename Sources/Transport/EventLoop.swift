@@ -64,10 +64,8 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
-    /// Sockets of connections that are ready and have not been served yet, in a line for each peer, and what each of
-    /// them is ready for. What the second one does not have is over.
-    private var readyLines = PeerLines<CInt>()
-    private var readyInterests: [CInt: Interest] = [:]
+    /// Connections that are ready and have not been served yet, in a line for each peer.
+    private var readyLines = PeerLines<Connection>()
     /// The buffer of the connection that reads. What a connection keeps is copied out of it.
     private let scratch = ReceiveBuffer()
     /// Bytes that each ready connection may receive before the others get their turn.
@@ -203,7 +201,7 @@ package final class EventLoop: @unchecked Sendable {
         precondition(connections[connection.descriptor] === connection)
         poller.forget(connection.descriptor)
         connections[connection.descriptor] = nil
-        readyInterests[connection.descriptor] = nil
+        connection.readiness = []
     }
 
     /// Lends the loop's buffer, empty, to the connection that reads.
@@ -248,7 +246,7 @@ package final class EventLoop: @unchecked Sendable {
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
         precondition(connections.isEmpty && listeners.isEmpty, "a connection or listener outlives its loop")
-        precondition(readyInterests.isEmpty, "a connection is ready after its end")
+        readyLines = PeerLines()
         work = nil
         thread.unbind()
         ended.signal()
@@ -272,9 +270,10 @@ package final class EventLoop: @unchecked Sendable {
         let end = ContinuousClock.now + .microseconds(Limits.readyTurnMicroseconds)
         repeat {
             for _ in 0..<Limits.readySocketsAtOnce / 4 {
-                guard let descriptor = readyLines.popFirst() else { return }
-                guard let interest = readyInterests.removeValue(forKey: descriptor) else { continue }
-                serve(descriptor, interest)
+                guard let connection = readyLines.popFirst() else { return }
+                let interest = connection.readiness
+                connection.readiness = []
+                serve(connection, interest)
             }
         } while ContinuousClock.now < end
     }
@@ -282,21 +281,22 @@ package final class EventLoop: @unchecked Sendable {
     /// Serves a connection that is ready when it is its peer's turn.
     func serveLater(_ connection: Connection, _ interest: Interest) {
         assertOnThread()
-        let descriptor = connection.descriptor
-        if let earlier = readyInterests.updateValue(interest, forKey: descriptor) {
-            readyInterests[descriptor] = earlier.union(interest)
-        } else {
-            readyLines.append(descriptor, of: connection.owner)
-        }
+        if connection.readiness.isEmpty { readyLines.append(connection, of: connection.owner) }
+        connection.readiness.formUnion(interest)
+    }
+
+    /// Nothing is done for a connection that was closed since it was ready.
+    private func serve(_ connection: Connection, _ interest: Interest) {
+        if interest.contains(.writing) { connection.becameWritable() }
+        if interest.contains(.reading) { connection.becameReadable() }
+        if interest.contains(.ended) { connection.ended() }
     }
 
     private func serve(_ descriptor: CInt, _ interest: Interest) {
         if descriptor == wakePipe.descriptor {
             drainCommands()
         } else if let connection = connections[descriptor] {
-            if interest.contains(.writing) { connection.becameWritable() }
-            if interest.contains(.reading) { connection.becameReadable() }
-            if interest.contains(.ended) { connection.ended() }
+            serve(connection, interest)
         } else if let listener = listeners[descriptor] {
             acceptAll(descriptor, listener)
         }

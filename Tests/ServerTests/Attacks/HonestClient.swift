@@ -45,11 +45,15 @@ struct HonestClient {
         try RootgateClient(endpoint, configuration: .init(requestTimeout: .seconds(20)))
     }
 
-    /// Sends five requests in each round, and makes a new connection for one of them.
-    func work(rounds: Int) async throws -> Tally {
+    /// Sends five requests in each round, and makes a new connection for one of them. Goes on until there were `rounds`
+    /// and the time is over.
+    func work(rounds: Int, atLeast time: Duration = .zero) async throws -> Tally {
         var tally = Tally()
         var random = SeededGenerator(seed: runSeed)
-        for round in 0..<rounds {
+        let end = ContinuousClock.now + time
+        var round = 0
+        while round < rounds || ContinuousClock.now < end {
+            defer { round += 1 }
             let newcomer = try HonestClient.client(endpoint)
             let root = random.digest()
             await measure("challenges and verify", &tally) {
