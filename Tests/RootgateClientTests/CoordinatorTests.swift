@@ -254,20 +254,26 @@ import Testing
         #expect(try await leftovers(owner) == 0)
     }
 
-    @Test("A failed update of what existed before keeps it, and removes only the people who took no part")
-    func failedUpdateOfWhatExisted() async throws {
-        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
-            .collaborationIdentifier
-        let ana = try people[0].identity(in: collaboration)
-        _ = try await client.send(AddParticipants([NewParticipant(ana)], to: collaboration))
+    /// Shares what existed before, lets the update fail, and returns who takes part afterwards.
+    private func participantsAfterFailedUpdate(
+        of collaboration: CollaborationIdentifier
+    ) async throws -> [PersonIdentity] {
         let coordinator = CollaborationCoordinator()
         let handler = Handler(starting: { self.prepare($0) }, updating: { self.add($0, isFulfilled: false) })
         coordinator.actionHandler = handler
         await #expect(throws: CollaborationActionFailure.failed) {
             try await coordinator.share(with: metadata, adding: { try identities(in: $0) })
         }
-        let left = try await client.send(ListParticipants(of: collaboration)).participants
-        #expect(left.map(\.identity) == [ana])
+        return try await client.send(ListParticipants(of: collaboration)).participants.map(\.identity)
+    }
+
+    @Test("A failed update of what existed before keeps it, and removes only the people who took no part")
+    func failedUpdateOfWhatExisted() async throws {
+        let collaboration = try await client.send(PrepareCollaboration(owner: owner, metadata: metadata))
+            .collaborationIdentifier
+        let ana = try people[0].identity(in: collaboration)
+        _ = try await client.send(AddParticipants([NewParticipant(ana)], to: collaboration))
+        #expect(try await participantsAfterFailedUpdate(of: collaboration) == [ana])
     }
 
     @Test("The owner's identity is claimed in what existed before when the sharing has succeeded, and not before")
@@ -398,14 +404,7 @@ import Testing
         // Without the layer: a participant's root hash is taken out, and a stranger's comes in.
         _ = try await client.removeRoots([ana.rootHash], from: collaboration)
         _ = try await client.addRoots([bo.rootHash], to: collaboration)
-        let coordinator = CollaborationCoordinator()
-        let handler = Handler(starting: { self.prepare($0) }, updating: { self.add($0, isFulfilled: false) })
-        coordinator.actionHandler = handler
-        await #expect(throws: CollaborationActionFailure.failed) {
-            try await coordinator.share(with: metadata, adding: { try identities(in: $0) })
-        }
-        let left = try await client.send(ListParticipants(of: collaboration)).participants
-        #expect(left.map(\.identity) == [ana])
+        #expect(try await participantsAfterFailedUpdate(of: collaboration) == [ana])
     }
 
     @Test("A start that was prepared for one collaboration can't be fulfilled with another one")
