@@ -251,6 +251,8 @@ public enum Limits {
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256
     public static let mutationBytesBesideUrgentMax = 256 << 10
+    /// Milliseconds after which a commit takes no more mutations that are not urgent, when several peers have some.
+    public static let sharedCommitMilliseconds = 10
     /// Urgent mutations that the writer takes before one that is not urgent, when both wait.
     public static let urgentMutationsInRow = 8
     /// Seconds between two lines of the log that say that the storage or its disk is full.

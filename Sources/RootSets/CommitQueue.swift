@@ -46,6 +46,8 @@ final class CommitQueue: Sendable {
         private(set) var mutations: [WaitingMutation] = []
         private var bytes = 0
         private var hasUrgent = false
+        private var hasSeveralPeers = false
+        private let began = ContinuousClock.now
         /// Mutations that waited when the group was begun. Later ones that are not urgent go into the next group.
         let waiting: Int
 
@@ -61,7 +63,13 @@ final class CommitQueue: Sendable {
 
         /// Whether a mutation may be added. `beforeUrgent`: whether the next mutation of some peer is urgent.
         func allows(_ next: WaitingMutation, beforeUrgent: Bool) -> Bool {
-            guard !mutations.isEmpty else { return true }
+            guard let first = mutations.first else { return true }
+            // Otherwise a peer with a few mutations would wait for all of one with many.
+            if !next.isUrgent, hasSeveralPeers || next.peer != first.peer,
+                ContinuousClock.now - began > .milliseconds(Limits.sharedCommitMilliseconds)
+            {
+                return false
+            }
             let endsSoon = !next.isUrgent && (hasUrgent || beforeUrgent)
             return mutations.count < (next.isUrgent ? Limits.mutationsPerCommitMax : waiting)
                 && mutations.count < (endsSoon ? Limits.mutationsBesideUrgentMax : Limits.mutationsPerCommitMax)
@@ -70,6 +78,7 @@ final class CommitQueue: Sendable {
         }
 
         mutating func append(_ next: WaitingMutation) {
+            if let first = mutations.first, first.peer != next.peer { hasSeveralPeers = true }
             mutations.append(next)
             bytes += next.bytes
             if next.isUrgent { hasUrgent = true }

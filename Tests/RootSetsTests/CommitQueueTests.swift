@@ -143,6 +143,27 @@ import Testing
         #expect(place < 39)
     }
 
+    @Test("An addition that comes while another peer's long commit is made does not wait for all of it")
+    func shortCommits() throws {
+        let storage = try Storage()
+        let sets = try storage.sets
+        let decks = try storage.create("decks")
+        var random = SeededGenerator(seed: runSeed)
+        let answers = Shared<[String]>([])
+        for _ in 0..<100 {
+            let roots = (0..<4000).map { _ in random.digest() }
+            sets.submit(Mutation(.addRoots(decks, roots)), of: .address(UInt32(1))) { _ in
+                answers.with { $0.append("many") }
+            }
+        }
+        sets.submit(Mutation(.addRoots(decks, [random.digest()])), of: .address(UInt32(2))) { _ in
+            answers.with { $0.append("one") }
+        }
+        #expect(becomesTrue { answers.value.count == 101 })
+        let place = try #require(answers.value.firstIndex(of: "one"))
+        #expect(place < 99)
+    }
+
     @Test("A removal stays behind the additions that its own peer has sent before")
     func order() throws {
         let storage = try Storage()

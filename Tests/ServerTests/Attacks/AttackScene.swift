@@ -193,8 +193,9 @@ final class AttackScene: Sendable {
         let time = max(last?.time ?? 0, 0.001)
         print(
             """
-            attack: \(name): p50/p99 ms: quiet \(text(quiet)), attacked \(text(attacked.all)), \
-            control \(text(controlled.all)), spread \(text(controlled.spread)), one request \(text(begun)), \
+            attack: \(name): p50/p99 ms: quiet \(text(quiet)), attacked \(text(attacked.all)) \
+            (longest: \(attacked.all.slowest.name)), control \(text(controlled.all)), \
+            spread \(text(controlled.spread)), one request \(text(begun)), \
             \(attacked.p99s.count) pairs; \
             processors: attacker \(text((last?.attacker ?? 0) / time)), service \(text((last?.service ?? 0) / time)); \
             resident MiB: \(residentBefore >> 20) before, at most \(resident.value >> 20)

@@ -14,6 +14,8 @@ struct HonestClient {
         /// In milliseconds.
         var times: [Double] = []
         var failures: [String] = []
+        /// The request that took longest.
+        var slowest = (name: "", time: 0.0)
 
         /// The time that 99 of 100 requests did not exceed.
         var p99: Double { time(ofPart: 0.99) }
@@ -25,7 +27,9 @@ struct HonestClient {
         }
 
         static func + (first: Tally, second: Tally) -> Tally {
-            Tally(times: first.times + second.times, failures: first.failures + second.failures)
+            Tally(
+                times: first.times + second.times, failures: first.failures + second.failures,
+                slowest: first.slowest.time < second.slowest.time ? second.slowest : first.slowest)
         }
     }
 
@@ -83,6 +87,8 @@ struct HonestClient {
             tally.failures.append("\(name): \(error)")
         }
         answered.increment()
-        tally.times.append((ContinuousClock.now - start) / .milliseconds(1))
+        let time = (ContinuousClock.now - start) / .milliseconds(1)
+        tally.times.append(time)
+        if time > tally.slowest.time { tally.slowest = (name, time) }
     }
 }
