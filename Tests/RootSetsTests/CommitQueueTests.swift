@@ -143,25 +143,25 @@ import Testing
         #expect(place < 39)
     }
 
-    @Test("An addition that comes while another peer's long commit is made does not wait for all of it")
-    func shortCommits() throws {
+    @Test("Additions of several peers are committed in short commits", arguments: [1, 2])
+    func shortCommits(peers: Int) throws {
         let storage = try Storage()
         let sets = try storage.sets
         let decks = try storage.create("decks")
         var random = SeededGenerator(seed: runSeed)
-        let answers = Shared<[String]>([])
-        for _ in 0..<100 {
+        let hold = try Hold(sets)
+        let before = sets.commitCounts.commits
+        let answers = Shared(0)
+        for number in 0..<20 {
             let roots = (0..<4000).map { _ in random.digest() }
-            sets.submit(Mutation(.addRoots(decks, roots)), of: .address(UInt32(1))) { _ in
-                answers.with { $0.append("many") }
-            }
+            let peer = Holder.address(UInt32(number == 1 ? peers : 1))
+            sets.submit(Mutation(.addRoots(decks, roots)), of: peer) { _ in answers.increment() }
         }
-        sets.submit(Mutation(.addRoots(decks, [random.digest()])), of: .address(UInt32(2))) { _ in
-            answers.with { $0.append("one") }
-        }
-        #expect(becomesTrue { answers.value.count == 101 })
-        let place = try #require(answers.value.firstIndex(of: "one"))
-        #expect(place < 99)
+        hold.release()
+        #expect(becomesTrue { answers.value == 20 })
+        // One peer alone has all of them in one commit.
+        let commits = sets.commitCounts.commits - before
+        #expect(peers == 1 ? commits == 1 : commits > 1, "\(commits) commits")
     }
 
     @Test("A removal stays behind the additions that its own peer has sent before")
