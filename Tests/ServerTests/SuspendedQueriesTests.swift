@@ -244,7 +244,7 @@ private let ben = Topic.account(Account("ben")!)
         let fixture = try await QueryFixture()
         let topics = try (0..<6).map { Topic.account(try #require(Account("t\($0)"))) }
         var table = SuspensionTable()
-        var list: [UInt64: (topics: Set<Topic>, deadline: UInt64)] = [:]
+        var list: [UInt64: SuspendedQueries.Suspension] = [:]
         var marked: Set<UInt64> = []
         var tasks: [CollaborationTask] = []
         var time: UInt64 = 1000
@@ -257,7 +257,7 @@ private let ben = Topic.account(Account("ben")!)
                 tasks.append(suspension.task)
                 let number = table.number()
                 table.insert(suspension, number: number)
-                list[number] = (wanted, suspension.deadline)
+                list[number] = suspension
             case 3:
                 let changed = topics.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }
                 let hit = list.filter { !$0.value.topics.isDisjoint(with: changed) && !marked.contains($0.key) }.keys
@@ -267,8 +267,7 @@ private let ben = Topic.account(Account("ben")!)
                 let removed = table.removeChanged(limit: limit)
                 #expect(removed.count == min(limit, marked.count), "seed \(runSeed)")
                 for suspension in removed {
-                    let number = try #require(
-                        marked.first { list[$0].map { $0 == (suspension.topics, suspension.deadline) } ?? false })
+                    let number = try #require(marked.first { list[$0]?.task === suspension.task })
                     marked.remove(number)
                     list[number] = nil
                 }
@@ -281,8 +280,7 @@ private let ben = Topic.account(Account("ben")!)
                 #expect(removed.count == min(limit, due.count), "seed \(runSeed)")
                 for suspension in removed {
                     #expect(suspension.deadline <= time)
-                    let number = try #require(
-                        due.keys.first { list[$0].map { $0 == (suspension.topics, suspension.deadline) } ?? false })
+                    let number = try #require(due.keys.first { list[$0]?.task === suspension.task })
                     list[number] = nil
                     marked.remove(number)
                 }
