@@ -15,10 +15,17 @@ package struct ProcessorFeatures: OptionSet, Sendable {
     package static let avx512 = ProcessorFeatures(rawValue: UInt32(RG_CPU_AVX512))
     /// AVX-512 IFMA and VBMI.
     package static let avx512ifma = ProcessorFeatures(rawValue: UInt32(RG_CPU_AVX512IFMA))
+    /// AVX2, FMA and BMI2.
+    package static let avx2 = ProcessorFeatures(rawValue: UInt32(RG_CPU_AVX2))
+    /// NEON of ARMv8.
+    package static let neon = ProcessorFeatures(rawValue: UInt32(RG_CPU_NEON))
+    /// The SHA-2 instructions of ARMv8.
+    package static let armsha2 = ProcessorFeatures(rawValue: UInt32(RG_CPU_ARM_SHA2))
 
     /// The names that `ROOTGATE_CPU` accepts, with their features.
     package static let names: [(name: String, features: ProcessorFeatures)] = [
-        ("none", []), ("sha", .sha), ("avx512", .avx512), ("avx512ifma", .avx512ifma),
+        ("none", []), ("sha", .sha), ("avx2", .avx2), ("avx512", .avx512), ("avx512ifma", .avx512ifma),
+        ("neon", .neon), ("armsha2", .armsha2),
     ]
 
     /// All features of this processor.

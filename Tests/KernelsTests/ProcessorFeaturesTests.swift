@@ -7,6 +7,7 @@ struct ProcessorFeaturesTests {
     func lists() {
         #expect(ProcessorFeatures.listed(in: "none").features == [])
         #expect(ProcessorFeatures.listed(in: "sha, AVX512").features == [.sha, .avx512])
+        #expect(ProcessorFeatures.listed(in: "avx2,neon,armsha2").features == [.avx2, .neon, .armsha2])
         let odd = ProcessorFeatures.listed(in: "sha,mmx")
         #expect(odd.features == [.sha])
         #expect(odd.unknown == ["mmx"])
@@ -22,14 +23,44 @@ struct ProcessorFeaturesTests {
         }
     }
 
-    @Test("Every kernel has a name of its own, one kind of functions, and something that it needs")
+    @Test("Every name of a feature stands for another bit, and the features of one architecture exclude another's")
+    func bits() {
+        let bits = ProcessorFeatures.names.map(\.features.rawValue).filter { $0 != 0 }
+        #expect(bits.count == ProcessorFeatures.names.count - 1)
+        #expect(bits.allSatisfy { $0.nonzeroBitCount == 1 })
+        #expect(bits.reduce(0, |).nonzeroBitCount == bits.count)
+        let arm: ProcessorFeatures = [.neon, .armsha2]
+        #expect(ProcessorFeatures.detected.isDisjoint(with: arm) || ProcessorFeatures.detected.isSubset(of: arm))
+        #if arch(arm64)
+        #expect(ProcessorFeatures.detected.contains(.neon))
+        #endif
+    }
+
+    #if os(Linux)
+    @Test("The features agree with what the kernel says about the processor")
+    func systemAgrees() throws {
+        let text = try String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("flags") || $0.hasPrefix("Features") })
+        let words = Set(line.split(separator: " ").map(String.init))
+        let needs: [(ProcessorFeatures, [String])] = [
+            (.sha, ["sha_ni", "ssse3", "sse4_1"]), (.avx2, ["avx2", "fma", "bmi2"]),
+            (.avx512, ["avx512f", "avx512bw", "avx512dq", "avx512vl"]),
+            (.avx512ifma, ["avx512f", "avx512ifma", "avx512vbmi", "bmi2"]), (.neon, ["asimd"]), (.armsha2, ["sha2"]),
+        ]
+        for (feature, flags) in needs {
+            #expect(ProcessorFeatures.detected.contains(feature) == words.isSuperset(of: flags), "\(flags)")
+        }
+    }
+    #endif
+
+    @Test("Every kernel has a name of its own and one kind of functions, and needs nothing only if it is portable")
     func table() {
         let kernels = Kernel.all
         #expect(Set(kernels.map(\.name)).count == kernels.count)
         for kernel in kernels {
             #expect((kernel.sha256 == nil) != (kernel.p256 == nil), "\(kernel.name)")
-            #expect(!kernel.needs.isEmpty, "\(kernel.name)")
+            #expect(kernel.needs.isEmpty == kernel.name.hasSuffix("-portable"), "\(kernel.name)")
         }
-        #expect(Kernel.runnable(with: []).isEmpty)
+        #expect(Kernel.runnable(with: []).map(\.name) == kernels.map(\.name).filter { $0.hasSuffix("-portable") })
     }
 }

@@ -18,9 +18,15 @@ enum {
     RG_CPU_AVX512 = 2,
     /// AVX-512 IFMA and VBMI besides, and BMI2.
     RG_CPU_AVX512IFMA = 4,
+    /// AVX2, FMA and BMI2, with the YMM registers saved by the operating system.
+    RG_CPU_AVX2 = 8,
+    /// NEON with fused multiply-adds, which every 64-bit ARM processor has.
+    RG_CPU_NEON = 16,
+    /// The SHA-2 instructions of ARMv8, with NEON.
+    RG_CPU_ARM_SHA2 = 32,
 };
 
-/// The features of this processor, as bits; 0 where there is no kernel for the architecture.
+/// The features of this processor, as bits; 0 where none of them is known for the architecture.
 uint32_t rg_cpu_features(void);
 
 /// The functions of one SHA-256 kernel (FIPS 180-4).
@@ -36,7 +42,7 @@ typedef struct {
 /// One kernel. Exactly one kind of functions is there.
 typedef struct {
     const char *name;
-    /// Features without which its functions must not be called.
+    /// Features without which its functions must not be called; 0 for plain C.
     uint32_t needs;
     const rg_sha256_functions *sha256;
     const rg_p256_functions *p256;
