@@ -64,6 +64,11 @@ extern const rg_p256_functions rg_p256_avx512ifma_one_group, rg_p256_avx512ifma_
 
 static const rg_sha256_functions sha256_avx512 = {16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
 static const rg_sha256_functions sha256_shani = {2, rg_sha256_nodes_shani, rg_sha256_messages_shani};
+static const rg_sha256_functions sha256_avx2 = {8, rg_sha256_nodes_avx2, rg_sha256_messages_avx2};
+#endif
+
+#if defined(__aarch64__)
+static const rg_sha256_functions sha256_armsha2 = {2, rg_sha256_nodes_armsha2, rg_sha256_messages_armsha2};
 #endif
 
 // The last row is not counted. It is there because a table without rows is not C.
@@ -71,8 +76,12 @@ static const rg_kernel kernels[] = {
 #if defined(__x86_64__)
     {"sha256-avx512", RG_CPU_AVX512, &sha256_avx512, 0},
     {"sha256-shani", RG_CPU_SHA, &sha256_shani, 0},
+    {"sha256-avx2", RG_CPU_AVX2, &sha256_avx2, 0},
     {"p256-avx512ifma-x16", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_two_groups},
     {"p256-avx512ifma-x8", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_one_group},
+#endif
+#if defined(__aarch64__)
+    {"sha256-armsha2", RG_CPU_NEON | RG_CPU_ARM_SHA2, &sha256_armsha2, 0},
 #endif
     {0, 0, 0, 0},
 };

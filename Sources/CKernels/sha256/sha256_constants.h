@@ -1,8 +1,25 @@
-// The constants of SHA-256 that the kernels share.
+// The constants of SHA-256 that the kernels share, and how their loops are compiled.
 #ifndef RG_SHA256_CONSTANTS_H
 #define RG_SHA256_CONSTANTS_H
 
 #include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+// Vectors stay in registers only if the loops over them are unrolled.
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
+
+enum {
+    BLOCK_BYTES = 64,
+    BLOCK_WORDS = 16,
+    STATE_WORDS = 8,
+    ROUNDS = 64,
+    DIGEST_BYTES = 32,
+    LENGTH_OFFSET = 56,  // of the length in bits, in the last block
+    VECTOR_BYTES = 16,   // of a vector that holds words of one message
+    BLOCK_VECTORS = 4,
+};
 
 // The tables are in the header, not behind a symbol, so that the compiler can fold the first rounds.
 // They are aligned for 16-byte loads of four words.
