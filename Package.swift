@@ -103,7 +103,7 @@ let package = Package(
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for
         // every processor, and kernels that are broken on purpose.
         .target(
-            name: "KernelInternals", path: "Tests/KernelInternals",
+            name: "KernelInternals", dependencies: ["CKernels"], path: "Tests/KernelInternals",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
                 .define("KERNEL_CHECKS", .when(configuration: .debug)),

@@ -60,31 +60,36 @@ uint32_t rg_cpu_features(void) { return 0; }
 // MARK: - Kernels
 
 #if defined(__x86_64__)
-extern const rg_p256_functions rg_p256_avx512ifma_one_group, rg_p256_avx512ifma_two_groups;
+extern const rg_p256_functions rg_p256_avx512ifma_x16, rg_p256_avx512ifma_x8, rg_p256_avx512fma_x8, rg_p256_avx2_x4;
 
 static const rg_sha256_functions sha256_avx512 = {16, rg_sha256_nodes_avx512, rg_sha256_messages_avx512};
 static const rg_sha256_functions sha256_shani = {2, rg_sha256_nodes_shani, rg_sha256_messages_shani};
 static const rg_sha256_functions sha256_avx2 = {8, rg_sha256_nodes_avx2, rg_sha256_messages_avx2};
 #endif
 
+extern const rg_p256_functions rg_p256_portable_x1;
+
 #if defined(__aarch64__)
+extern const rg_p256_functions rg_p256_neon_x2;
 static const rg_sha256_functions sha256_armsha2 = {2, rg_sha256_nodes_armsha2, rg_sha256_messages_armsha2};
 #endif
 
-// The last row is not counted. It is there because a table without rows is not C.
 static const rg_kernel kernels[] = {
 #if defined(__x86_64__)
     {"sha256-avx512", RG_CPU_AVX512, &sha256_avx512, 0},
     {"sha256-shani", RG_CPU_SHA, &sha256_shani, 0},
     {"sha256-avx2", RG_CPU_AVX2, &sha256_avx2, 0},
-    {"p256-avx512ifma-x16", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_two_groups},
-    {"p256-avx512ifma-x8", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_one_group},
+    {"p256-avx512ifma-x16", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_x16},
+    {"p256-avx512ifma-x8", RG_CPU_AVX512 | RG_CPU_AVX512IFMA, 0, &rg_p256_avx512ifma_x8},
+    {"p256-avx512fma-x8", RG_CPU_AVX512, 0, &rg_p256_avx512fma_x8},
+    {"p256-avx2-x4", RG_CPU_AVX2, 0, &rg_p256_avx2_x4},
 #endif
 #if defined(__aarch64__)
     {"sha256-armsha2", RG_CPU_NEON | RG_CPU_ARM_SHA2, &sha256_armsha2, 0},
+    {"p256-neon-x2", RG_CPU_NEON, 0, &rg_p256_neon_x2},
 #endif
-    {0, 0, 0, 0},
+    {"p256-portable", 0, 0, &rg_p256_portable_x1},
 };
 
 const rg_kernel *const rg_kernels = kernels;
-const size_t rg_kernel_count = sizeof kernels / sizeof kernels[0] - 1;
+const size_t rg_kernel_count = sizeof kernels / sizeof kernels[0];

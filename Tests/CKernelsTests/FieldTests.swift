@@ -6,22 +6,37 @@ import Testing
 
 @testable import Signatures
 
-/// An operation of the kernels' field, with the processor's instructions or emulated.
+/// An operation of the kernels' field, for one kind of lanes.
 struct FieldOperation: Sendable, CustomTestStringConvertible {
     let index: Int
+    let name: String
+    /// How many lanes a vector has.
+    let lanes: Int
+    let lanesName: String
     let isEmulated: Bool
+    let run: @convention(c) (UnsafeMutablePointer<UInt64>?, UnsafePointer<UnsafePointer<UInt64>?>?) -> Void
 
-    var row: rg_field_operation { isEmulated ? rg_emulated_field_operations[index] : rg_field_operations[index] }
-    var name: String { String(cString: row.name) }
-    var testDescription: String { isEmulated ? "\(name), emulated" : name }
+    var testDescription: String { "\(name), \(lanesName)" }
+
+    private static func rows(_ operations: rg_field_operations, isEmulated: Bool) -> [FieldOperation] {
+        (0..<operations.count).map { index in
+            let row = operations.operation[index]
+            return FieldOperation(
+                index: index, name: String(cString: row.name), lanes: Int(operations.lanes),
+                lanesName: String(cString: operations.name) + (isEmulated ? ", eight of them" : ""),
+                isEmulated: isEmulated, run: row.run)
+        }
+    }
 
     /// Those that this processor can run.
     static let all: [FieldOperation] = {
-        let hasInstructions = rg_cpu_features() & UInt32(RG_CPU_AVX512IFMA) != 0
-        return (0..<(hasInstructions ? rg_field_operation_count : 0)).map {
-            FieldOperation(index: $0, isEmulated: false)
+        var all = rows(rg_emulated_field_operations, isEmulated: true)
+        var number = 0
+        while let operations = rg_field_operations_of(number, rg_cpu_features()) {
+            all += rows(operations.pointee, isEmulated: false)
+            number += 1
         }
-            + (0..<rg_emulated_field_operation_count).map { FieldOperation(index: $0, isEmulated: true) }
+        return all
     }()
 }
 
@@ -84,7 +99,7 @@ struct FieldTests {
         "Products, squares and reductions of striking limbs agree with libcrypto and keep their bounds",
         arguments: FieldOperation.all)
     func operations(operation: FieldOperation) throws {
-        let name = operation.name
+        let (name, count) = (operation.name, operation.lanes)
         let library = try CurveLibrary(), arithmetic = try IntegerArithmetic()
         let modulus = name == "montgomery_n" ? library.order : library.prime
         let radix = try library.power(name == "canonical" || name == "reduce_weakly" ? 0 : 260)
@@ -94,26 +109,26 @@ struct FieldTests {
             var lanes: [[[UInt64]]] = []
             for _ in 0..<4 {
                 var operand: [[UInt64]] = []
-                for _ in 0..<8 { operand.append(try Self.limbs(&generator, library.prime, arithmetic)) }
+                for _ in 0..<operation.lanes { operand.append(try Self.limbs(&generator, library.prime, arithmetic)) }
                 lanes.append(operand)
             }
             // `montgomery` requires operands whose product is below 2^260.
-            if name.hasPrefix("montgomery") { for lane in 0..<8 { lanes[1][lane][4] &= (1 << 48) - 1 } }
-            let operands = lanes.map { lanes in (0..<40).map { lanes[$0 % 8][$0 / 8] } }
-            var result = [UInt64](repeating: 0, count: 40)
+            if name.hasPrefix("montgomery") { for lane in 0..<count { lanes[1][lane][4] &= (1 << 48) - 1 } }
+            let operands = lanes.map { lanes in (0..<5 * count).map { lanes[$0 % count][$0 / count] } }
+            var result = [UInt64](repeating: 0, count: 5 * count)
             operands[0].withUnsafeBufferPointer { a in
                 operands[1].withUnsafeBufferPointer { b in
                     operands[2].withUnsafeBufferPointer { c in
                         operands[3].withUnsafeBufferPointer { d in
-                            operation.row.run(&result, [a.baseAddress, b.baseAddress, c.baseAddress, d.baseAddress])
+                            operation.run(&result, [a.baseAddress, b.baseAddress, c.baseAddress, d.baseAddress])
                         }
                     }
                 }
             }
-            for lane in 0..<8 {
+            for lane in 0..<count {
                 var values: [Integer] = []
                 for operand in lanes { values.append(try Self.value(operand[lane], arithmetic)) }
-                let given = try Self.value((0..<5).map { result[8 * $0 + lane] }, arithmetic)
+                let given = try Self.value((0..<5).map { result[count * $0 + lane] }, arithmetic)
                 let whole = try Self.expected(name, values, arithmetic)
                 // From 0 to a b / radix + modulus; below the modulus, or to it and 2^230 more, for the reductions.
                 let bound =

@@ -1,8 +1,9 @@
-// The kernel with one group of lanes, in plain C.
-#include "emulated_instructions.h"
+// The kernel with one group of eight lanes, in plain C.
+#define PORTABLE_LANES 8
 #define GROUPS 1
+#define LANES_FILE "lanes/portable.h"
+#include "../../Sources/CKernels/p256/kernel_headers.h"
 #include "../../Sources/CKernels/p256/verify.h"
 
 extern const rg_p256_functions rg_p256_emulated_one_group;
-const rg_p256_functions rg_p256_emulated_one_group = {BLOCK,  sizeof(Workspace), build_generator,
-                                                      verify, verify_known,      build_known};
+const rg_p256_functions rg_p256_emulated_one_group = FUNCTIONS;

@@ -1,8 +1,9 @@
-// The kernel with two groups of lanes, in plain C.
-#include "emulated_instructions.h"
+// The kernel with two groups of eight lanes, in plain C.
+#define PORTABLE_LANES 8
 #define GROUPS 2
+#define LANES_FILE "lanes/portable.h"
+#include "../../Sources/CKernels/p256/kernel_headers.h"
 #include "../../Sources/CKernels/p256/verify.h"
 
 extern const rg_p256_functions rg_p256_emulated_two_groups;
-const rg_p256_functions rg_p256_emulated_two_groups = {BLOCK,  sizeof(Workspace), build_generator,
-                                                       verify, verify_known,      build_known};
+const rg_p256_functions rg_p256_emulated_two_groups = FUNCTIONS;

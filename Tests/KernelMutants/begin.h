@@ -7,6 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../KernelEmulation/emulated_instructions.h"
-
+#define PORTABLE_LANES 8
+#define LANES_FILE "lanes/portable.h"
 #define GROUPS 1

@@ -53,25 +53,25 @@ static int64_t raise_coefficients(Transition *t) {
 #undef divide_62_steps
 
 // The accumulators of a product are not cleared.
-#define _mm512_setzero_si512() (IS_BROKEN(montgomery_product) ? broadcast(1ull << LIMB_BITS) : _mm512_setzero_si512())
+#define accumulator(k, halves) (IS_BROKEN(montgomery_product) ? broadcast(1ull << LIMB_BITS) : accumulator(k, halves))
 #include "../../Sources/CKernels/p256/modulus.h"
-#undef _mm512_setzero_si512
+#undef accumulator
 
 // MARK: The field
 
 // The accumulators of a product are not cleared.
-#define _mm512_setzero_si512()                              \
+#define accumulator(k, halves)                              \
     (IS_BROKEN(product_limbs)       ? broadcast(1ull << 58) \
          : IS_BROKEN(product_value) ? broadcast(1ull << 50) \
-                                    : _mm512_setzero_si512())
+                                    : accumulator(k, halves))
 // The weak reduction does not clear the bits that it folds.
 #define bit_and(a, b) (IS_BROKEN(weak_reduction_to) ? (a) : bit_and(a, b))
 // Digits are not masked.
-#define low_bits(limb) (IS_BROKEN(clean_limbs) ? (limb) : low_bits(limb))
+#define low_bits(limb) (IS_BROKEN(clean_limbs) && is(#limb, "r.limb[g][i]") ? (limb) : low_bits(limb))
 // The last subtraction of p is left out.
 #define subtract_once(limb, bound) (IS_BROKEN(canonical_below_p) ? (void)0 : subtract_once(limb, bound))
 #include "../../Sources/CKernels/p256/field.h"
-#undef _mm512_setzero_si512
+#undef accumulator
 #undef bit_and
 #undef low_bits
 #undef subtract_once
@@ -100,7 +100,7 @@ INLINE const Digits *eight_p(void) {
 
 /// Every limb times 2^10.
 INLINE Sum shifted(Sum a) {
-    EACH_LIMB(i) a.limb[0][i] = _mm512_slli_epi64(a.limb[0][i], 10);
+    EACH_LIMB(i) a.limb[0][i] = shift_left(a.limb[0][i], 10);
     return a;
 }
 
@@ -253,31 +253,31 @@ static int offset_of_tree(const char *sum) {
                                                                                : WHEN(tree_y, 2);
 }
 // The repair leaves the divisors as they are.
-#define _mm512_mask_mov_epi64(a, mask, b) (IS_BROKEN(tree_repair) ? (a) : _mm512_mask_mov_epi64(a, mask, b))
+#define choose(mask, a, b) (IS_BROKEN(tree_repair) ? (b) : choose(mask, a, b))
 #include "../../Sources/CKernels/p256/tree.h"
 #undef factor_difference
 #undef product
 #undef multiply
 #undef add_p
-#undef _mm512_mask_mov_epi64
+#undef choose
 
 // MARK: Scalars
 
 // An even scalar stays even.
-#define _mm512_mask_mov_epi64(a, mask, b) (IS_BROKEN(scalar_odd) ? (a) : _mm512_mask_mov_epi64(a, mask, b))
+#define choose(mask, a, b) (IS_BROKEN(scalar_odd) ? (b) : choose(mask, a, b))
 // A scalar is not reduced.
 #define subtract_once(limb, bound) (IS_BROKEN(scalar_range) ? (void)0 : subtract_once(limb, bound))
 // The bits of a row are not masked.
 #define bit_and(a, b) (IS_BROKEN(digit_row) && is(#b, "broadcast((1ull << (width - 1)) - 1)") ? (a) : bit_and(a, b))
 #include "../../Sources/CKernels/p256/scalar.h"
-#undef _mm512_mask_mov_epi64
+#undef choose
 #undef subtract_once
 #undef bit_and
 
 // MARK: Verifying
 
 /// Calls `sum_runs` with runs or blocks that it does not take.
-static void sum_broken_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void sum_broken_runs(Tree *tree, int blocks, const Run *runs, int run_count, lane_mask (*undecided)[GROUPS]) {
     static const Run overlapping[] = {{0, 20}, {19, 20}}, beyond[] = {{TREE_POINTS - 1, 2}};
     if (IS_BROKEN(tree_order)) sum_runs(tree, blocks, overlapping, 2, undecided);
     if (IS_BROKEN(tree_points)) sum_runs(tree, blocks, beyond, 1, undecided);
@@ -289,7 +289,7 @@ static void sum_broken_runs(Tree *tree, int blocks, const Run *runs, int run_cou
 #define sum_of(a) sum_of(IS_BROKEN(sum_of_digits) ? unclean(a) : (a))
 #define is_below(limb, bound) \
     is_below(IS_BROKEN(comparison) ? changed_limbs(limb, 0, 1ull << LIMB_BITS) : (limb), bound)
-#define is_nonzero(limb) (IS_BROKEN(no_zero_s) && is(#limb, "s") ? (__mmask8)0xff : is_nonzero(limb))
+#define is_nonzero(limb) (IS_BROKEN(no_zero_s) && is(#limb, "s") ? (lane_mask)0xff : is_nonzero(limb))
 #define make_odd(u)                                                            \
     make_odd(                                                                  \
         IS_BROKEN(subtraction)        ? changed_limbs(u, 0, 1ull << LIMB_BITS) \

@@ -2,7 +2,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/limbs.h"
 
-#define carry_of(limb) _mm512_srli_epi64(limb, LIMB_BITS)
+#define carry_of(limb) shift_right(limb, LIMB_BITS)
 
 #define MUTANT rg_p256_mutant_carry
 #include "end.h"

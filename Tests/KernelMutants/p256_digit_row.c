@@ -2,10 +2,10 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
-    const __mmask8 negative = odd_digit(row, u, place, width, count);
+INLINE lane_mask broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+    const lane_mask negative = odd_digit(row, u, place, width, count);
     const lanes highest = broadcast((1ull << (width - 1)) - 1);
-    *row = _mm512_mask_sub_epi64(*row, _mm512_cmpeq_epi64_mask(*row, highest), *row, broadcast(1));
+    *row = choose(nonzero_lanes(minus(*row, highest)), *row, minus(*row, broadcast(1)));
     return negative;
 }
 #define odd_digit broken_odd_digit

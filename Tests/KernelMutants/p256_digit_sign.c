@@ -2,7 +2,7 @@
 #include "begin.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-INLINE __mmask8 broken_make_odd(lanes u[LIMBS]) { return make_odd(u) & 0x7f; }
+INLINE lane_mask broken_make_odd(lanes u[LIMBS]) { return make_odd(u) & 0x7f; }
 #define make_odd broken_make_odd
 
 #define MUTANT rg_p256_mutant_digit_sign

@@ -4,9 +4,9 @@
 
 NOINLINE void broken_double_point(Point *p) {
     const Digits z = p->z;
-    const __mmask8 even = _mm512_testn_epi64_mask(p->v_digits.limb[0][0], broadcast(0xff));
+    const lane_mask odd = nonzero_lanes(bit_and(p->v_digits.limb[0][0], broadcast(0xff)));
     double_point(p);
-    EACH_LIMB(i) p->z.limb[0][i] = _mm512_mask_mov_epi64(p->z.limb[0][i], even, z.limb[0][i]);
+    EACH_LIMB(i) p->z.limb[0][i] = choose(odd, p->z.limb[0][i], z.limb[0][i]);
 }
 #define double_point broken_double_point
 

@@ -3,7 +3,7 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-INLINE __mmask8 broken_is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
+INLINE lane_mask broken_is_below(const lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
     return bound == P_LIMBS ? 0xff : is_below(limb, bound);
 }
 #define is_below broken_is_below

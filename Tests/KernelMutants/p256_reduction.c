@@ -3,9 +3,9 @@
 #include "../../Sources/CKernels/p256/field.h"
 
 INLINE Sum broken_reduce_weakly(Sum a) {
-    const lanes high = _mm512_srli_epi64(a.limb[0][4], 48);
+    const lanes high = shift_right(a.limb[0][4], 48);
     a = reduce_weakly(a);
-    a.limb[0][3] = plus(a.limb[0][3], _mm512_slli_epi64(high, 36));
+    a.limb[0][3] = plus(a.limb[0][3], shift_left(high, 36));
     return a;
 }
 #define reduce_weakly broken_reduce_weakly

@@ -3,7 +3,7 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-INLINE __mmask8 is_not_order(const lanes s[LIMBS]) {
+INLINE lane_mask is_not_order(const lanes s[LIMBS]) {
     lanes rest[LIMBS];
     EACH_LIMB(i) rest[i] = minus(s[i], broadcast(N_LIMBS[i]));
     return is_nonzero(rest);

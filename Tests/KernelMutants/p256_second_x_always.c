@@ -3,7 +3,7 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-#define is_below(limb, bound) ((bound) == P_MINUS_N ? (__mmask8)0xff : is_below(limb, bound))
+#define is_below(limb, bound) ((bound) == P_MINUS_N ? (lane_mask)0xff : is_below(limb, bound))
 
 #define MUTANT rg_p256_mutant_second_x_always
 #include "end.h"

@@ -3,9 +3,9 @@
 #include "../../Sources/CKernels/p256/group.h"
 #include "../../Sources/CKernels/p256/scalar.h"
 
-INLINE void broken_add_order(lanes sum[LIMBS], const lanes r[LIMBS], __mmask8 small) {
+INLINE void broken_add_order(lanes sum[LIMBS], const lanes r[LIMBS], lane_mask small) {
     add_order(sum, r, small);
-    const lanes lowest = _mm512_mask_add_epi64(r[0], small, r[0], broadcast(N_LIMBS[0]));
+    const lanes lowest = choose(small, plus(r[0], broadcast(N_LIMBS[0])), r[0]);
     sum[1] = low_bits(minus(sum[1], carry_of(lowest)));
 }
 #define add_order broken_add_order

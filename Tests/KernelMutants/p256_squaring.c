@@ -4,7 +4,7 @@
 
 INLINE Sum broken_square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
     Digits short_of = *a;
-    short_of.limb[0][4] = _mm512_setzero_si512();
+    short_of.limb[0][4] = zero_lanes();
     return square_plus_product(&short_of, b, c);
 }
 #define square_plus_product broken_square_plus_product

@@ -8,13 +8,13 @@ INLINE lanes broken_window(const lanes u[LIMBS], int bit, int width) {
 }
 #define window broken_window
 /// As the true one, over the broken window.
-INLINE __mmask8 broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+INLINE lane_mask broken_odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
     lanes bits = window(u, width * place + 1, width);
-    if (place == count - 1) bits = _mm512_or_epi64(bits, broadcast(1ull << (width - 1)));
-    const __mmask8 negative = _mm512_testn_epi64_mask(bits, broadcast(1ull << (width - 1)));
-    bits = _mm512_mask_xor_epi64(bits, negative, bits, broadcast(UINT64_MAX));
+    if (place == count - 1) bits = bit_or(bits, broadcast(1ull << (width - 1)));
+    const lane_mask positive = nonzero_lanes(bit_and(bits, broadcast(1ull << (width - 1))));
+    bits = choose(positive, bits, minus(broadcast(UINT64_MAX), bits));
     *row = bit_and(bits, broadcast((1ull << (width - 1)) - 1));
-    return negative;
+    return ALL_LANES & ~positive;
 }
 #define odd_digit broken_odd_digit
 

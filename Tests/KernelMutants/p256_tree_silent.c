@@ -4,8 +4,8 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
-    __mmask8 ignored[TREE_BLOCKS][GROUPS];
+static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, lane_mask (*undecided)[GROUPS]) {
+    lane_mask ignored[TREE_BLOCKS][GROUPS];
     memset(ignored, 0, sizeof ignored);
     (void)undecided;
     sum_runs(tree, blocks, runs, run_count, ignored);

@@ -4,7 +4,7 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void broken_sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, lane_mask (*undecided)[GROUPS]) {
     Run shorter[8];
     for (int r = 0; r < run_count; r++) shorter[r] = (Run){runs[r].first, runs[r].count & ~1};
     sum_runs(tree, blocks, shorter, run_count, undecided);

@@ -20,15 +20,15 @@ NOINLINE void addition_difference(Digits *h, Digits *twice_h, const Digits *x2, 
 
 /// r; adds in the lanes of `negative`, which hold the opposite point.
 NOINLINE void addition_slope(
-    Digits *r, const Digits *y2, const Digits *zzz, const Sum *v, const __mmask8 negative[GROUPS]) {
+    Digits *r, const Digits *y2, const Digits *zzz, const Sum *v, const lane_mask negative[GROUPS]) {
     const Sum other = product(y2, zzz);
     check_sum_range(&other, 0, 1.1, "addition: 2 y zzz at most 1.1 p");
     Sum own = add_p(*v, 2);
     check_sum_range(&own, 2, 4.1, "addition: V + 2 p from 2 p to 4.1 p");
     EACH_GROUP(g)
         EACH_LIMB(i)
-            own.limb[g][i] = _mm512_mask_add_epi64(
-                minus(own.limb[g][i], other.limb[g][i]), negative[g], own.limb[g][i], other.limb[g][i]);
+            own.limb[g][i] =
+                choose(negative[g], plus(own.limb[g][i], other.limb[g][i]), minus(own.limb[g][i], other.limb[g][i]));
     check_sum_range(&own, 0.9, 5.2, "addition: r from 0.9 p to 5.2 p");
     *r = digits(own);
 }
@@ -58,11 +58,11 @@ NOINLINE void addition_v(
 
 NOINLINE void multiply_to_sum_and_digits(Sum *sum, Digits *r, const Digits *a, const Digits *b) {
     *sum = product(a, b);
-    *r = digits(*sum);
+    *r = product_digits(*sum);
 }
 
 /// P = P + a, or P - a in the lanes of `negative`; flips the sign of V. Leaves Z = 0 where P = +-a.
-NOINLINE void add_affine(Point *p, const Affine *a, const __mmask8 negative[GROUPS]) {
+NOINLINE void add_affine(Point *p, const Affine *a, const lane_mask negative[GROUPS]) {
     Digits zz, zzz, h, twice_h, i, j_digits, r, x_difference;
     Sum j, w;
     check_point(p);

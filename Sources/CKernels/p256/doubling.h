@@ -47,7 +47,7 @@ NOINLINE void doubling_v(
     check_digits(g, 0, 1.3, "doubling: g at most 1.3 p");
     *v = square_plus_product(g, alpha, twice_x_difference);
     check_sum_range(v, 0, 2.1, "doubling: V' at most 2.1 p");
-    *v_digits = digits(*v);
+    *v_digits = product_digits(*v);
 }
 
 /// P = 2 P; flips the sign of V.

@@ -99,11 +99,32 @@ INLINE Sum sum_of(const Digits *clean) {
 /// Carries. The sum is from 0 to 2^260 - 1.
 INLINE Digits digits(Sum a) {
     Digits r;
-    UNROLL(i, 0, LIMBS - 1)
-        EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
+    if (HAS_SIGNED_SHIFTS) {
+        UNROLL(i, 0, LIMBS - 1)
+            EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
+    } else {
+        // 2^61 more makes a limb positive, and 2^9 less takes the same from the next.
+        UNROLL(i, 0, LIMBS)
+            EACH_GROUP(g)
+                a.limb[g][i] = plus(
+                    a.limb[g][i], broadcast((i < LIMBS - 1 ? 1ull << 61 : 0) - (i > 0 ? 1ull << (61 - LIMB_BITS) : 0)));
+        UNROLL(i, 0, LIMBS - 1)
+            EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], shift_right(a.limb[g][i], LIMB_BITS));
+    }
     EACH_GROUP(g)
         EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP(g) check_limbs((const lanes[LIMBS]){[4] = r.limb[g][4]}, LIMB_BITS, "digits: from 0 to 2^260 - 1");
+    EACH_GROUP(g) check_below_power(r.limb[g][4], LIMB_BITS, "digits: from 0 to 2^260 - 1");
+    return r;
+}
+
+/// Carries of a product, whose limbs are not negative. The product is from 0 to 2^260 - 1.
+INLINE Digits product_digits(Sum a) {
+    Digits r;
+    UNROLL(i, 0, LIMBS - 1)
+        EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], shift_right(a.limb[g][i], LIMB_BITS));
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
+    EACH_GROUP(g) check_below_power(r.limb[g][4], LIMB_BITS, "digits: from 0 to 2^260 - 1");
     return r;
 }
 
@@ -115,19 +136,14 @@ INLINE Digits digits(Sum a) {
 /// when h is not 0.
 INLINE Sum reduce_weakly(Sum a) {
     EACH_GROUP(g) {
-        const lanes high = _mm512_srli_epi64(a.limb[g][4], 48);
+        const lanes high = shift_right(a.limb[g][4], 48);
         check_value(a.limb[g], 0, 4096, "weak reduction: of 0 to 2^268 - 1");
-        check_limbs((const lanes[LIMBS]){high}, 12, "weak reduction: of a top limb from 0 to 2^60 - 1");
-        a.limb[g][4] = plus(bit_and(a.limb[g][4], broadcast((1ull << 48) - 1)), _mm512_slli_epi64(high, 16));
+        check_below_power(high, 12, "weak reduction: of a top limb from 0 to 2^60 - 1");
+        a.limb[g][4] = plus(bit_and(a.limb[g][4], broadcast((1ull << 48) - 1)), shift_left(high, 16));
         a.limb[g][0] = plus(a.limb[g][0], high);
-        a.limb[g][1] = minus(a.limb[g][1], _mm512_slli_epi64(high, 44));
-        a.limb[g][3] = minus(a.limb[g][3], _mm512_slli_epi64(high, 36));
-        if (KERNEL_CHECKS_ON) {
-            const __m512d scale = _mm512_set1_pd(0x1p-31), one = _mm512_set1_pd(1 + 0x1p-31);
-            check_range(
-                multiples_of_p(a.limb[g]), _mm512_setzero_pd(), _mm512_fmadd_pd(_mm512_cvtepi64_pd(high), scale, one),
-                "weak reduction: to p + 2^225 (h + 1)");
-        }
+        a.limb[g][1] = minus(a.limb[g][1], shift_left(high, 44));
+        a.limb[g][3] = minus(a.limb[g][3], shift_left(high, 36));
+        if (KERNEL_CHECKS_ON) check_weak_reduction(a.limb[g], high);
     }
     return a;
 }
@@ -144,35 +160,59 @@ INLINE Digits clean_digits(Sum a) {
 
 // MARK: Products
 
-/// t[i...i + 5] += a's limb i times b.
-INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Digits *a, const Digits *b, int i) {
-    UNROLL(j, 0, LIMBS)
-        EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
-    UNROLL(j, 0, LIMBS)
-        EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
+typedef struct {
+    factor limb[GROUPS][LIMBS];
+} Factors;
+
+INLINE Factors factors_of(const Digits *a) {
+    Factors r;
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = factor_of(a->limb[g][i]);
+    return r;
 }
 
-/// Clears limb i of t: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery factor themselves)
-/// and carries the rest. The next step depends on limb i + 1, which is therefore computed with shifts: their latency
-/// is below that of the multiplier.
+/// t[i...i + 5] += a's limb i times b's limbs from `first` on.
+INLINE void multiply_row(lanes t[GROUPS][2 * LIMBS], const Factors *a, const Factors *b, int i, int first) {
+    UNROLL(j, first, LIMBS)
+        EACH_GROUP(g) {
+            t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], b->limb[g][j]);
+            t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], b->limb[g][j]);
+        }
+}
+
+/// Clears limb i of t: adds p times its low 52 bits (p is -1 modulo 2^52, so they are the Montgomery factor m
+/// themselves) and carries the rest. The next step depends on limb i + 1, which is therefore computed with shifts:
+/// their latency is below that of the multiplier. No limb of t is negative.
 INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
-    const lanes at96 = broadcast(1ull << 44), at192 = broadcast(1ull << 36);
-    const lanes at256 = broadcast((1ull << 48) - (1ull << 16));
     EACH_GROUP(g) {
-        const lanes factor = t[g][i];
-        t[g][i + 1] = plus(
-            t[g][i + 1], or_masked(_mm512_srli_epi64(factor, LIMB_BITS), _mm512_slli_epi64(factor, 44), LIMB_MASK));
-        t[g][i + 2] = add_high(t[g][i + 2], factor, at96);
-        t[g][i + 3] = add_low(t[g][i + 3], factor, at192);
-        t[g][i + 4] = add_high(t[g][i + 4], factor, at192);
-        t[g][i + 5] = add_high(t[g][i + 5], factor, at256);
-        t[g][i + 4] = add_low(t[g][i + 4], factor, at256);
+        const lanes limb = t[g][i];
+        const factor m = factor_of(limb), at256 = factor_of(broadcast((1ull << 48) - (1ull << 16)));
+        t[g][i + 1] = plus(t[g][i + 1], insert_low(shift_right(limb, LIMB_BITS), shift_left(limb, 44)));
+        if (SHIFTS_ARE_QUICKER) {
+            const lanes low = low_bits(limb);
+            t[g][i + 2] = plus(t[g][i + 2], shift_right(low, 8));
+            t[g][i + 3] = plus(t[g][i + 3], low_bits(shift_left(limb, 36)));
+            t[g][i + 4] = plus(t[g][i + 4], shift_right(low, 16));
+        } else {
+            const factor at96 = factor_of(broadcast(1ull << 44)), at192 = factor_of(broadcast(1ull << 36));
+            t[g][i + 2] = add_high(t[g][i + 2], m, at96);
+            t[g][i + 3] = add_low(t[g][i + 3], m, at192);
+            t[g][i + 4] = add_high(t[g][i + 4], m, at192);
+        }
+        t[g][i + 4] = add_low(t[g][i + 4], m, at256);
+        t[g][i + 5] = add_high(t[g][i + 5], m, at256);
     }
 }
 
-INLINE void clear(lanes t[GROUPS][2 * LIMBS]) {
+/// Accumulators for as many products as `halves` / 2 and for their reduction. When t will be doubled, half of that.
+INLINE void clear(lanes t[GROUPS][2 * LIMBS], int halves, int is_doubled) {
+    // Where shifts are quicker, the reduction of row i adds a product's halves to limbs i + 4 and i + 5 only.
     EACH_GROUP(g)
-        UNROLL(i, 0, 2 * LIMBS) t[g][i] = _mm512_setzero_si512();
+        UNROLL(k, 0, 2 * LIMBS) {
+            const int lows = k >= LIMBS - 1 && k < 2 * LIMBS - 1, highs = k >= LIMBS;
+            t[g][k] =
+                plus(accumulator(k, halves), biased(is_doubled ? lows : 2 * lows, is_doubled ? highs : 2 * highs));
+        }
 }
 
 INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
@@ -182,11 +222,12 @@ INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
     return r;
 }
 
-INLINE Sum product(const Digits *a, const Digits *b) {
+PRODUCT Sum product(const Digits *a, const Digits *b) {
     lanes t[GROUPS][2 * LIMBS];
-    clear(t);
+    const Factors a_factors = factors_of(a), b_factors = factors_of(b);
+    clear(t, 2, 0);
     EACH_LIMB(i) {
-        multiply_row(t, a, b, i);
+        multiply_row(t, &a_factors, &b_factors, i, 0);
         reduce_row(t, i);
     }
     const Sum r = upper_half(t);
@@ -194,26 +235,22 @@ INLINE Sum product(const Digits *a, const Digits *b) {
     return r;
 }
 
-/// t = a * a, not reduced.
+/// t = 2 t + a * a, not reduced: all products of two different limbs are doubled.
 INLINE void square_into(lanes t[GROUPS][2 * LIMBS], const Digits *a) {
-    clear(t);
-    EACH_LIMB(i) {
-        UNROLL(j, i + 1, LIMBS)
-            EACH_GROUP(g) t[g][i + j] = add_low(t[g][i + j], a->limb[g][i], a->limb[g][j]);
-        UNROLL(j, i + 1, LIMBS)
-            EACH_GROUP(g) t[g][i + j + 1] = add_high(t[g][i + j + 1], a->limb[g][i], a->limb[g][j]);
-    }
-    UNROLL(i, 1, 2 * LIMBS - 1)
-        EACH_GROUP(g) t[g][i] = plus(t[g][i], t[g][i]);
+    const Factors a_factors = factors_of(a);
+    EACH_LIMB(i) multiply_row(t, &a_factors, &a_factors, i, i + 1);
+    EACH_GROUP(g)
+        UNROLL(k, 0, 2 * LIMBS) t[g][k] = plus(t[g][k], t[g][k]);
     EACH_LIMB(i)
         EACH_GROUP(g) {
-            t[g][2 * i] = add_low(t[g][2 * i], a->limb[g][i], a->limb[g][i]);
-            t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a->limb[g][i], a->limb[g][i]);
+            t[g][2 * i] = add_low(t[g][2 * i], a_factors.limb[g][i], a_factors.limb[g][i]);
+            t[g][2 * i + 1] = add_high(t[g][2 * i + 1], a_factors.limb[g][i], a_factors.limb[g][i]);
         }
 }
 
-INLINE Sum square(const Digits *a) {
+PRODUCT Sum square(const Digits *a) {
     lanes t[GROUPS][2 * LIMBS];
+    clear(t, 1, 1);
     square_into(t, a);
     EACH_LIMB(i) reduce_row(t, i);
     const Sum r = upper_half(t);
@@ -222,11 +259,13 @@ INLINE Sum square(const Digits *a) {
 }
 
 /// a^2 + b c under one reduction: from 0 to ((a^2 + b c) / 16 + 1) p, at most 33 p for any digits.
-INLINE Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
+PRODUCT Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c) {
     lanes t[GROUPS][2 * LIMBS];
+    clear(t, 2, 1);
     square_into(t, a);
+    const Factors b_factors = factors_of(b), c_factors = factors_of(c);
     EACH_LIMB(i) {
-        multiply_row(t, b, c, i);
+        multiply_row(t, &b_factors, &c_factors, i, 0);
         reduce_row(t, i);
     }
     const Sum r = upper_half(t);
@@ -235,12 +274,14 @@ INLINE Sum square_plus_product(const Digits *a, const Digits *b, const Digits *c
 }
 
 /// a b + c d under one reduction, with the same bound.
-INLINE Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
+PRODUCT Sum product_plus_product(const Digits *a, const Digits *b, const Digits *c, const Digits *d) {
     lanes t[GROUPS][2 * LIMBS];
-    clear(t);
+    const Factors a_factors = factors_of(a), b_factors = factors_of(b);
+    const Factors c_factors = factors_of(c), d_factors = factors_of(d);
+    clear(t, 4, 0);
     EACH_LIMB(i) {
-        multiply_row(t, a, b, i);
-        multiply_row(t, c, d, i);
+        multiply_row(t, &a_factors, &b_factors, i, 0);
+        multiply_row(t, &c_factors, &d_factors, i, 0);
         reduce_row(t, i);
     }
     const Sum r = upper_half(t);
@@ -251,15 +292,15 @@ INLINE Sum product_plus_product(const Digits *a, const Digits *b, const Digits *
 // MARK: Out of line
 
 /// r = a b. `r` may be a or b.
-NOINLINE void multiply(Digits *r, const Digits *a, const Digits *b) { *r = digits(product(a, b)); }
+NOINLINE void multiply(Digits *r, const Digits *a, const Digits *b) { *r = product_digits(product(a, b)); }
 /// r = a^2. `r` may be a.
-NOINLINE void square_digits(Digits *r, const Digits *a) { *r = digits(square(a)); }
+NOINLINE void square_digits(Digits *r, const Digits *a) { *r = product_digits(square(a)); }
 /// r = a b, clean.
 NOINLINE void multiply_clean(Digits *r, const Digits *a, const Digits *b) { *r = clean_digits(product(a, b)); }
 /// r = a b, clean and below 2^256. (A product has to be carried before it is reduced: the reduction looks at the top
 /// limb alone.) a b is at most 15 p, so that the product is below 2 p.
 NOINLINE void multiply_below_256_bits(Digits *r, const Digits *a, const Digits *b) {
-    Digits carried = digits(product(a, b));
+    Digits carried = product_digits(product(a, b));
     UNROLL(i, 0, LIMBS - 1)
         EACH_GROUP(g) carried.limb[g][i] = low_bits(carried.limb[g][i]);
     check_digits(&carried, 0, 1.95, "product below 256 bits: below 2 p before it is reduced");
@@ -285,13 +326,13 @@ NOINLINE void canonical(Digits *r, const Digits *a) {
     *r = clean_digits(sum_of(r));
     EACH_GROUP(g) {
         subtract_once(r->limb[g], P_LIMBS);
-        if (KERNEL_CHECKS_ON) kernel_check(is_below(r->limb[g], P_LIMBS) == 0xff, "canonical: below p");
+        if (KERNEL_CHECKS_ON) kernel_check(is_below(r->limb[g], P_LIMBS) == ALL_LANES, "canonical: below p");
     }
 }
 
 /// Lanes in which the digits are zero modulo p.
-INLINE void is_zero(__mmask8 zero[GROUPS], const Digits *a) {
+INLINE void is_zero(lane_mask zero[GROUPS], const Digits *a) {
     Digits r;
     canonical(&r, a);
-    EACH_GROUP(g) zero[g] = (__mmask8)~is_nonzero(r.limb[g]);
+    EACH_GROUP(g) zero[g] = ALL_LANES & ~is_nonzero(r.limb[g]);
 }

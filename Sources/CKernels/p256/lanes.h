@@ -1,56 +1,86 @@
-// Eight signatures in the eight 64-bit lanes of a vector, GROUPS of those vectors side by side.
+// A lane holds one signature. A vector has LANES of them, and GROUPS vectors stand side by side.
 //
-// Two groups hide the latency of the multiplier; one group has half the working set and serves small
-// batches. Everything in this folder is compiled once for each: the including file defines GROUPS, and all
-// functions are static.
+// Two groups hide the latency of the multiplier; one group has half the working set and serves small batches.
+// Everything in this folder is compiled once for each kernel, and all functions are static. The including file defines
 //
-// The tests also compile it with plain C in the place of the instructions, for processors that lack them. They define
-// KERNEL_EMULATION, and with it the types and intrinsics that are used here.
+// - GROUPS: 1 or 2.
+// - LANES_FILE: one of the files in lanes/, which implements the lanes for one kind of processor.
+//
+// What every such file defines, besides LANES and the operations on whole vectors that are named alike:
+//
+//     lanes                             a vector of 64-bit integers, one for each lane
+//     lane_mask choose(m, a, b)         the lanes of a where m has a bit, those of b elsewhere
+//     negative_lanes, nonzero_lanes     the lanes whose number is negative, or not zero
+//     carry_of(limb)                    what a limb that may be negative carries into the next: limb >> LIMB_BITS
+//     insert_low(a, b)                  a | the low 52 bits of b, of a and b without common bits
+//     neighbour(a, distance)            lane l gets what lane l ^ distance holds; distance: a power of 2 below LANES
+//     load, store, first_lane           LANES words, which may stand at any address; and the word of lane 0
+//     load_columns, store_columns       rows of eight words, one for each lane, as eight vectors
+//     factor factor_of(limb)            the low 52 bits of a limb as an operand of the multiplier
+//     add_low(sum, a, b)                sum + the low 52 bits of a b + LOW_BIAS, of factors a and b
+//     add_high(sum, a, b)               sum + bits 52 to 103 of a b + HIGH_BIAS
+//     LOW_BIAS, HIGH_BIAS               multiples of 2^52 (`biased`)
+//     SHIFTS_ARE_QUICKER                whether they are quicker than the multiplier where a factor is a power of 2;
+//                                       if not, there are no biases
+//     HAS_SIGNED_SHIFTS                 whether `carry_of` is one instruction
+//     PRODUCT                           INLINE, or NOINLINE where products in every formula would be more code than the
+//                                       processor keeps decoded
+//     arithmetic begin_arithmetic()     puts the processor into the state that the multiplier needs,
+//     end_arithmetic(arithmetic)        and back into the state before
 #pragma once
 
-#ifndef KERNEL_EMULATION
-#include <immintrin.h>
-#endif
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#ifndef GROUPS
-#error "define GROUPS as 1 or 2 before including the lanes"
+#if !defined(GROUPS) || !defined(LANES_FILE)
+#error "define GROUPS and LANES_FILE before including the lanes"
 #endif
 
-typedef __m512i lanes;
-
-enum { LANES = 8, BLOCK = LANES * GROUPS, LIMBS = 5, LIMB_BITS = 52 };
-
-#ifndef KERNEL_EMULATION
+#ifndef PORTABLE_LANES
 /// Part of a formula. It is inlined into its caller, so that its values stay in registers.
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline, unused))
 /// A loop whose bounds the compiler knows, unrolled, so that arrays of vectors stay in registers.
 #define UNROLL(index, first, end) _Pragma("clang loop unroll(full)") for (int index = (first); index < (end); index++)
 #else
-// A lane at a time there are no vectors to keep in registers, and the rest compiles faster.
+// Vectors of several lanes in plain C are for tests. Nothing stays in registers there, and this compiles faster.
 #define INLINE static inline __attribute__((unused))
 #define UNROLL(index, first, end) for (int index = (first); index < (end); index++)
 #endif
 /// A whole formula. It is not inlined: several formulas in one function need more registers than there are.
 #define NOINLINE static __attribute__((noinline))
+
+enum { LIMBS = 5, LIMB_BITS = 52 };
+#define LIMB_MASK ((1ull << LIMB_BITS) - 1)
+
+/// Bit l stands for lane l.
+typedef uint8_t lane_mask;
+
+#include LANES_FILE
+
+enum {
+    BLOCK = LANES * GROUPS,
+    ALL_LANES = (1 << LANES) - 1,
+    /// Words in a row of a table.
+    ROW_WORDS = 8,
+};
+
 #define EACH_GROUP(g) UNROLL(g, 0, GROUPS)
 #define EACH_LIMB(i) UNROLL(i, 0, LIMBS)
 
-#define LIMB_MASK ((1ull << LIMB_BITS) - 1)
-
-INLINE lanes broadcast(uint64_t value) { return _mm512_set1_epi64((long long)value); }
-INLINE lanes plus(lanes a, lanes b) { return _mm512_add_epi64(a, b); }
-INLINE lanes minus(lanes a, lanes b) { return _mm512_sub_epi64(a, b); }
-INLINE lanes bit_and(lanes a, lanes b) { return _mm512_and_epi64(a, b); }
-/// sum + the low 52 bits of a * b, of a and b the low 52 bits.
-INLINE lanes add_low(lanes sum, lanes a, lanes b) { return _mm512_madd52lo_epu64(sum, a, b); }
-/// sum + bits 52 to 103 of a * b, of a and b the low 52 bits.
-INLINE lanes add_high(lanes sum, lanes a, lanes b) { return _mm512_madd52hi_epu64(sum, a, b); }
-/// What a limb carries into the next, of a limb that may be negative.
-INLINE lanes carry_of(lanes limb) { return _mm512_srai_epi64(limb, LIMB_BITS); }
-/// a | b & mask.
-INLINE lanes or_masked(lanes a, lanes b, uint64_t mask) {
-    return _mm512_ternarylogic_epi64(a, b, broadcast(mask), 0xf8);
-}
+INLINE lanes zero_lanes(void) { return broadcast(0); }
 INLINE lanes low_bits(lanes limb) { return bit_and(limb, broadcast(LIMB_MASK)); }
+
+/// Zero, biased by as much as so many halves of the low and high halves of products will add too much: an accumulator
+/// that will be doubled after that needs half of the bias.
+///
+/// LOW_BIAS / 2 has no bits below 2^51, and LOW_BIAS none below 2^52: so a limb that lacks it has the right low bits.
+INLINE lanes biased(int low_halves, int high_halves) {
+    return broadcast(0 - (uint64_t)low_halves * (LOW_BIAS / 2) - (uint64_t)high_halves * (HIGH_BIAS / 2));
+}
+
+/// Limb k of the accumulator for as many products of five limbs by five as `halves` / 2.
+INLINE lanes accumulator(int k, int halves) {
+    const int lows = k < LIMBS ? k + 1 : 2 * LIMBS - 1 - k, highs = k <= LIMBS ? k : 2 * LIMBS - k;
+    return biased(halves * lows, halves * highs);
+}

@@ -20,15 +20,19 @@ static const Modulus GROUP_ORDER = {N_LIMBS, N_WORDS, N_SQUARED_RADIX, N_CUBED_R
 /// a and b: below 2^260, the low 52 bits of their limbs count. `product` may be either.
 NOINLINE void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes b[LIMBS], const Modulus *modulus) {
     lanes t[2 * LIMBS];
-    UNROLL(i, 0, 2 * LIMBS) t[i] = _mm512_setzero_si512();
-    const lanes factor = broadcast(modulus->factor);
+    UNROLL(k, 0, 2 * LIMBS) t[k] = accumulator(k, 4);
+    const factor inverse = factor_of(broadcast(modulus->factor));
+    factor b_factor[LIMBS], m_factor[LIMBS];
+    EACH_LIMB(j) b_factor[j] = factor_of(b[j]);
+    EACH_LIMB(j) m_factor[j] = factor_of(broadcast(modulus->limb[j]));
     EACH_LIMB(i) {
-        UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], a[i], b[j]);
-        UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], a[i], b[j]);
-        const lanes digit = add_low(_mm512_setzero_si512(), t[i], factor);
-        UNROLL(j, 0, LIMBS) t[i + j] = add_low(t[i + j], digit, broadcast(modulus->limb[j]));
+        const factor a_factor = factor_of(a[i]);
+        EACH_LIMB(j) t[i + j] = add_low(t[i + j], a_factor, b_factor[j]);
+        EACH_LIMB(j) t[i + j + 1] = add_high(t[i + j + 1], a_factor, b_factor[j]);
+        const factor digit = factor_of(add_low(zero_lanes(), factor_of(t[i]), inverse));
+        EACH_LIMB(j) t[i + j] = add_low(t[i + j], digit, m_factor[j]);
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
-        UNROLL(j, 0, LIMBS) t[i + j + 1] = add_high(t[i + j + 1], digit, broadcast(modulus->limb[j]));
+        EACH_LIMB(j) t[i + j + 1] = add_high(t[i + j + 1], digit, m_factor[j]);
     }
     UNROLL(i, LIMBS, 2 * LIMBS - 1) {
         t[i + 1] = plus(t[i + 1], carry_of(t[i]));
@@ -38,12 +42,9 @@ NOINLINE void montgomery(lanes product[LIMBS], const lanes a[LIMBS], const lanes
     check_limbs(product, LIMB_BITS, "Montgomery product: below 2^260");
 }
 
-/// The lanes at distance 4, 2 or 1, for step 0, 1 or 2.
-INLINE void neighbours(lanes neighbour[LIMBS], const lanes limb[LIMBS], int step) {
-    EACH_LIMB(i)
-        neighbour[i] = step == 0 ? _mm512_shuffle_i64x2(limb[i], limb[i], 0x4e)
-            : step == 1          ? _mm512_shuffle_i64x2(limb[i], limb[i], 0xb1)
-                                 : _mm512_permutex_epi64(limb[i], 0xb1);
+/// The numbers of the lanes at a distance, a power of 2 below LANES.
+INLINE void neighbours(lanes neighbouring[LIMBS], const lanes limb[LIMBS], int distance) {
+    EACH_LIMB(i) neighbouring[i] = neighbour(limb[i], distance);
 }
 
 /// The clean limbs are below twice the modulus in all lanes.
@@ -52,7 +53,7 @@ INLINE void check_below_twice(const lanes limb[LIMBS], const Modulus *modulus, c
     lanes rest[LIMBS];
     EACH_LIMB(i) rest[i] = limb[i];
     subtract_once(rest, modulus->limb);
-    kernel_check(is_below(rest, modulus->limb) == 0xff, bound);
+    kernel_check(is_below(rest, modulus->limb) == ALL_LANES, bound);
 }
 
 /// x = 1 / x, both in Montgomery form; `x` below twice the modulus and clean. False, and x undefined, when
@@ -62,32 +63,34 @@ INLINE void check_below_twice(const lanes limb[LIMBS], const Modulus *modulus, c
 /// 4 m^2 / 2^260 + m < 2 m, so one subtraction of m leaves the product modulo m. The moduli are prime, so that is zero
 /// exactly when the factor of some lane is.
 NOINLINE int invert(lanes x[LIMBS], const Modulus *modulus) {
-    // Each step multiplies lanes with their neighbours at distance 4, 2 and 1, so that every lane of the last
-    // holds the product of all.
-    lanes product[4][LIMBS], neighbour[LIMBS], inverse[LIMBS];
+    // Each step multiplies lanes with their neighbours, at half the distance of the step before, so that every lane of
+    // the last holds the product of all.
+    enum { STEPS = LANES == 8 ? 3 : LANES == 4 ? 2 : LANES == 2 ? 1 : 0 };
+    lanes product[STEPS + 1][LIMBS], other[LIMBS], inverse[LIMBS];
     check_below_twice(x, modulus, "inversion: of values below twice the modulus");
     EACH_LIMB(i) product[0][i] = x[i];
-    for (int step = 0; step < 3; step++) {
-        neighbours(neighbour, product[step], step);
-        montgomery(product[step + 1], product[step], neighbour, modulus);
+    UNROLL(step, 0, STEPS) {
+        neighbours(other, product[step], LANES >> (step + 1));
+        montgomery(product[step + 1], product[step], other, modulus);
     }
     lanes total[LIMBS], word[4];
-    EACH_LIMB(i) total[i] = product[3][i];
+    EACH_LIMB(i) total[i] = product[STEPS][i];
     subtract_once(total, modulus->limb);
     words_of_limbs(word, total);
     uint64_t value[4];
-    UNROLL(i, 0, 4) value[i] = (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(word[i]));
+    UNROLL(i, 0, 4) value[i] = first_lane(word[i]);
     if ((value[0] | value[1] | value[2] | value[3]) == 0) return 0;
     uint64_t factor62 = 1;  // 1 / modulus mod 2^64 by Newton's iteration
     for (int i = 0; i < 6; i++) factor62 *= 2 - modulus->word[0] * factor62;
     modular_inverse(value, value, modulus->word, factor62 & (UINT64_MAX >> 2));
     UNROLL(i, 0, 4) word[i] = broadcast(value[i]);
     limbs_of_words(inverse, word);
-    EACH_LIMB(i) neighbour[i] = broadcast(modulus->cubed_radix[i]);
-    montgomery(inverse, inverse, neighbour, modulus);
-    for (int step = 2; step >= 0; step--) {
-        neighbours(neighbour, product[step], step);
-        montgomery(inverse, inverse, neighbour, modulus);
+    EACH_LIMB(i) other[i] = broadcast(modulus->cubed_radix[i]);
+    montgomery(inverse, inverse, other, modulus);
+    UNROLL(k, 0, STEPS) {
+        const int step = STEPS - 1 - k;
+        neighbours(other, product[step], LANES >> (step + 1));
+        montgomery(inverse, inverse, other, modulus);
     }
     EACH_LIMB(i) x[i] = inverse[i];
     return 1;

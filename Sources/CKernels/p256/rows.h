@@ -4,30 +4,25 @@
 
 #include "chain.h"
 
-enum { ROW_WORDS = 8 };
-
 /// The point of every lane from the row that the lane points to. Rows are 64-byte aligned.
 INLINE void load_rows(Affine *a, const lanes address[GROUPS]) {
     EACH_GROUP(g) {
         uint64_t at[LANES];
-        lanes row[8];
-        _mm512_storeu_si512(at, address[g]);
-        UNROLL(lane, 0, LANES) row[lane] = _mm512_load_si512((const void *)at[lane]);
-        transpose(row);
-        limbs_of_words(a->x.limb[g], row);
-        limbs_of_words(a->y2.limb[g], row + 4);
+        lanes column[ROW_WORDS];
+        store(at, address[g]);
+        load_columns(column, at);
+        limbs_of_words(a->x.limb[g], column);
+        limbs_of_words(a->y2.limb[g], column + 4);
     }
 }
 
 /// The reverse, of clean coordinates below 2^256. Lanes whose address is 0 are left out.
 INLINE void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
     EACH_GROUP(g) {
-        lanes row[8];
-        words_of_limbs(row, a->x.limb[g]);
-        words_of_limbs(row + 4, a->y2.limb[g]);
-        transpose(row);
-        UNROLL(lane, 0, LANES)
-            if (row_of_lane[g * LANES + lane]) _mm512_store_si512(row_of_lane[g * LANES + lane], row[lane]);
+        lanes column[ROW_WORDS];
+        words_of_limbs(column, a->x.limb[g]);
+        words_of_limbs(column + 4, a->y2.limb[g]);
+        store_columns(row_of_lane + g * LANES, column);
     }
 }
 

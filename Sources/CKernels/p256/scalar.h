@@ -3,14 +3,17 @@
 
 #include "modulus.h"
 
+/// Lanes whose lowest limb is even.
+INLINE lane_mask even_lanes(lanes lowest) { return ALL_LANES & ~nonzero_lanes(bit_and(lowest, broadcast(1))); }
+
 /// The scalar is odd and from 1 to n.
 INLINE void check_odd(const lanes u[LIMBS]) {
     if (!KERNEL_CHECKS_ON) return;
     lanes less[LIMBS];
     less[0] = minus(u[0], broadcast(1));
     UNROLL(i, 1, LIMBS) less[i] = u[i];
-    kernel_check(_mm512_testn_epi64_mask(u[0], broadcast(1)) == 0, "scalar: odd");
-    kernel_check(is_below(less, N_LIMBS) == 0xff, "scalar: from 1 to n");
+    kernel_check(even_lanes(u[0]) == 0, "scalar: odd");
+    kernel_check(is_below(less, N_LIMBS) == ALL_LANES, "scalar: from 1 to n");
 }
 
 /// Clean limbs of u or n - u, whichever is odd, of clean limbs below 2 n. Returns the lanes with n - u. The result is
@@ -20,27 +23,27 @@ INLINE void check_odd(const lanes u[LIMBS]) {
 /// u P = -((n - u) P), whose sign the caller flips. Zero is even and becomes n: the digits of n stand for n P, which is
 /// infinity. Infinity has no form here. A sum of all digits of u1 G and u2 Q that passes no infinity on its way is
 /// right nevertheless; on every other way P is added to -P, and the lane comes out undecided.
-INLINE __mmask8 make_odd(lanes u[LIMBS]) {
+INLINE lane_mask make_odd(lanes u[LIMBS]) {
     check_below_twice(u, &GROUP_ORDER, "scalar: below 2 n");
     subtract_once(u, N_LIMBS);
-    lanes negated[LIMBS], borrow = _mm512_setzero_si512();
+    lanes negated[LIMBS], borrow = zero_lanes();
     EACH_LIMB(i) {
         lanes d = plus(minus(broadcast(N_LIMBS[i]), u[i]), borrow);
         borrow = carry_of(d);
         negated[i] = low_bits(d);
     }
-    const __mmask8 even = _mm512_testn_epi64_mask(u[0], broadcast(1));
-    EACH_LIMB(i) u[i] = _mm512_mask_mov_epi64(u[i], even, negated[i]);
+    const lane_mask even = even_lanes(u[0]);
+    EACH_LIMB(i) u[i] = choose(even, negated[i], u[i]);
     check_odd(u);
     return even;
 }
 
 /// sum = r + n in the lanes of `small`, whose r is below p - n, and r in the others; clean, of clean limbs below 2^256.
 /// r + n is below p, so no carry leaves the top limb.
-INLINE void add_order(lanes sum[LIMBS], const lanes r[LIMBS], __mmask8 small) {
-    lanes carry = _mm512_setzero_si512();
+INLINE void add_order(lanes sum[LIMBS], const lanes r[LIMBS], lane_mask small) {
+    lanes carry = zero_lanes();
     EACH_LIMB(i) {
-        const lanes limb = plus(_mm512_mask_add_epi64(r[i], small, r[i], broadcast(N_LIMBS[i])), carry);
+        const lanes limb = plus(choose(small, plus(r[i], broadcast(N_LIMBS[i])), r[i]), carry);
         carry = carry_of(limb);
         sum[i] = low_bits(limb);
     }
@@ -50,10 +53,10 @@ INLINE void add_order(lanes sum[LIMBS], const lanes r[LIMBS], __mmask8 small) {
 /// Bits `bit` to `bit + width - 1` of clean limbs; bits from 260 on are zero. 0 < width < 52.
 INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     const int limb = bit / LIMB_BITS, offset = bit % LIMB_BITS;
-    if (limb >= LIMBS) return _mm512_setzero_si512();
-    lanes bits = _mm512_srl_epi64(u[limb], _mm_cvtsi32_si128(offset));
+    if (limb >= LIMBS) return zero_lanes();
+    lanes bits = shift_right(u[limb], offset);
     if (offset + width > LIMB_BITS && limb + 1 < LIMBS)
-        bits = _mm512_or_epi64(bits, _mm512_sll_epi64(u[limb + 1], _mm_cvtsi32_si128(LIMB_BITS - offset)));
+        bits = bit_or(bits, shift_left(u[limb + 1], LIMB_BITS - offset));
     return bit_and(bits, broadcast((1ull << width) - 1));
 }
 
@@ -64,16 +67,15 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
 /// With bits that stand for +1 and -1 instead of 1 and 0, an odd u has the bits of (u - 1) / 2 and a leading 1. A digit
 /// is `width` of these bits: its highest bit is the sign, and a negative digit is minus the digit of the complement.
 /// Writes the row, returns the lanes with a negative digit.
-INLINE __mmask8 odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
+INLINE lane_mask odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
     kernel_check(width * count >= 256 && place >= 0 && place < count, "digit: digits for 256 bits");
     check_odd(u);
     lanes bits = window(u, width * place + 1, width);
-    if (place == count - 1) bits = _mm512_or_epi64(bits, broadcast(1ull << (width - 1)));
-    const __mmask8 negative = _mm512_testn_epi64_mask(bits, broadcast(1ull << (width - 1)));
-    bits = _mm512_mask_xor_epi64(bits, negative, bits, broadcast(UINT64_MAX));
+    if (place == count - 1) bits = bit_or(bits, broadcast(1ull << (width - 1)));
+    const lanes sign = bit_and(bits, broadcast(1ull << (width - 1)));
+    const lane_mask negative = ALL_LANES & ~nonzero_lanes(sign);
+    bits = choose(negative, minus(broadcast(UINT64_MAX), bits), bits);
     *row = bit_and(bits, broadcast((1ull << (width - 1)) - 1));
-    kernel_check(
-        !KERNEL_CHECKS_ON || _mm512_cmpge_epu64_mask(*row, broadcast(1ull << (width - 1))) == 0,
-        "digit: row below 2^(width - 1)");
+    check_below_power(*row, width - 1, "digit: row below 2^(width - 1)");
     return negative;
 }

@@ -10,6 +10,11 @@
 
 #include "group.h"
 
+#ifndef TREE_CHECKS
+/// Checks whose trees are summed together, at most.
+#define TREE_CHECKS 128
+#endif
+
 /// Points at every `stride`th place from `first` on.
 typedef struct {
     int first, count;
@@ -22,7 +27,7 @@ enum {
     /// Points of one block, at most.
     TREE_POINTS = KNOWN_KEY_DIGITS + GENERATOR_DIGITS,
     /// Blocks whose trees are summed together, at most.
-    TREE_BLOCKS = 128 / BLOCK,
+    TREE_BLOCKS = TREE_CHECKS / BLOCK,
 };
 
 /// The points of one block. Here y2 may also have limbs with a sign, and be from -0.1 p to 1.1 p (`check_leaf`).
@@ -45,7 +50,7 @@ INLINE void check_leaf(const Affine *a) {
 NOINLINE void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
     const Digits own = factor_difference(&b->x, &a->x, 1);
     *divisor = own;
-    *prefix = digits(product(&own, before));
+    *prefix = product_digits(product(&own, before));
     check_digits(divisor, 1.8, 6.2, "tree: divisor from 1.8 p to 6.2 p");
     check_digits(prefix, 0, 1.7, "tree: product of divisors at most 1.7 p");
 }
@@ -65,7 +70,7 @@ NOINLINE void tree_slope(Digits *slope, const Affine *a, const Affine *b, const 
     const Sum y_difference = add_p(subtract(sum_of_signed(&b->y2), sum_of_signed(&a->y2)), 3);
     check_sum_range(&y_difference, 1.8, 4.2, "tree: 2 yb - 2 ya + 3 p from 1.8 p to 4.2 p");
     const Digits factor = digits(y_difference);
-    *slope = digits(product(&factor, inverse));
+    *slope = product_digits(product(&factor, inverse));
     check_digits(slope, 0, 1.5, "tree: slope at most 1.5 p");
 }
 
@@ -97,14 +102,14 @@ INLINE void tree_add(Affine *a, const Affine *b, const Digits *inverse) {
 
 /// Replaces divisors that are zero in some lane by one there, and notes the lanes: two of their points have the same x,
 /// and the formula does not hold.
-NOINLINE void tree_repair(Digits *divisor, int count, int blocks, __mmask8 (*undecided)[GROUPS]) {
+NOINLINE void tree_repair(Digits *divisor, int count, int blocks, lane_mask (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
     for (int k = 0; k < count; k++) {
-        __mmask8 zero[GROUPS];
+        lane_mask zero[GROUPS];
         is_zero(zero, &divisor[k]);
         EACH_GROUP(g) {
             undecided[k % blocks][g] |= zero[g];
-            EACH_LIMB(i) divisor[k].limb[g][i] = _mm512_mask_mov_epi64(divisor[k].limb[g][i], zero[g], one.limb[g][i]);
+            EACH_LIMB(i) divisor[k].limb[g][i] = choose(zero[g], one.limb[g][i], divisor[k].limb[g][i]);
         }
     }
 }
@@ -138,7 +143,7 @@ INLINE void check_runs(int blocks, const Run *runs, int run_count) {
 ///   sixteen are less than 0 together, and the scalar would be more than n.
 ///
 /// When parts of both scalars are added, `decide` says who can make a lane undecided.
-static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, __mmask8 (*undecided)[GROUPS]) {
+static void sum_runs(Tree *tree, int blocks, const Run *runs, int run_count, lane_mask (*undecided)[GROUPS]) {
     const Digits one = constant(P_ONE);
     check_runs(blocks, runs, run_count);
     for (int stride = 1;; stride *= 2) {

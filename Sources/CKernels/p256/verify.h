@@ -14,7 +14,7 @@
 enum {
     BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK,
     /// Blocks from which on a tree is faster than single additions.
-    TREE_BLOCKS_MIN = 3,
+    TREE_BLOCKS_MIN = BLOCK >= 8 ? 3 : 24 / BLOCK,
 };
 
 /// How a scalar's digits are distributed over a table: digit s * columns + c takes a row of subtable s, which holds odd
@@ -34,20 +34,20 @@ static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
 _Static_assert(5 * 52 >= 256 && 6 * KNOWN_KEY_DIGITS >= 256 && 13 * GENERATOR_DIGITS >= 256, "digits for a scalar");
 
 /// No lane.
-static const __mmask8 NONE[GROUPS];
+static const lane_mask NONE[GROUPS];
 
 /// One block of checks while it is verified.
 typedef struct {
     /// Scalars made odd, clean.
     lanes u1[GROUPS][LIMBS], u2[GROUPS][LIMBS];
     /// Lanes in which u1 and u2 took different signs.
-    __mmask8 opposite_signs[GROUPS];
+    lane_mask opposite_signs[GROUPS];
     /// r as it came.
     lanes r[GROUPS][LIMBS];
     /// Lanes that hold a check whose r and s are from 1 to n - 1.
-    __mmask8 in_range[GROUPS];
+    lane_mask in_range[GROUPS];
     /// Lanes whose key is not a point of the curve.
-    __mmask8 bad_key[GROUPS];
+    lane_mask bad_key[GROUPS];
     Affine key;
     Chain chain;
     /// A new key's rows, lane after lane.
@@ -74,7 +74,7 @@ INLINE void load_integers(lanes limb[LIMBS], const uint8_t *const bytes_of_lane[
             words[w][lane] = __builtin_bswap64(word);
         }
     lanes word[4];
-    for (int w = 0; w < 4; w++) word[w] = _mm512_load_si512(words[w]);
+    for (int w = 0; w < 4; w++) word[w] = load(words[w]);
     limbs_of_words(limb, word);
 }
 
@@ -101,9 +101,9 @@ NOINLINE void compute_scalars(Workspace *w, const rg_p256_check *checks, size_t 
             lanes s[LIMBS], *r = w->block[b].r[g];
             load_integers(r, r_bytes);
             load_integers(s, s_bytes);
-            const __mmask8 in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
+            const lane_mask in_range = is_nonzero(r) & is_below(r, N_LIMBS) & is_nonzero(s) & is_below(s, N_LIMBS);
             w->block[b].in_range[g] = in_range;
-            EACH_LIMB(i) s[i] = _mm512_mask_mov_epi64(broadcast(i == 0), in_range, s[i]);
+            EACH_LIMB(i) s[i] = choose(in_range, s[i], broadcast(i == 0));
             montgomery(w->inverse[b * GROUPS + g], s, radix, &GROUP_ORDER);
         }
     const int is_inverted = invert_many(w->inverse, blocks * GROUPS, w->scratch, &GROUP_ORDER);
@@ -163,7 +163,7 @@ NOINLINE void square_root(Digits *root, const Digits *a) {
 /// key. Where it is, the roots are y and p - y, of which one is odd, since p is odd. (y = 0 has no second root, but no
 /// point of the curve has it.)
 NOINLINE void choose_roots(
-    Digits *y, const Digits *rhs, const __mmask8 compressed[GROUPS], const __mmask8 odd[GROUPS]) {
+    Digits *y, const Digits *rhs, const lane_mask compressed[GROUPS], const lane_mask odd[GROUPS]) {
     static const uint64_t one[LIMBS] = {1};
     const Digits unit = constant(one);
     Digits root, plain;
@@ -173,14 +173,14 @@ NOINLINE void choose_roots(
     canonical(&plain, &plain);
     canonical(&root, &root);
     EACH_GROUP(g) {
-        const __mmask8 other = _mm512_test_epi64_mask(plain.limb[g][0], broadcast(1)) ^ odd[g];
-        lanes borrow = _mm512_setzero_si512();
+        const lane_mask other = even_lanes(plain.limb[g][0]) ^ ALL_LANES ^ odd[g];
+        lanes borrow = zero_lanes();
         EACH_LIMB(i) {
             const lanes d = plus(minus(broadcast(P_LIMBS[i]), root.limb[g][i]), borrow);
             borrow = carry_of(d);
-            root.limb[g][i] = _mm512_mask_mov_epi64(root.limb[g][i], other, low_bits(d));
+            root.limb[g][i] = choose(other, low_bits(d), root.limb[g][i]);
         }
-        EACH_LIMB(i) y->limb[g][i] = _mm512_mask_mov_epi64(y->limb[g][i], compressed[g], root.limb[g][i]);
+        EACH_LIMB(i) y->limb[g][i] = choose(compressed[g], root.limb[g][i], y->limb[g][i]);
     }
 }
 
@@ -192,10 +192,10 @@ NOINLINE void choose_roots(
 /// So the generator takes its place, and `decide` says bad key whatever the sum is.
 NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     const uint8_t *x_bytes[BLOCK], *y_bytes[BLOCK];
-    __mmask8 compressed[GROUPS] = {0}, odd[GROUPS] = {0}, present[GROUPS] = {0}, any = 0;
+    lane_mask compressed[GROUPS] = {0}, odd[GROUPS] = {0}, present[GROUPS] = {0}, any = 0;
     for (int k = 0; k < BLOCK; k++) {
         const uint8_t *point = points[k];
-        const __mmask8 bit = (__mmask8)(1u << k % LANES);
+        const lane_mask bit = (lane_mask)(1u << k % LANES);
         x_bytes[k] = point ? point + 1 : 0;
         y_bytes[k] = point && point[0] == 4 ? point + 33 : 0;
         if (!point) continue;
@@ -206,7 +206,7 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         any = 1;
     }
     Digits x, y, rhs;
-    __mmask8 below[GROUPS], on_curve[GROUPS];
+    lane_mask below[GROUPS], on_curve[GROUPS];
     for (int g = 0; g < GROUPS; g++) {
         load_integers(x.limb[g], x_bytes + g * LANES);
         load_integers(y.limb[g], y_bytes + g * LANES);
@@ -227,11 +227,11 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
     doubled = sum_of(&generator_y);
     const Digits generator_y2 = clean_digits(add(doubled, doubled));
     EACH_GROUP(g) {
-        const __mmask8 good = below[g] & on_curve[g] & present[g];
-        block->bad_key[g] = present[g] & (__mmask8)~good;
+        const lane_mask good = below[g] & on_curve[g] & present[g];
+        block->bad_key[g] = present[g] & (lane_mask)~good;
         EACH_LIMB(i) {
-            block->key.x.limb[g][i] = _mm512_mask_mov_epi64(generator_x.limb[g][i], good, x.limb[g][i]);
-            block->key.y2.limb[g][i] = _mm512_mask_mov_epi64(generator_y2.limb[g][i], good, y2.limb[g][i]);
+            block->key.x.limb[g][i] = choose(good, x.limb[g][i], generator_x.limb[g][i]);
+            block->key.y2.limb[g][i] = choose(good, y2.limb[g][i], generator_y2.limb[g][i]);
         }
     }
 }
@@ -241,15 +241,15 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
 /// A point that is being summed, and the lanes in which its sign is flipped.
 typedef struct {
     Point point;
-    __mmask8 flipped[GROUPS];
+    lane_mask flipped[GROUPS];
 } Accumulator;
 
 INLINE void flip(Accumulator *a) {
-    EACH_GROUP(g) a->flipped[g] = (__mmask8)~a->flipped[g];
+    EACH_GROUP(g) a->flipped[g] = (lane_mask)~a->flipped[g];
 }
 
-INLINE void accumulate(Accumulator *a, const Affine *term, const __mmask8 negative[GROUPS]) {
-    __mmask8 mask[GROUPS];
+INLINE void accumulate(Accumulator *a, const Affine *term, const lane_mask negative[GROUPS]) {
+    lane_mask mask[GROUPS];
     EACH_GROUP(g) mask[g] = negative[g] ^ a->flipped[g];
     add_affine(&a->point, term, mask);
     flip(a);
@@ -263,17 +263,17 @@ INLINE void double_repeatedly(Accumulator *a, int times) {
 }
 
 /// The addresses of the rows for digit `place` of every lane of a group. Returns the lanes with a negative digit.
-INLINE __mmask8 digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
+INLINE lane_mask digit_rows(lanes *address, const lanes u[LIMBS], lanes table, int place, Shape shape) {
     lanes row;
     const uint64_t subtable = (uint64_t)(place / shape.columns) << (shape.width - 1);
-    const __mmask8 negative = odd_digit(&row, u, place, shape.width, shape.digits);
-    *address = plus(table, _mm512_slli_epi64(plus(row, broadcast(subtable)), 6));
+    const lane_mask negative = odd_digit(&row, u, place, shape.width, shape.digits);
+    *address = plus(table, shift_left(plus(row, broadcast(subtable)), 6));
     return negative;
 }
 
 /// The table point for digit `place` of every lane, and its sign.
 INLINE void digit_point(
-    Affine *term, __mmask8 negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
+    Affine *term, lane_mask negative[GROUPS], lanes u[GROUPS][LIMBS], const lanes table[GROUPS], int place,
     Shape shape) {
     lanes address[GROUPS];
     EACH_GROUP(g) negative[g] = digit_rows(&address[g], u[g], table[g], place, shape);
@@ -287,7 +287,7 @@ INLINE void prefetch_rows(lanes u[GROUPS][LIMBS], const lanes table[GROUPS], Sha
             uint64_t at[LANES];
             lanes address;
             digit_rows(&address, u[g], table[g], place, shape);
-            _mm512_storeu_si512(at, address);
+            store(at, address);
             UNROLL(lane, 0, LANES) __builtin_prefetch((const void *)at[lane]);
         }
     }
@@ -307,7 +307,7 @@ INLINE void queue_rows(PrefetchQueue *queue, lanes u[GROUPS][LIMBS], const lanes
         EACH_GROUP(g) {
             lanes address;
             digit_rows(&address, u[g], table[g], place, shape);
-            _mm512_storeu_si512(&queue->row[queue->count], address);
+            store(&queue->row[queue->count], address);
             queue->count += LANES;
         }
 }
@@ -321,19 +321,19 @@ INLINE void prefetch_next(PrefetchQueue *queue, int count) {
 /// The table points for all digits of `u`, with their signs, from leaf `first` on: column by column, the last column
 /// first.
 NOINLINE void load_leaves(
-    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const __mmask8 opposite_signs[GROUPS], const lanes table[GROUPS],
-    Shape shape) {
+    Leaves *leaves, int first, lanes u[GROUPS][LIMBS], const lane_mask opposite_signs[GROUPS],
+    const lanes table[GROUPS], Shape shape) {
     const Digits zero = constant((const uint64_t[LIMBS]){0});
     for (int column = shape.columns - 1; column >= 0; column--)
         for (int place = column; place < shape.digits; place += shape.columns) {
             Affine *leaf = &leaves->point[first++];
-            __mmask8 negative[GROUPS];
+            lane_mask negative[GROUPS];
             digit_point(leaf, negative, u, table, place, shape);
             const Sum negated = add_p(subtract(sum_of(&zero), sum_of(&leaf->y2)), 1);
             EACH_GROUP(g)
                 EACH_LIMB(i)
                     leaf->y2.limb[g][i] =
-                        _mm512_mask_mov_epi64(leaf->y2.limb[g][i], negative[g] ^ opposite_signs[g], negated.limb[g][i]);
+                        choose(negative[g] ^ opposite_signs[g], negated.limb[g][i], leaf->y2.limb[g][i]);
         }
 }
 
@@ -343,7 +343,7 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
     EACH_GROUP(g) table[g] = broadcast((uint64_t)(uintptr_t)generator);
     for (int place = 0; place < GENERATOR.digits; place++) {
         Affine term;
-        __mmask8 negative[GROUPS];
+        lane_mask negative[GROUPS];
         digit_point(&term, negative, block->u1, table, place, GENERATOR);
         EACH_GROUP(g) negative[g] ^= block->opposite_signs[g];
         accumulate(a, &term, negative);
@@ -371,7 +371,7 @@ NOINLINE void multiply_key(
     Accumulator *a, Block *block, const lanes table[GROUPS], Shape shape, const uint64_t *generator,
     PrefetchQueue *queue) {
     Affine term;
-    __mmask8 negative[GROUPS];
+    lane_mask negative[GROUPS];
     int column = shape.columns - 1, place = column;
     if (shape.columns == shape.digits) {
         // The last digit stands for bits that no scalar has: it is 1. 32 Q = 31 Q + Q replaces it and the doublings
@@ -411,7 +411,7 @@ NOINLINE void multiply_key(
 ///
 /// Let x = X / Z^2. Then x = c exactly when X = c Z^2 modulo p, which takes no inversion. The lanes that are invalid
 /// anyway may hold any clean limbs.
-NOINLINE void has_x(__mmask8 equal[GROUPS], const Point *sum, const Digits *zz, lanes candidate[GROUPS][LIMBS]) {
+NOINLINE void has_x(lane_mask equal[GROUPS], const Point *sum, const Digits *zz, lanes candidate[GROUPS][LIMBS]) {
     Digits c;
     const Digits radix = constant(P_SQUARED_RADIX);
     EACH_GROUP(g)
@@ -452,10 +452,10 @@ NOINLINE void has_x(__mmask8 equal[GROUPS], const Point *sum, const Digits *zz, 
 /// - a +- c and b +- d are 0 modulo n. If there were such scalars, everybody could find them, for all keys at once.
 ///   `multiply_key` and `sum_runs` leave only u1 = 0. It needs a digest of 0 modulo n, and nobody knows data with one.
 NOINLINE void decide(
-    const Accumulator *a, Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
+    const Accumulator *a, Block *block, const lane_mask bad_key[GROUPS], const lane_mask undecided_before[GROUPS],
     size_t count, uint8_t *outcomes) {
     Digits zz;
-    __mmask8 equal[GROUPS], z_is_zero[GROUPS], small[GROUPS], any_small = 0;
+    lane_mask equal[GROUPS], z_is_zero[GROUPS], small[GROUPS], any_small = 0;
     square_digits(&zz, &a->point.z);
     has_x(equal, &a->point, &zz, block->r);
     EACH_GROUP(g) {
@@ -464,14 +464,14 @@ NOINLINE void decide(
     }
     if (any_small) {
         lanes second[GROUPS][LIMBS];
-        __mmask8 equal_to_second[GROUPS];
+        lane_mask equal_to_second[GROUPS];
         EACH_GROUP(g) add_order(second[g], block->r[g], small[g]);
         has_x(equal_to_second, &a->point, &zz, second);
         EACH_GROUP(g) equal[g] |= small[g] & equal_to_second[g];
     }
     is_zero(z_is_zero, &a->point.z);
     EACH_GROUP(g) {
-        const __mmask8 undecided = z_is_zero[g] | undecided_before[g];
+        const lane_mask undecided = z_is_zero[g] | undecided_before[g];
         for (int lane = 0; lane < LANES; lane++) {
             const size_t position = (size_t)(g * LANES + lane);
             if (position >= count) return;
@@ -485,7 +485,7 @@ NOINLINE void decide(
 }
 
 INLINE void decide_block(
-    const Accumulator *a, Block *block, const __mmask8 bad_key[GROUPS], const __mmask8 undecided_before[GROUPS],
+    const Accumulator *a, Block *block, const lane_mask bad_key[GROUPS], const lane_mask undecided_before[GROUPS],
     int number, size_t count, uint8_t *outcomes) {
     const size_t first = (size_t)number * BLOCK;
     decide(a, block, bad_key, undecided_before, count - first < BLOCK ? count - first : BLOCK, outcomes + first);
@@ -508,7 +508,7 @@ static int begin_batch(
     return blocks_of(count);
 }
 
-static void verify(
+NOINLINE void verify_batch(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
     lanes generators[GROUPS];
@@ -537,7 +537,7 @@ static void verify(
     kernel_check(is_inverted, "keys: no Z of a chain is zero");
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
-        __mmask8 undecided[TREE_BLOCKS][GROUPS];
+        lane_mask undecided[TREE_BLOCKS][GROUPS];
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
         if (by_tree) {
@@ -561,7 +561,7 @@ static void verify(
             store_chain(&block->chain, &inverse, rows);
             Accumulator sum;
             lanes table[GROUPS];
-            EACH_GROUP(g) table[g] = _mm512_loadu_si512(address + g * LANES);
+            EACH_GROUP(g) table[g] = load(address + g * LANES);
             multiply_key(&sum, block, table, NEW_KEY, 0, &queue);
             if (by_tree) {
                 accumulate(&sum, &w->tree.leaves[b].point[0], NONE);
@@ -573,7 +573,7 @@ static void verify(
     }
 }
 
-static void verify_known(
+NOINLINE void verify_known_batch(
     const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
     void *workspace, uint8_t *outcomes) {
     Workspace *w = workspace;
@@ -582,7 +582,7 @@ static void verify_known(
     for (int first = 0; first < blocks; first += TREE_BLOCKS) {
         const int some = blocks - first < TREE_BLOCKS ? blocks - first : TREE_BLOCKS;
         lanes table[TREE_BLOCKS][GROUPS];
-        __mmask8 undecided[TREE_BLOCKS][GROUPS];
+        lane_mask undecided[TREE_BLOCKS][GROUPS];
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
         for (int b = 0; b <= some; b++) {
@@ -594,7 +594,7 @@ static void verify_known(
                     const size_t position = (size_t)((first + b) * BLOCK + k);
                     address[k] = (uint64_t)(uintptr_t)tables[position < count ? position : 0];
                 }
-                EACH_GROUP(g) table[b][g] = _mm512_loadu_si512(address + g * LANES);
+                EACH_GROUP(g) table[b][g] = load(address + g * LANES);
                 // All at once: between the tree's additions they would compete with the tree's own loads.
                 prefetch_rows(block->u2, table[b], KNOWN_KEY);
                 prefetch_rows(block->u1, generators, GENERATOR);
@@ -688,7 +688,7 @@ static int build_tables(Chain *chain, Affine *p, Shape shape, uint64_t *const ta
     return 1;
 }
 
-static void build_generator(uint64_t *generator, void *workspace) {
+NOINLINE void build_generator_table(uint64_t *generator, void *workspace) {
     Workspace *w = workspace;
     Affine p;
     p.x = constant(GENERATOR_X);
@@ -699,7 +699,7 @@ static void build_generator(uint64_t *generator, void *workspace) {
     build_tables(&w->block[0].chain, &p, GENERATOR, table_of_lane);
 }
 
-static int build_known(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace) {
+NOINLINE int build_known_tables(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace) {
     Workspace *w = workspace;
     for (size_t first = 0; first < count; first += BLOCK) {
         const uint8_t *own[BLOCK];
@@ -717,3 +717,37 @@ static int build_known(const uint8_t *const *points, uint64_t *const *tables, si
     }
     return 1;
 }
+
+// MARK: The kernel's functions
+
+static void build_generator(uint64_t *generator, void *workspace) {
+    const arithmetic before = begin_arithmetic();
+    build_generator_table(generator, workspace);
+    end_arithmetic(before);
+}
+
+static void verify(
+    const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
+    const arithmetic before = begin_arithmetic();
+    verify_batch(checks, count, generator, workspace, outcomes);
+    end_arithmetic(before);
+}
+
+static void verify_known(
+    const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
+    void *workspace, uint8_t *outcomes) {
+    const arithmetic before = begin_arithmetic();
+    verify_known_batch(checks, tables, count, generator, workspace, outcomes);
+    end_arithmetic(before);
+}
+
+static int build_known(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace) {
+    const arithmetic before = begin_arithmetic();
+    const int is_done = build_known_tables(points, tables, count, workspace);
+    end_arithmetic(before);
+    return is_done;
+}
+
+/// The table of a kernel's functions.
+#define FUNCTIONS \
+    { BLOCK, sizeof(Workspace), build_generator, verify, verify_known, build_known }

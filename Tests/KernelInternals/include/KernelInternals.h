@@ -20,7 +20,8 @@ extern const uint32_t *const rg_sha256_tested_initial_state;
 extern const uint32_t *const rg_sha256_tested_round_constants;
 extern const uint32_t *const rg_sha256_tested_node_padding;
 
-/// An operation on eight lanes. Operands and results are five limbs of eight words: word 8 i + l is limb i of lane l.
+/// An operation on a vector of lanes. Operands and results are five limbs of so many words: word `lanes` i + l is limb
+/// i of lane l.
 typedef struct {
     const char *name;
     /// Operands that count, the first ones.
@@ -28,6 +29,14 @@ typedef struct {
     void (*run)(uint64_t *result, const uint64_t *const *operands);
 } rg_field_operation;
 
-/// Products and the like, of operands below 2^260 with clean limbs. They need RG_CPU_AVX512IFMA.
-extern const rg_field_operation *const rg_field_operations;
-extern const size_t rg_field_operation_count;
+/// Products and the like, of operands below 2^260 with clean limbs, for one kind of lanes.
+typedef struct {
+    const char *name;
+    int lanes;
+    const rg_field_operation *operation;
+    size_t count;
+} rg_field_operations;
+
+/// The operations of a kind of lanes that needs no features which `features` lacks, and that was compiled in; 0 behind
+/// the last.
+const rg_field_operations *rg_field_operations_of(size_t number, uint32_t features);

@@ -1,0 +1,13 @@
+#if defined(__x86_64__)
+#define GROUPS 2
+#define LANES_FILE "lanes/avx512ifma.h"
+#include "kernel_headers.h"
+
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,bmi2"))), apply_to = function)
+#include "verify.h"
+#pragma clang attribute pop
+
+extern const rg_p256_functions rg_p256_avx512ifma_x16;
+const rg_p256_functions rg_p256_avx512ifma_x16 = FUNCTIONS;
+#endif

@@ -1,0 +1,10 @@
+#include "include/KernelInternals.h"
+
+#define GROUPS 1
+#define LANES_FILE "lanes/portable.h"
+#include "../../Sources/CKernels/p256/kernel_headers.h"
+
+#include "../../Sources/CKernels/p256/field.h"
+#include "field_operations.h"
+
+const rg_field_operations rg_field_operations_portable = FIELD_OPERATIONS;
