@@ -95,7 +95,8 @@ let package = Package(
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
-                "COpenSSL", "CLMDB", "Core", "Platform", "Hashing", "Merkle", "Signatures", "Identity", "RootSets",
+                "COpenSSL", "CLMDB", "Core", "Platform", "Kernels", "Hashing", "Merkle", "Signatures", "Identity",
+                "RootSets",
                 "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration", "Server", "RootgateClient",
                 "LoadHarness",
             ]),
@@ -135,12 +136,12 @@ let package = Package(
             ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
         tests(of: "Core"),
         tests(of: "Platform", ["SandboxProbe"]),
-        tests(of: "Hashing", ["Core", "Platform"]),
+        tests(of: "Hashing", ["CKernels", "Core", "Kernels", "Platform"]),
         tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
         tests(of: "Audit", ["Core", "Hashing", "Platform"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
-        tests(of: "Kernels"),
+        tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "RootSets", ["Core", "Platform"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
@@ -163,12 +164,12 @@ let package = Package(
             ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
-        tests(of: "rootgate-bench"),
+        tests(of: "rootgate-bench", ["Kernels"]),
         tests(
             of: "rootgate",
             [
-                "Audit", "Core", "Hashing", "Identity", "Principals", "Secrets", "Server", "ServiceTestSupport",
-                "Transport",
+                "Audit", "Core", "Hashing", "Identity", "Kernels", "Principals", "Secrets", "Server",
+                "ServiceTestSupport", "Transport",
             ]),
 
         // The rules of style, over every file that git tracks.

@@ -1,39 +1,13 @@
 import COpenSSL
 import Core
 import Hashing
+import Kernels
 import Merkle
 import Verification
 
 let hashBenchmarks = [
     Benchmark("sha256.node", "SHA-256 of 64 bytes, 256 at a time, one core") { scale in
-        var children = [UInt8](repeating: 7, count: 64 * batch)
-        var digests = [Digest](repeating: .zero, count: batch)
-        let rounds = scale.alternate {
-            scale.rate(items: batch) {
-                children.withUnsafeBytes { children in
-                    digests.withUnsafeMutableBufferPointer { digests in
-                        guard let start = children.baseAddress, let first = digests.baseAddress else { return }
-                        BatchHashing.standard.nodes(at: start, count: batch, into: first)
-                    }
-                }
-                digests[0].withUnsafeBytes { children[0] = $0[0] }
-            }
-        } _: {
-            // OpenSSL's quickest interface, the low-level one: several times as quick as SHA256().
-            var digest = [UInt8](repeating: 0, count: 32)
-            var context = SHA256_CTX()
-            return scale.rate(items: batch) {
-                for index in 0..<batch {
-                    children.withUnsafeBytes { children in
-                        SHA256_Init(&context)
-                        SHA256_Update(&context, children.baseAddress.map { $0 + 64 * index }, 64)
-                        SHA256_Final(&digest, &context)
-                    }
-                }
-                children[0] = digest[0]
-            }
-        }
-        return Measurement("sha256.node", unit: "hashes/s", rounds: rounds, against: "OpenSSL SHA256_Init/Update/Final")
+        nodes("sha256.node", scale, .standard)
     },
     Benchmark("root.proof", "root from a 65-byte key and 3 siblings, 256 at a time, one core") { scale in
         var siblings = [UInt8](repeating: 4, count: 96 * batch)
@@ -113,7 +87,48 @@ let hashBenchmarks = [
     },
 ]
 
+/// The same for each kernel that this machine can run, whatever a service would use.
+let hashKernelBenchmarks = Kernel.runnable(with: .permitted).filter { $0.kind == .hashing }.map { kernel in
+    Benchmark(
+        "sha256.node.\(kernel.shortName)", "SHA-256 of 64 bytes, 256 at a time, one core, with \(kernel.name) alone"
+    ) { scale in
+        nodes("sha256.node.\(kernel.shortName)", scale, BatchHashing([kernel]))
+    }
+}
+
 private let batch = 256
+
+/// Batches of nodes on one thread.
+private func nodes(_ name: String, _ scale: Scale, _ hashing: BatchHashing) -> Measurement {
+    var children = [UInt8](repeating: 7, count: 64 * batch)
+    var digests = [Digest](repeating: .zero, count: batch)
+    let rounds = scale.alternate {
+        scale.rate(items: batch) {
+            children.withUnsafeBytes { children in
+                digests.withUnsafeMutableBufferPointer { digests in
+                    guard let start = children.baseAddress, let first = digests.baseAddress else { return }
+                    hashing.nodes(at: start, count: batch, into: first)
+                }
+            }
+            digests[0].withUnsafeBytes { children[0] = $0[0] }
+        }
+    } _: {
+        // OpenSSL's quickest interface, the low-level one: several times as quick as SHA256().
+        var digest = [UInt8](repeating: 0, count: 32)
+        var context = SHA256_CTX()
+        return scale.rate(items: batch) {
+            for index in 0..<batch {
+                children.withUnsafeBytes { children in
+                    SHA256_Init(&context)
+                    SHA256_Update(&context, children.baseAddress.map { $0 + 64 * index }, 64)
+                    SHA256_Final(&digest, &context)
+                }
+            }
+            children[0] = digest[0]
+        }
+    }
+    return Measurement(name, unit: "hashes/s", rounds: rounds, against: "OpenSSL SHA256_Init/Update/Final")
+}
 
 /// HMAC-SHA256 with libcrypto's interface, one message after the other. The key is set once.
 private final class LibcryptoAuthenticator {

@@ -11,7 +11,7 @@ enum Machine {
             ("processor", processor),
             ("cores", "\(ProcessInfo.processInfo.activeProcessorCount)"),
             ("system", system),
-            ("kernels", kernelNames().joined(separator: ", ")),
+            ("kernels", kernelFacts()),
             ("OpenSSL", String(cString: OpenSSL_version(OPENSSL_VERSION))),
             ("LMDB", String(cString: mdb_version(nil, nil, nil))),
             ("Swift", swift),

@@ -3,19 +3,31 @@ import Foundation
 /// Kinds of machines whose results are kept beside each other: by what verifies their signatures.
 enum MachineKind: String, CaseIterable {
     case avx512ifma = "avx512-ifma"
+    case avx512fma = "avx512-fma"
+    case avx2
+    case neon
+    case portable
     case openSSL = "openssl"
 
     /// What verifies signatures on such a machine.
     var description: String {
         switch self {
         case .avx512ifma: "vector kernels for AVX-512 IFMA"
+        case .avx512fma: "vector kernels for AVX-512 without IFMA"
+        case .avx2: "vector kernels for AVX2"
+        case .neon: "vector kernels for NEON"
+        case .portable: "kernels in portable C"
         case .openSSL: "OpenSSL verifies signatures"
         }
     }
 
-    /// The kind of a machine with these kernels.
+    /// The kind of a machine with these kernels: by the widest vectors among them.
     init(kernels: [String]) {
-        self = kernels.contains { $0.hasPrefix("p256-avx512ifma") } ? .avx512ifma : .openSSL
+        self =
+            MachineKind.allCases.first { kind in
+                let prefix = "p256-" + kind.rawValue.filter { $0 != "-" }
+                return kind != .openSSL && kernels.contains { $0.hasPrefix(prefix) }
+            } ?? .openSSL
     }
 
     /// Where the results of such machines are, below the repository's folder.

@@ -1,9 +1,11 @@
 import Foundation
+import Kernels
 import LoadHarness
 import Platform
 
 let usage = """
     usage: rootgate-bench [--filter NAME] [--seconds N] [--json] [--tiny] [--quiet]
+                          [--kernel NAME,...]
            rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--seconds N] [--huge] [--tiny] [--quiet]
            rootgate-bench --list [--report] [--filter NAME]
 
@@ -19,6 +21,7 @@ let usage = """
     --output DIRECTORY  where the report goes instead; the README's figures go to figures.md there, and README.md
                         stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
+    --kernel NAME,...   kernels to use, one for signatures and one for hashing at most (default: the quickest)
     --tiny              tiny sizes, which only show that everything runs; the figures mean nothing. With --report it
                         needs --output
     --quiet             don't show progress on stderr
@@ -34,11 +37,17 @@ let usage = """
     """
 
 /// Benchmarks whose figures reports have. The others are run by name.
-let reportedBenchmarks =
+var reportedBenchmarks: [Benchmark] { commonBenchmarks + kernelBenchmarks }
+
+/// Those that every machine has.
+let commonBenchmarks =
     hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
     + collaborationBenchmarks + encryptionBenchmarks
 
-let allBenchmarks = reportedBenchmarks + fairnessBenchmarks
+/// Those of the kernels that this machine can run.
+var kernelBenchmarks: [Benchmark] { hashKernelBenchmarks + signatureKernelBenchmarks }
+
+var allBenchmarks: [Benchmark] { reportedBenchmarks + fairnessBenchmarks }
 
 /// The command line of the benchmarks.
 @main
@@ -73,6 +82,13 @@ enum RootgateBench {
                     return fail("--seconds needs a number from 0.01 to 60")
                 }
                 options.seconds = seconds
+            case "--kernel":
+                guard let names = words.popFirst() else { return fail("--kernel needs a name") }
+                do {
+                    KernelChoice.current = try KernelChoice(names)
+                } catch {
+                    return fail("--kernel: \(error.name) \(error.text)")
+                }
             case "--quiet": options.isQuiet = true
             case "--json": options.isJSON = true
             case "--report": options.isReport = true

@@ -1,5 +1,6 @@
 import Core
 import Hashing
+import Kernels
 import LoadHarness
 import Signatures
 
@@ -11,9 +12,32 @@ let signatureBenchmarks = [
         try signatures("signature.new.b256", batch: 256, scale) { _ in try newKeyVerifier() }
     },
     Benchmark("signature.known.b256", "signatures by known keys, 256 at a time, one core") { scale in
-        try signatures("signature.known.b256", batch: 256, scale, knownKeyVerifier)
+        try signatures("signature.known.b256", batch: 256, scale) { try knownKeyVerifier($0) }
     },
 ]
+
+/// The same rows for each kernel that this machine can run, whatever a service would use.
+let signatureKernelBenchmarks = Kernel.runnable(with: .permitted).filter { $0.kind == .signatures }.flatMap { kernel in
+    let name = kernel.shortName
+    return [
+        Benchmark(
+            "signature.new.b8.\(name)", "signatures by new keys, 8 at a time, one core, with \(kernel.name) alone"
+        ) { scale in
+            try signatures("signature.new.b8.\(name)", batch: 8, scale) { _ in try newKeyVerifier(kernel) }
+        },
+        Benchmark(
+            "signature.new.b256.\(name)", "signatures by new keys, 256 at a time, one core, with \(kernel.name) alone"
+        ) { scale in
+            try signatures("signature.new.b256.\(name)", batch: 256, scale) { _ in try newKeyVerifier(kernel) }
+        },
+        Benchmark(
+            "signature.known.b256.\(name)",
+            "signatures by known keys, 256 at a time, one core, with \(kernel.name) alone"
+        ) { scale in
+            try signatures("signature.known.b256.\(name)", batch: 256, scale) { try knownKeyVerifier($0, kernel) }
+        },
+    ]
+}
 
 /// Batches of genuine signatures on one thread, each by a key of its own.
 private func signatures(

@@ -2,28 +2,68 @@ import CKernels
 package import Core
 package import Kernels
 
-/// SHA-256 of many messages at once, with the kernels that this processor can run. Without kernels libcrypto hashes one
-/// message after the other.
+/// SHA-256 of many messages at once, with the kernels that are the quickest on this processor. Where no kernel is,
+/// libcrypto hashes one message after the other.
 package struct BatchHashing: Sendable {
-    /// The wide kernel hashes sixteen messages in a step, the narrow one two. Either may be missing.
-    private let wide: Kernel?
-    private let narrow: Kernel?
+    /// The functions of the plan's contenders; `nil` for libcrypto.
+    private let functions: [Functions]
+    private let plan: BatchPlan
+    /// Of the kernels that are in use and, where it is, of libcrypto.
+    package let rates: [KernelRate]
+    /// Kernels that are not used because they failed their self-test, and what they did wrong.
+    package let failures: [String]
 
-    /// The kernels that this process uses: its processor can run them, and they passed their self-test.
-    package static let standard = BatchHashing(with: .permitted)
+    private struct Functions: @unchecked Sendable {
+        // Sendable without the compiler's proof: points to constants.
+        let kernel: UnsafePointer<rg_sha256_functions>?
+    }
 
-    /// Tests the kernels before use, which takes a few milliseconds.
-    package init(with features: ProcessorFeatures) {
-        let kernels = Kernel.runnable(with: features).filter { kernel in
-            // A kernel that fails its test is not used; libcrypto replaces it.
-            kernel.sha256.map { HashSelfTest.failure(of: $0) == nil } ?? false
+    /// The kernels that this process uses: its processor can run them, they passed their self-test, and they are the
+    /// quickest for some size of batch.
+    package static let standard = BatchHashing(KernelChoice.current.candidates(.hashing, with: .permitted))
+
+    /// Tests and times these kernels before use, which takes a few milliseconds. They have functions for hashing, and
+    /// the processor can run them. A single one does all the work; several, and libcrypto, are given what they are the
+    /// quickest for.
+    package init(_ kernels: [Kernel]) {
+        var passed: [Kernel] = [], failures: [String] = []
+        for kernel in kernels {
+            guard let functions = kernel.sha256 else { continue }
+            // A kernel that fails its test is not used; others or libcrypto replace it.
+            if let failure = HashSelfTest.failure(of: functions) {
+                failures.append("\(kernel.name): \(failure)")
+            } else {
+                passed.append(kernel)
+            }
         }
-        wide = kernels.first { ($0.sha256?.pointee.width ?? 0) > 2 }
-        narrow = kernels.first { ($0.sha256?.pointee.width ?? 0) <= 2 }
+        let withLibcrypto = passed.isEmpty || kernels.count > 1
+        functions = passed.map { Functions(kernel: $0.sha256) } + (withLibcrypto ? [Functions(kernel: nil)] : [])
+        plan = BatchHashing.measuredPlan(functions)
+        rates = KernelRate.rates(.hashes, plan, names: passed.map(\.name) + [KernelRate.libcryptoName])
+        self.failures = failures
+    }
+
+    /// Times how quickly nodes are hashed. Longer messages only have more blocks.
+    private static func measuredPlan(_ functions: [Functions]) -> BatchPlan {
+        let largest = BatchPlan.sizes.max() ?? 1
+        let children = ScratchBuffer<UInt8>(repeating: 7, count: 64 * largest)
+        let digests = ScratchBuffer<Digest>(repeating: .zero, count: largest)
+        let contenders = functions.map { contender in
+            BatchTimer.Contender(width: contender.kernel.map { Int($0.pointee.width) } ?? 1) { count in
+                if let kernel = contender.kernel {
+                    kernel.pointee.nodes(
+                        children.baseAddress,
+                        UnsafeMutableRawPointer(digests.baseAddress).assumingMemoryBound(to: UInt8.self), count)
+                } else {
+                    for index in 0..<count { digests[index] = SHA256.node(at: children.baseAddress + 64 * index) }
+                }
+            }
+        }
+        return BatchPlan(BatchTimer(repetitions: { 2 * largest / $0 }).times(of: contenders), capacity: largest)
     }
 
     /// The names of the kernels in use.
-    package var kernelNames: [String] { [wide, narrow].compactMap { $0?.name } }
+    package var kernelNames: [String] { rates.map(\.name).filter { $0 != KernelRate.libcryptoName } }
 
     /// Hashes `count` inner nodes. The 64 bytes of each node's children follow one another at `children`.
     package func nodes(at children: UnsafeRawPointer, count: Int, into digests: UnsafeMutablePointer<Digest>) {
@@ -55,26 +95,27 @@ package struct BatchHashing: Sendable {
             })
     }
 
-    /// Splits a batch between the kernels. The wide kernel hashes whole steps, and also a rest of more than half a
-    /// step. The narrow kernel hashes a shorter rest. One step of the wide kernel takes as long as eight messages in
-    /// the narrow one.
+    /// Splits a batch by the plan. Of a batch that is larger than what the plan decides for, all but a rest is given to
+    /// what is the quickest for the largest.
     private func split(
         _ count: Int, perform: (UnsafePointer<rg_sha256_functions>, Range<Int>) -> Void, otherwise: (Int) -> Void
     ) {
         precondition(count >= 0, "the number of messages is negative")
-        var start = 0
-        if let functions = wide?.sha256 {
-            let rest = count % functions.pointee.width
-            let taken = rest > functions.pointee.width / 2 || narrow == nil ? count : count - rest
-            if taken > 0 { perform(functions, 0..<taken) }
-            start = taken
+        func run(_ contender: Int, _ range: Range<Int>) {
+            guard !range.isEmpty else { return }
+            if let kernel = functions[contender].kernel {
+                perform(kernel, range)
+            } else {
+                for index in range { otherwise(index) }
+            }
         }
-        assert(start <= count, "the wide kernel hashed more messages than there are")
-        guard start < count else { return }
-        if let functions = narrow?.sha256 {
-            perform(functions, start..<count)
-        } else {
-            for index in start..<count { otherwise(index) }
-        }
+        let bulk = plan[plan.capacity].first
+        var start = count - count % plan.capacity
+        let split = plan[count - start]
+        // One call for both where it is the same contender.
+        let end = start + split.count
+        if split.first == bulk { start = 0 } else { run(bulk, 0..<start) }
+        run(split.first, start..<end)
+        run(split.rest, end..<count)
     }
 }

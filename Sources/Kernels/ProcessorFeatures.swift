@@ -1,4 +1,4 @@
-package import CKernels
+import CKernels
 import Foundation
 
 /// Features of a processor that kernels need.
@@ -55,26 +55,5 @@ package struct ProcessorFeatures: OptionSet, Sendable {
             }
         }
         return (features, unknown)
-    }
-}
-
-/// One row of the table of kernels.
-package struct Kernel: @unchecked Sendable {
-    // Sendable without the compiler's proof: points to constants.
-    package let name: String
-    package let needs: ProcessorFeatures
-    package let sha256: UnsafePointer<rg_sha256_functions>?
-    package let p256: UnsafePointer<rg_p256_functions>?
-
-    /// All kernels that were compiled in, best first within each kind.
-    package static let all: [Kernel] = UnsafeBufferPointer(start: rg_kernels, count: rg_kernel_count).map { row in
-        Kernel(
-            name: String(cString: row.name), needs: ProcessorFeatures(rawValue: row.needs), sha256: row.sha256,
-            p256: row.p256)
-    }
-
-    /// Finds the kernels that run with `features`.
-    package static func runnable(with features: ProcessorFeatures) -> [Kernel] {
-        all.filter { features.isSuperset(of: $0.needs) }
     }
 }

@@ -3,6 +3,7 @@ import Collaboration
 package import Core
 import Dispatch
 package import Foundation
+import Hashing
 import Platform
 import RootSets
 import Signatures
@@ -147,7 +148,10 @@ package final class Service: Sendable {
         _ configuration: Configuration, _ rootSets: RootSets, _ secrets: ServiceSecrets, _ clock: MonotonicClock,
         _ random: RandomSource, _ slowLog: LimitedLog, _ log: @escaping @Sendable (String) -> Void
     ) -> VerificationResources {
-        VerificationResources(
+        for failure in BatchHashing.standard.failures {
+            log("CRITICAL: a hashing kernel failed its self-test (\(failure)); others or OpenSSL hash instead")
+        }
+        return VerificationResources(
             rootSets: rootSets,
             challenges: ChallengeBook(
                 keys: secrets.challenges, validMilliseconds: configuration.challengeSeconds * 1000,

@@ -77,6 +77,9 @@ final class StatisticsSource: Sendable {
         for kernel in Kernel.all {
             figures.append(("kernel-" + kernel.name, inUse.contains(kernel.name) ? 1 : 0))
         }
+        for rate in resources.signatures.kernelRates + BatchHashing.standard.rates {
+            figures.append(("rate-\(rate.name)-\(rate.work.rawValue)", UInt64(rate.perSecond)))
+        }
         for (verdict, count) in pool.verdictCounts {
             figures.append(("verdict-" + verdict.name, count))
         }

@@ -1,6 +1,6 @@
 import Core
 import Dispatch
-import Kernels
+package import Kernels
 import Synchronization
 
 /// The state that all signature verifiers of a service share: the kernel, the tables of known keys, and the
@@ -9,6 +9,9 @@ package final class SignatureEngine: Sendable {
     package struct Configuration: Sendable {
         /// When off, libcrypto verifies everything.
         package var usesKernels = true
+        /// The kernel that verifies everything, of those that the processor can run. Without one, `KernelChoice` and
+        /// measurements decide.
+        package var kernel: Kernel?
         /// Memory for tables of known keys; 0 disables them.
         package var knownKeyBytesMax = 256 << 20
         /// libcrypto verifies one outcome in so many again. With 0 it verifies only the first batch again.
@@ -54,9 +57,15 @@ package final class SignatureEngine: Sendable {
     package convenience init(
         _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        let vetted = configuration.usesKernels ? SignatureKernel.vetted : (kernel: nil, failure: nil)
-        if let failure = vetted.failure {
-            log("CRITICAL: the signature kernels failed their self-test (\(failure)); OpenSSL verifies instead")
+        let vetted: (kernel: SignatureKernel?, failures: [String])
+        if configuration.usesKernels {
+            vetted = configuration.kernel.map { SignatureKernel.vetted([$0]) } ?? SignatureKernel.vetted
+        } else {
+            vetted = (nil, [])
+        }
+        for failure in vetted.failures {
+            let instead = vetted.kernel?.names.joined(separator: " and ") ?? "OpenSSL"
+            log("CRITICAL: a signature kernel failed its self-test (\(failure)); \(instead) verifies instead")
         }
         self.init(configuration, kernel: vetted.kernel, log: log)
     }
@@ -65,7 +74,7 @@ package final class SignatureEngine: Sendable {
         self.kernel = kernel
         sampleInterval = kernel == nil ? 0 : configuration.sampleInterval
         knownKeys = kernel.flatMap { kernel in
-            configuration.knownKeyBytesMax >= KnownKeys.bytesMin
+            kernel.usesTables && configuration.knownKeyBytesMax >= KnownKeys.bytesMin
                 ? KnownKeys(kernel, bytesMax: configuration.knownKeyBytesMax) : nil
         }
         self.log = log
@@ -79,6 +88,9 @@ package final class SignatureEngine: Sendable {
 
     /// The kernels that verify at present; empty when only libcrypto verifies.
     package var kernelNames: [String] { kernelInUse?.names ?? [] }
+
+    /// What was measured of them at the start, and of libcrypto where it takes part.
+    package var kernelRates: [KernelRate] { kernelInUse?.rates ?? [] }
 
     package var statistics: Statistics {
         Statistics(
@@ -115,7 +127,7 @@ package final class SignatureEngine: Sendable {
             disagreements.add(1, ordering: .relaxed)
             let wasOff = isKernelOff.exchange(true, ordering: .relaxed)
             log(
-                "CRITICAL: the signature kernel \(kernel?.names.first ?? "") said \(outcome) "
+                "CRITICAL: the signature kernel \(kernel?.names.joined(separator: " or ") ?? "") said \(outcome) "
                     + "where libcrypto says \(expected)"
                     + (wasOff ? "" : "; it is switched off until the next start"))
         }

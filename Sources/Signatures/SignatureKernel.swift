@@ -2,90 +2,93 @@ import CKernels
 import Core
 import Kernels
 
-/// Two P-256 kernels that share a generator's table: a wide one for batches and a narrow one for the rest of a batch.
+/// The P-256 kernels that verify signatures, and which of them gets a batch of which size: a narrow one small batches,
+/// a wide one large ones, and libcrypto those for which it is the quickest.
 ///
 /// Sendable without the compiler's proof: nothing changes after `init`.
 final class SignatureKernel: @unchecked Sendable {
-    private let wide: UnsafePointer<rg_p256_functions>
-    private let narrow: UnsafePointer<rg_p256_functions>
-    private let generator: ScratchBuffer<UInt64>
-    let names: [String]
-
-    /// The kernels that this process uses, if any; or why a kernel failed its self-test. The first use builds the
-    /// generator's table of 5 MiB and runs the test, which takes about 0.1 s.
-    static let vetted: (kernel: SignatureKernel?, failure: String?) = {
-        guard let kernel = SignatureKernel(with: .permitted) else { return (nil, nil) }
-        let failure = kernel.selfTestFailure()
-        return (failure == nil ? kernel : nil, failure)
-    }()
-
-    static var standard: SignatureKernel? { vetted.kernel }
-
-    /// Says what the kernels do wrong; `nil` when they pass.
-    private func selfTestFailure() -> String? {
-        do throws(ServiceError) {
-            let test = try SignatureSelfTest()
-            return test.failure(of: wide, generator: generator.baseAddress)
-                ?? test.failure(of: narrow, generator: generator.baseAddress)
-        } catch {
-            return error.description
-        }
+    /// A kernel, and the generator's table that it uses.
+    struct Member {
+        let kernel: Kernel
+        let functions: UnsafePointer<rg_p256_functions>
+        let generator: GeneratorTable
     }
 
-    convenience init?(with features: ProcessorFeatures) {
-        let kernels = Kernel.runnable(with: features).filter { $0.p256 != nil }
-            .sorted { ($0.p256?.pointee.width ?? 0) > ($1.p256?.pointee.width ?? 0) }
-        guard let wide = kernels.first?.p256, let narrow = kernels.last?.p256 else { return nil }
-        self.init(wide: wide, narrow: narrow, names: kernels.map(\.name))
+    /// The kernels of the plans, in the order of their contenders. The contender behind the last is libcrypto.
+    private let members: [Member]
+    private let newPlan: BatchPlan
+    private let knownPlan: BatchPlan
+    /// The kernel that builds the tables of known keys. All kernels of the plan for known keys can use them.
+    private let builder: Member
+    /// Of the kernels in use and, where it is, of libcrypto; empty when nothing was measured.
+    let rates: [KernelRate]
+
+    /// `members` are not empty, and live forever. Contender number `members.count` of a plan is libcrypto.
+    init(_ members: [Member], newPlan: BatchPlan, knownPlan: BatchPlan, builder: Int, isMeasured: Bool = true) {
+        precondition(newPlan.capacity == KernelBatch.capacity && knownPlan.capacity == KernelBatch.capacity)
+        precondition(newPlan.contenders.count <= members.count + 1, "a plan has a contender that is nobody")
+        precondition(knownPlan.contenders.count == newPlan.contenders.count, "the plans have different contenders")
+        let builderForm = members[builder].kernel.knownForm
+        precondition(
+            knownPlan.used.allSatisfy { $0 == members.count || members[$0].kernel.knownForm == builderForm },
+            "a kernel gets tables that it can't read")
+        (self.members, self.newPlan, self.knownPlan) = (members, newPlan, knownPlan)
+        self.builder = members[builder]
+        let names = members.map(\.kernel.name) + [KernelRate.libcryptoName]
+        rates =
+            isMeasured
+            ? KernelRate.rates(.newKeys, newPlan, names: names) + KernelRate.rates(.knownKeys, knownPlan, names: names)
+            : []
     }
 
-    /// `wide` and `narrow` must live forever. They may be the same.
-    init(wide: UnsafePointer<rg_p256_functions>, narrow: UnsafePointer<rg_p256_functions>, names: [String]) {
-        self.wide = wide
-        self.narrow = narrow
-        self.names = names
-        precondition(wide.pointee.width >= narrow.pointee.width, "the wide kernel is narrower than the narrow one")
-        // Aligned to pages, so that the table touches as few of them as possible.
-        generator = ScratchBuffer(
-            uninitializedCount: RG_P256_GENERATOR_BYTES / MemoryLayout<UInt64>.stride, alignment: 4096)
-        let workspace = ScratchBuffer<UInt8>(
-            uninitializedCount: wide.pointee.workspace_bytes, alignment: RG_P256_ALIGNMENT)
-        wide.pointee.build_generator(generator.baseAddress, workspace.baseAddress)
+    /// The kernels that batches of some size are given to, and the one that builds tables.
+    var membersInUse: [Member] {
+        let used = newPlan.used.union(knownPlan.used)
+        return members.indices.filter { used.contains($0) || members[$0].kernel.name == builder.kernel.name }
+            .map { members[$0] }
     }
+
+    /// The names of the kernels in use.
+    var names: [String] { membersInUse.map(\.kernel.name) }
+
+    /// Whether the plan for keys with tables uses a kernel. Otherwise tables are of no use.
+    var usesTables: Bool { knownPlan.used != [members.count] }
 
     /// Bytes of the workspace that a call needs, aligned to `RG_P256_ALIGNMENT`.
-    var workspaceBytes: Int { max(wide.pointee.workspace_bytes, narrow.pointee.workspace_bytes) }
+    var workspaceBytes: Int { members.map { Int($0.functions.pointee.workspace_bytes) }.max() ?? 0 }
 
     /// Rounds `count` up: how many checks take as much time as `count` of them. A step takes as long with unused lanes
     /// as without.
     func filled(_ count: Int) -> Int {
-        let rest = count % wide.pointee.width
-        guard rest > 0 else { return count }
-        return count - rest + (rest > narrow.pointee.width ? wide : narrow).pointee.width
+        let rest = count % newPlan.capacity
+        return rest == 0 ? count : count - rest + newPlan.filled(rest)
     }
 
-    /// Computes the outcomes of a batch.
+    /// Computes the outcomes of a batch. Those that libcrypto is to compute are undecided.
     func verify(_ batch: KernelBatch, workspace: UnsafeMutableRawPointer) {
         assert(batch.count <= KernelBatch.capacity, "a batch has more checks than its capacity")
-        // The wide kernel takes whole steps, and also a rest that is longer than one step of the narrow kernel.
-        let rest = batch.count % wide.pointee.width
-        let first = rest > narrow.pointee.width ? batch.count : batch.count - rest
-        if first > 0 { verify(batch, 0..<first, wide, workspace) }
-        if first < batch.count { verify(batch, first..<batch.count, narrow, workspace) }
+        let split = (batch.isKnown ? knownPlan : newPlan)[batch.count]
+        verify(batch, 0..<split.count, split.first, workspace)
+        verify(batch, split.count..<batch.count, split.rest, workspace)
     }
 
     private func verify(
-        _ batch: KernelBatch, _ range: Range<Int>, _ functions: UnsafePointer<rg_p256_functions>,
-        _ workspace: UnsafeMutableRawPointer
+        _ batch: KernelBatch, _ range: Range<Int>, _ contender: Int, _ workspace: UnsafeMutableRawPointer
     ) {
+        guard !range.isEmpty else { return }
         let start = range.lowerBound
+        guard contender < members.count else {
+            for index in range { batch.outcomes[index] = UInt8(RG_P256_UNDECIDED.rawValue) }
+            return
+        }
+        let member = members[contender]
         if batch.isKnown {
-            functions.pointee.verify_known(
-                batch.checks.baseAddress + start, batch.tables.baseAddress + start, range.count, generator.baseAddress,
-                workspace, batch.outcomes.baseAddress + start)
+            member.functions.pointee.verify_known(
+                batch.checks.baseAddress + start, batch.tables.baseAddress + start, range.count,
+                member.generator.address, workspace, batch.outcomes.baseAddress + start)
         } else {
-            functions.pointee.verify(
-                batch.checks.baseAddress + start, range.count, generator.baseAddress, workspace,
+            member.functions.pointee.verify(
+                batch.checks.baseAddress + start, range.count, member.generator.address, workspace,
                 batch.outcomes.baseAddress + start)
         }
     }
@@ -103,7 +106,6 @@ final class SignatureKernel: @unchecked Sendable {
         precondition(
             (1...SignatureKernel.buildMax).contains(count),
             "a build does not have 1 to \(SignatureKernel.buildMax) keys")
-        let functions = count > narrow.pointee.width ? wide : narrow
-        return functions.pointee.build_known(points, tables, count, workspace) != 0
+        return builder.functions.pointee.build_known(points, tables, count, workspace) != 0
     }
 }

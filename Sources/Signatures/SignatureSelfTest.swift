@@ -16,6 +16,9 @@ struct SignatureSelfTest {
     /// Batch sizes up to the widest step, and sizes around its multiples. The full batch is tested with patterns.
     private static let sizes = Array(1...17) + [31, 32, 33, 63, 64, 65, 127, 128]
 
+    /// Genuine signatures by several keys, to time kernels with.
+    var samples: [SignatureCase] { valid }
+
     /// Throws `internalFault` when libcrypto can't do it.
     init(seed: UInt64 = 1) throws(ServiceError) {
         let maker = try SignatureCases(seed: seed, keys: 24, nonces: 24)

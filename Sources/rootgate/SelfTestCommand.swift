@@ -1,3 +1,4 @@
+import Kernels
 import LoadHarness
 import Signatures
 
@@ -12,10 +13,15 @@ let selfTestCommand = Command(
 ) { arguments in
     let count = try arguments.number("count", in: 1...1_000_000_000)
     let seed = try arguments.number("seed", in: 0...Int.max)
+    // ROOTGATE_CPU does not matter here: kernels that are not used can be compared, too.
+    let kernel = try KernelChoice(arguments, features: .detected)[.signatures]
+    if kernel == nil, let names = arguments.text("kernel") {
+        throw UsageError("--kernel \(names.escapingControls) has no kernel for signatures")
+    }
     let progress = progressMeter(arguments)
     defer { progress.end() }
     progress.begin("comparing \(count) signatures", share: 0...1)
-    let result = KernelTrial.run(kernel: arguments.text("kernel"), count: count, seed: UInt64(seed)) { state in
+    let result = KernelTrial.run(kernel: kernel?.name, count: count, seed: UInt64(seed)) { state in
         progress.show(state.text, done: Double(state.checked) / Double(count))
     }
     progress.end()

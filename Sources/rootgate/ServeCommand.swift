@@ -1,6 +1,7 @@
 import Core
 import Dispatch
 import Foundation
+import Kernels
 import Platform
 import RootgateClient
 import Server
@@ -69,6 +70,9 @@ let serveCommand = Command(
         Option(
             "signatures", "auto|openssl", standard: "auto",
             "what verifies signatures: auto takes kernels where they run, else OpenSSL"),
+        Option(
+            "kernel", "NAME,...",
+            "kernels to use, one for signatures and one for hashing at most (default: the quickest)"),
         Option("known-keys", "MIB", standard: "256", "memory for tables of known keys, in MiB; 0: no tables"),
         Option(
             "cross-check", "N", standard: "4096",
@@ -150,6 +154,11 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     case "openssl": configuration.usesSignatureKernels = false
     case let other: throw UsageError("--signatures takes auto or openssl, not \(other)")
     }
+    let choice = try KernelChoice(arguments)
+    if let kernel = choice[.signatures], !configuration.usesSignatureKernels {
+        throw UsageError("--kernel \(kernel.name) and --signatures openssl exclude each other")
+    }
+    KernelChoice.current = choice
     configuration.knownKeyBytesMax = try arguments.number("known-keys", in: 0...1_048_576) << 20
     configuration.crossCheckInterval = try arguments.number("cross-check", in: 0...1_000_000_000)
     configuration.idleSeconds = UInt64(try arguments.number("idle-seconds", in: 1...86_400))

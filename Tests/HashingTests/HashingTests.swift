@@ -1,5 +1,7 @@
+import CKernels
 import Core
 import Hashing
+import Kernels
 import TestSupport
 import Testing
 
@@ -60,6 +62,70 @@ struct SHA256Tests {
             }
             #expect(node?.bytes == expected, context)
         }
+    }
+}
+
+struct BatchHashingTests {
+    /// Nodes and messages by this object, compared with the reference.
+    private func check(_ hashing: BatchHashing, _ name: String) {
+        var generator = SeededGenerator(seed: runSeed &+ 7)
+        let bytes = generator.bytes(64 * 150)
+        for count in Array(0...40) + [63, 64, 65, 80, 127, 128, 129, 150] {
+            var digests = [Digest](repeating: .zero, count: count + 1)
+            let context: Comment = "seed \(runSeed), \(count) by \(name)"
+            digests.withUnsafeMutableBufferPointer { digests in
+                bytes.withUnsafeBytes { bytes in
+                    guard let start = bytes.baseAddress, let first = digests.baseAddress else { return }
+                    hashing.nodes(at: start, count: count, into: first)
+                }
+            }
+            let nodes = (0..<count).map { ReferenceSHA256.hash(Array(bytes[(64 * $0)..<(64 * $0 + 64)])) }
+            #expect(digests.dropLast().map(\.bytes) == nodes, context)
+            digests.withUnsafeMutableBufferPointer { digests in
+                bytes.withUnsafeBufferPointer { bytes in
+                    let messages = (0..<count).map { index in bytes.baseAddress.map { $0 + 64 * index } }
+                    messages.withUnsafeBufferPointer { messages in
+                        guard let first = digests.baseAddress else { return }
+                        hashing.hash(messages, length: 33, into: first)
+                    }
+                }
+            }
+            let hashes = (0..<count).map { ReferenceSHA256.hash(Array(bytes[(64 * $0)..<(64 * $0 + 33)])) }
+            #expect(digests.dropLast().map(\.bytes) == hashes, context)
+            #expect(digests[count] == .zero, context)
+        }
+    }
+
+    @Test("Every kernel alone, all kernels together, and libcrypto alone hash batches of every size")
+    func kernels() {
+        let kernels = Kernel.runnable(with: .permitted).filter { $0.kind == .hashing }
+        for kernel in kernels {
+            let alone = BatchHashing([kernel])
+            #expect(alone.kernelNames == [kernel.name] && alone.failures.isEmpty)
+            #expect(alone.rates.map(\.name) == [kernel.name])
+            check(alone, kernel.name)
+        }
+        check(BatchHashing(kernels), "all")
+        let libcrypto = BatchHashing([])
+        #expect(libcrypto.kernelNames.isEmpty && libcrypto.rates.map(\.name) == ["openssl"])
+        check(libcrypto, "libcrypto")
+    }
+
+    @Test("What is in use was measured, and every measured size of batch is somebody's")
+    func rates() {
+        let hashing = BatchHashing.standard
+        #expect(hashing.rates.allSatisfy { $0.perSecond > 1000 && $0.work == .hashes })
+        #expect(hashing.rates.flatMap(\.sizes).sorted() == BatchPlan.sizes)
+    }
+
+    @Test("A kernel that fails its self-test is not used, and others do its work")
+    func failures() throws {
+        let functions = UnsafeMutablePointer<rg_sha256_functions>.allocate(capacity: 1)
+        functions.initialize(to: rg_sha256_functions(width: 4, nodes: { _, _, _ in }, messages: { _, _, _, _ in }))
+        let hashing = BatchHashing([Kernel(name: "sha256-idle", sha256: functions)])
+        #expect(hashing.failures.count == 1 && hashing.failures[0].hasPrefix("sha256-idle: "))
+        #expect(hashing.kernelNames.isEmpty)
+        check(hashing, "libcrypto")
     }
 }
 

@@ -45,7 +45,7 @@ struct SignatureEngineTests {
     func names() throws {
         let names = testedEngine(configuration()).kernelNames
         print("the signature engine is tested with \(names.joined(separator: " and "))")
-        #expect(names.count == 2)
+        #expect(!names.isEmpty)
         #expect(names.allSatisfy { $0.hasSuffix("emulated") } == (SignatureKernel.standard == nil))
     }
 
@@ -197,7 +197,7 @@ struct CrossCheckTests {
                     for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
                 },
                 build_known: { _, _, _, _ in 0 }))
-        return SignatureKernel(wide: functions, narrow: functions, names: ["credulous"])
+        return SignatureKernel(untimed: [Kernel(name: "credulous", p256: functions)])
     }()
 
     @Test("A kernel that disagrees with libcrypto is found, reported and switched off")

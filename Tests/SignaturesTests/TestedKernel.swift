@@ -6,11 +6,11 @@ import Kernels
 /// `nil` where ROOTGATE_CPU leaves none.
 let testedKernel: SignatureKernel? = {
     if let kernel = SignatureKernel.standard { return kernel }
-    guard ProcessorFeatures.permitted == .detected, let wide = rg_emulated_kernels[0].p256,
-        let narrow = rg_emulated_kernels[rg_emulated_kernel_count - 1].p256
-    else { return nil }
-    let names = (0..<rg_emulated_kernel_count).map { String(cString: rg_emulated_kernels[$0].name) }
-    return SignatureKernel(wide: wide, narrow: narrow, names: names)
+    guard ProcessorFeatures.permitted == .detected else { return nil }
+    let kernels = (0..<rg_emulated_kernel_count).map { index in
+        Kernel(name: String(cString: rg_emulated_kernels[index].name), p256: rg_emulated_kernels[index].p256)
+    }
+    return SignatureKernel(untimed: kernels)
 }()
 
 /// An engine with that kernel, unless the configuration is without kernels.

@@ -1,4 +1,5 @@
 import Foundation
+import Kernels
 import Testing
 
 @testable import rootgate_bench
@@ -24,10 +25,17 @@ import Testing
         let all = MachineResults.all(in: Self.root)
         #expect(!all.isEmpty)
         for machine in all {
-            for benchmark in reportedBenchmarks {
+            for benchmark in commonBenchmarks {
                 let value = machine.document.row(benchmark.name)?["value"]
                 #expect(value?.isEmpty == false, "\(machine.path): \(benchmark.name)")
             }
+            // A kernel that a machine could run has all of its rows.
+            let names = machine.document.rows.compactMap { $0["name"]?.trimmingCharacters(in: ["`"]) }
+            let kinds = ["signature.new.b8.", "signature.new.b256.", "signature.known.b256."]
+            let kernels = kinds.map { kind in
+                Set(names.filter { $0.hasPrefix(kind) }.map { $0.dropFirst(kind.count) })
+            }
+            #expect(Set(kernels).count == 1, "\(machine.path)")
             for fact in ["date", "processor", "cores"] { #expect(machine.document.fact(fact)?.isEmpty == false) }
         }
         #expect(all.contains { $0.document.sections.map(\.title) == allSweeps.map(\.title) })
@@ -36,8 +44,25 @@ import Testing
     @Test("Machines are of the kind of the kernels that verify their signatures")
     func kinds() {
         #expect(MachineKind(kernels: ["p256-avx512ifma-x16", "sha256-avx512"]) == .avx512ifma)
+        #expect(MachineKind(kernels: ["p256-portable", "p256-avx512fma-x8", "sha256-avx512"]) == .avx512fma)
+        #expect(MachineKind(kernels: ["p256-avx2-x4", "p256-portable"]) == .avx2)
+        #expect(MachineKind(kernels: ["p256-neon-x2", "sha256-armsha2"]) == .neon)
+        #expect(MachineKind(kernels: ["p256-portable"]) == .portable)
         #expect(MachineKind(kernels: ["sha256-avx512"]) == .openSSL)
         #expect(MachineKind(kernels: ["libcrypto"]) == .openSSL)
+    }
+
+    @Test("Every kernel that this machine can run has rows of its own")
+    func kernelRows() {
+        let names = Set(kernelBenchmarks.map(\.name))
+        #expect(names.count == kernelBenchmarks.count)
+        for kernel in Kernel.runnable(with: .permitted) {
+            let prefixes =
+                kernel.kind == .hashing
+                ? ["sha256.node"] : ["signature.new.b8", "signature.new.b256", "signature.known.b256"]
+            for prefix in prefixes { #expect(names.contains("\(prefix).\(kernel.shortName)"), "\(kernel.name)") }
+        }
+        #expect(Set(allBenchmarks.map(\.name)).isSuperset(of: names))
     }
 
     @Test("A document that is read and written again is the same")

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Identity
+import Kernels
 import Server
 import TestSupport
 import Testing
@@ -166,6 +167,51 @@ let programPath: String = {
         let wrong = try runProgram(programPath, ["version"], environment: ["ROOTGATE_CPU": "sha,avx51\u{1B}2"])
         #expect(wrong.code == 2 && wrong.errors.contains("not avx51\\u001B2"), "\(wrong.errors)")
         #expect(try runProgram(programPath, ["version"], environment: ["ROOTGATE_CPU": "none"]).code == 0)
+    }
+
+    @Test("A kernel that is chosen by name is the one in use, and its rate is told")
+    func chosenKernels() throws {
+        struct Version: Decodable {
+            struct Rate: Decodable {
+                let name, work: String
+                let perSecond: Int
+                let batches: [Int]
+            }
+            let signatures, hashing: [String]
+            let rates: [Rate]
+        }
+        let runnable = Kernel.runnable(with: .permitted)
+        let free = try rootgate("version", "--json")
+        #expect(!(try JSONDecoder().decode(Version.self, from: Data(free.output.utf8))).rates.isEmpty)
+        for kernel in runnable {
+            let result = try rootgate("version", "--json", "--kernel", kernel.name)
+            let version = try JSONDecoder().decode(Version.self, from: Data(result.output.utf8))
+            #expect((kernel.kind == .hashing ? version.hashing : version.signatures) == [kernel.name])
+            let works = version.rates.filter { $0.name == kernel.name }.map(\.work)
+            #expect(works == (kernel.kind == .hashing ? ["hashes"] : ["new", "known"]))
+            #expect(version.rates.allSatisfy { $0.perSecond > 0 && !$0.batches.isEmpty || $0.name != kernel.name })
+        }
+    }
+
+    @Test(
+        "A kernel that can't run here is refused with those that can, by every command that takes one",
+        arguments: [["serve", "--data", "/nowhere"], ["version"], ["selftest"]])
+    func unknownKernels(words: [String]) throws {
+        let result = try runProgram(programPath, words + ["--kernel", "p256-\u{1B}abacus"])
+        #expect(result.code == 2 && result.output.isEmpty)
+        #expect(result.errors.contains("p256-\\u001Babacus is no kernel that can run here"), "\(result.errors)")
+        for kernel in Kernel.runnable(with: .permitted) { #expect(result.errors.contains(kernel.name)) }
+    }
+
+    @Test("A kernel for signatures and OpenSSL instead of kernels exclude each other")
+    func kernelOrOpenSSL() throws {
+        guard let kernel = Kernel.runnable(with: .permitted).first(where: { $0.kind == .signatures }) else { return }
+        let result = try rootgate(
+            "serve", "--data", "/nowhere", "--signatures", "openssl", "--kernel", kernel.name)
+        #expect(result.code == 2 && result.errors.contains("exclude each other"), "\(result.errors)")
+        let limited = try runProgram(
+            programPath, ["version", "--kernel", kernel.name], environment: ["ROOTGATE_CPU": "none"])
+        #expect((limited.code == 2) == !kernel.needs.isEmpty, "\(limited.errors)")
     }
 
     @Test("Every command lists its options")

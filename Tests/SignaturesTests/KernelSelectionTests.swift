@@ -1,0 +1,139 @@
+import CKernels
+import Core
+import Hashing
+import Kernels
+@testable import Signatures
+import TestSupport
+import Testing
+
+/// A kernel that calls everything valid.
+private func credulous(_ name: String, width: Int = 16, knownForm: UInt8 = 0) -> Kernel {
+    let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
+    functions.initialize(
+        to: rg_p256_functions(
+            width: width, workspace_bytes: 64, build_generator: { _, _ in },
+            verify: { _, count, _, _, outcomes in
+                for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
+            },
+            verify_known: { _, _, count, _, _, outcomes in
+                for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
+            },
+            build_known: { _, _, _, _ in 1 }))
+    return Kernel(name: name, p256: functions, knownForm: knownForm)
+}
+
+/// The times of something whose every step takes `step`.
+private func times(width: Int, step: Double) -> BatchPlan.Times {
+    BatchPlan.Times(width: width, seconds: BatchPlan.sizes.map { step * Double(($0 + width - 1) / width) })
+}
+
+@Suite("Selection of kernels")
+struct KernelSelectionTests {
+    private func members(_ kernels: Kernel...) throws -> [SignatureKernel.Member] {
+        try kernels.map { kernel in
+            let functions = try #require(kernel.p256)
+            return SignatureKernel.Member(
+                kernel: kernel, functions: functions, generator: GeneratorTable(builtBy: functions))
+        }
+    }
+
+    private let wide = credulous("wide")
+    private let narrow = credulous("narrow", width: 4)
+
+    @Test("Kernels that are the quickest for no size of batch are left out, and so is libcrypto")
+    func leftOut() throws {
+        let selected = try #require(
+            SignatureKernel.selection(
+                try members(wide, narrow), new: [10, 9, 80].map { times(width: 16, step: $0) },
+                known: [10, 9, 80].map { times(width: 16, step: $0) }))
+        #expect(selected.names == ["narrow"])
+        #expect(selected.rates.map(\.name) == ["narrow", "narrow"])
+        #expect(selected.rates.map(\.work) == [.newKeys, .knownKeys])
+        #expect(selected.rates.allSatisfy { $0.sizes == BatchPlan.sizes && abs($0.perSecond - 64.0 / 36) < 1e-9 })
+    }
+
+    @Test("Only kernels that can read the tables verify with them")
+    func forms() throws {
+        let other = credulous("other", width: 4, knownForm: 1)
+        // The other one is the quickest for few signatures, and the wide one for many, whose tables it can't read.
+        let times = [times(width: 16, step: 16), times(width: 4, step: 5), times(width: 1, step: 100)]
+        let selected = try #require(SignatureKernel.selection(try members(wide, other), new: times, known: times))
+        #expect(selected.names == ["wide", "other"])
+        #expect(selected.rates.filter { $0.work == .knownKeys }.map(\.name) == ["wide"])
+        #expect(selected.rates.filter { $0.work == .newKeys }.map(\.name) == ["wide", "other"])
+    }
+
+    @Test("Where libcrypto is the quickest for all, there is no kernel; for keys with tables, there are no tables")
+    func libcrypto() throws {
+        let slow = times(width: 16, step: 100), quick = times(width: 1, step: 1)
+        #expect(SignatureKernel.selection(try members(wide), new: [slow, quick], known: [slow, quick]) == nil)
+        let new = try #require(
+            SignatureKernel.selection(
+                try members(wide), new: [times(width: 16, step: 4), quick], known: [slow, quick]))
+        #expect(!new.usesTables)
+        #expect(SignatureEngine(SignatureEngine.Configuration(), kernel: new) { _ in }.knownKeys == nil)
+        let known = try #require(
+            SignatureKernel.selection(
+                try members(wide), new: [slow, quick], known: [times(width: 16, step: 4), quick]))
+        #expect(known.usesTables && known.names == ["wide"])
+    }
+
+    @Test("Batches that libcrypto gets are decided by it, and so are rests of others")
+    func parts() throws {
+        // The kernel takes as long for sixteen as libcrypto for four.
+        let plan = [times(width: 16, step: 4), times(width: 1, step: 1)]
+        let kernel = try #require(SignatureKernel.selection(try members(wide), new: plan, known: plan))
+        let engine = SignatureEngine(SignatureEngine.Configuration(), kernel: kernel) { _ in }
+        #expect(engine.kernelRates.map(\.name) == ["wide", "openssl", "wide", "openssl"])
+        #expect(
+            [1, 3, 4, 16, 17, 20, 256, 257, 300].map { engine.filled($0) } == [1, 3, 16, 16, 17, 32, 256, 257, 304])
+        let verifier = try SignatureVerifier(engine)
+        var generator = SeededGenerator(seed: runSeed)
+        let key = try PrivateKey(seed: generator.bytes(48))
+        // All are invalid, and the kernel says the contrary.
+        let checks = try (0..<19).map { number in
+            OwnedCheck(
+                point: key.uncompressedPoint, scalars: try key.sign(SHA256.hash([UInt8(number)])),
+                digest: SHA256.hash([UInt8(number), 1]))
+        }
+        #expect(try outcomes(of: Array(checks[..<2]), by: verifier).allSatisfy { $0 == .invalid })
+        #expect(try outcomes(of: Array(checks[..<16]), by: verifier).allSatisfy { $0 == .valid })
+        let mixed = try outcomes(of: Array(checks[..<18]), by: verifier)
+        #expect(mixed[..<16].allSatisfy { $0 == .valid } && mixed[16...].allSatisfy { $0 == .invalid })
+    }
+
+    @Test("A kernel that fails its self-test is left out, and said to be; the others remain")
+    func failing() throws {
+        let alone = SignatureKernel.vetted([wide])
+        #expect(alone.kernel == nil)
+        #expect(alone.failures.count == 1 && alone.failures[0].hasPrefix("wide: "), "\(alone.failures)")
+        let native = Kernel.runnable(with: .permitted).filter { $0.kind == .signatures }
+        let together = SignatureKernel.vetted([wide] + native)
+        #expect(together.failures.contains { $0.hasPrefix("wide: ") })
+        #expect(together.kernel?.names.contains("wide") != true)
+        #expect((together.kernel == nil) == (SignatureKernel.standard == nil))
+    }
+
+    @Test(
+        "A single kernel verifies everything", arguments: Kernel.runnable(with: .permitted).filter { $0.p256 != nil })
+    func single(kernel: Kernel) throws {
+        var configuration = SignatureEngine.Configuration()
+        configuration.kernel = kernel
+        let engine = SignatureEngine(configuration)
+        #expect(engine.kernelNames == [kernel.name])
+        #expect(engine.kernelRates.map(\.name) == [kernel.name, kernel.name])
+        #expect(engine.kernelRates.allSatisfy { $0.sizes == BatchPlan.sizes })
+    }
+
+    @Test(
+        "What this process uses was measured, and every size of batch is somebody's",
+        .enabled(if: SignatureKernel.standard != nil, "no kernel is in use"))
+    func standard() throws {
+        let kernel = try #require(SignatureKernel.standard)
+        for work in [KernelRate.Work.newKeys, .knownKeys] {
+            let rates = kernel.rates.filter { $0.work == work }
+            #expect(rates.flatMap(\.sizes).sorted() == BatchPlan.sizes)
+            #expect(rates.allSatisfy { $0.perSecond > 100 })
+        }
+    }
+}
