@@ -98,8 +98,9 @@ final class CommitQueue: Sendable {
     private let writer = ThreadConfinement()
     /// What the log was told about the lack of room.
     private let fullness: FullnessLog
-    /// Whether the last commit has changed nothing. Only the writer's thread uses it.
-    private let hasPassedOver = Atomic<Bool>(false)
+    /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
+    /// pages. Only the writer's thread uses it.
+    private let hasTriedEmptyCommit = Atomic<Bool>(false)
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
@@ -247,7 +248,7 @@ final class CommitQueue: Sendable {
                 return
             }
             // When this fails, so does the second attempt.
-            try? passOver()
+            try? commitNothing()
             commitAlone(pending, isSecondAttempt: true)
         }
     }
@@ -296,7 +297,7 @@ final class CommitQueue: Sendable {
             // LMDB takes a write that the disk has cut short for a failure of the disk.
             throw error.code == EIO && room.isDiskFull ? StorageFailure(ENOSPC, error.action) : error
         }
-        hasPassedOver.store(false, ordering: .relaxed)
+        hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(results.count), ordering: .relaxed)
         return results
@@ -319,14 +320,14 @@ final class CommitQueue: Sendable {
     // MARK: Room
 
     /// The room for the commit of a group. If its first mutation finds room only with the pages that the last commit
-    /// has freed, a commit that changes nothing is made first.
+    /// has freed, an empty commit is made first.
     private func room(for group: Group) throws(StorageFailure) -> CommitRoom {
         var room = try newRoom()
-        guard let first = group.mutations.first?.mutation, !hasPassedOver.load(ordering: .relaxed),
-            try room.gainsByPassingOver(first.change)
+        guard let first = group.mutations.first?.mutation, !hasTriedEmptyCommit.load(ordering: .relaxed),
+            try room.fitsOnlyAfterEmptyCommit(first.change)
         else { return room }
         do throws(StorageFailure) {
-            try passOver()
+            try commitNothing()
         } catch {
             if error.isLackOfSpace { return room }
             throw error
@@ -341,9 +342,10 @@ final class CommitQueue: Sendable {
         return room
     }
 
-    /// Makes a commit that changes nothing. The next one may then use the pages that the last one has freed.
-    private func passOver() throws(StorageFailure) {
-        hasPassedOver.store(true, ordering: .relaxed)
+    /// Makes an empty commit: it writes the totals as they are, because LMDB does not commit what wrote nothing. The
+    /// next commit may then use the pages that the last one has freed.
+    private func commitNothing() throws(StorageFailure) {
+        hasTriedEmptyCommit.store(true, ordering: .relaxed)
         let transaction = try WriteTransaction(environment.handle)
         let totals = Array("totals".utf8)
         guard let value = try transaction.get(environment.meta, totals).map({ Array($0) }) else { return }

@@ -58,7 +58,7 @@ struct CommitRoom {
     }
 
     /// Whether the first mutation finds room only when the pages that the last commit has freed can be used.
-    mutating func gainsByPassingOver(_ change: Change) throws(StorageFailure) -> Bool {
+    mutating func fitsOnlyAfterEmptyCommit(_ change: Change) throws(StorageFailure) -> Bool {
         guard room.recent > 0 else { return false }
         let need = need(of: change)
         try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
