@@ -27,24 +27,14 @@ public struct PrincipalLimits: Hashable, Sendable, Codable {
     }
 
     /// A kind of limit, by its field.
-    package enum Kind: String, CaseIterable, Sendable {
+    package enum Kind: String, CaseIterable, Sendable, CodingKey {
         case proofsPerSecond, requestsInFlight, requestBytes, followers, mutationsPerSecond
     }
 
     /// The limit of this kind.
     package subscript(kind: Kind) -> Int? {
-        get { self[keyPath: PrincipalLimits.field(kind)] }
-        set { self[keyPath: PrincipalLimits.field(kind)] = newValue }
-    }
-
-    private static func field(_ kind: Kind) -> WritableKeyPath<PrincipalLimits, Int?> {
-        switch kind {
-        case .proofsPerSecond: \.proofsPerSecond
-        case .requestsInFlight: \.requestsInFlight
-        case .requestBytes: \.requestBytes
-        case .followers: \.followers
-        case .mutationsPerSecond: \.mutationsPerSecond
-        }
+        get { self[keyPath: kind.facts.field] }
+        set { self[keyPath: kind.facts.field] = newValue }
     }
 
     /// Throws `malformedRequest` when a limit is below 0, `limitExceeded` when it is above `principalLimitMax`.
@@ -53,4 +43,36 @@ public struct PrincipalLimits: Hashable, Sendable, Codable {
             try checkRange(self[kind] ?? 0, 0...Limits.principalLimitMax, "limits.\(kind.rawValue)")
         }
     }
+}
+
+extension PrincipalLimits.Kind {
+    fileprivate typealias Facts = (
+        field: WritableKeyPath<PrincipalLimits, Int?>, figure: String, unit: String, bounded: String
+    )
+
+    /// Everything that differs between kinds, in one place.
+    fileprivate var facts: Facts {
+        switch self {
+        case .proofsPerSecond:
+            (\.proofsPerSecond, "limited-proofs", "proofs/s", "proofs that it may have verified in a second")
+        case .requestsInFlight: (\.requestsInFlight, "limited-requests", "requests", "requests at once")
+        case .requestBytes:
+            (\.requestBytes, "limited-bytes", "bytes", "bytes of its requests and answers in memory")
+        case .followers: (\.followers, "limited-followers", "followers", "queries that wait for a change")
+        case .mutationsPerSecond:
+            (
+                \.mutationsPerSecond, "limited-mutations", "mutations/s",
+                "changes in a second, with a reserve for removals"
+            )
+        }
+    }
+
+    /// The name of the figure in the statistics that counts what was refused because of such a limit.
+    package var figure: String { facts.figure }
+
+    /// What is counted, behind a number.
+    package var unit: String { facts.unit }
+
+    /// What the limit bounds, in words.
+    package var bounded: String { facts.bounded }
 }

@@ -1,33 +1,28 @@
+import Principals
+
 /// What each verb of `rootgate keys` does.
 private let keysRuns: [String: @Sendable (Arguments) async throws -> ExitCode] = [
     "create": createPrincipal, "list": listPrincipals, "rotate": rotateKey, "update": updatePrincipal,
     "remove": removePrincipal, "rotate-secret": rotateSecret,
 ]
 
-private let limitOptions = [
-    Option("proofs-per-second", "N", "create, update: proofs that it may have verified in a second; 'none': no limit"),
-    Option("requests-in-flight", "N", "create, update: requests at once; 'none': no limit"),
-    Option("request-bytes", "N", "create, update: bytes of its requests and answers in memory; 'none': no limit"),
-    Option("followers", "N", "create, update: queries that wait for a change; 'none': no limit"),
-    Option(
-        "mutations-per-second", "N",
-        "create, update: changes in a second, with a reserve for removals; 'none': no limit"
-    ),
-]
+private let limitOptions = PrincipalLimits.Kind.allCases.map { kind in
+    Option(kind.option, "N", "create, update: \(kind.bounded); 'none': no limit")
+}
 
 let keysCommand = Command(
     "keys",
     verbs: [
         Verb(
             "create", "NAME", 1...1,
-            options: Set(limitFields.map(\.option)).union([
+            options: Set(limitOptions.map(\.name)).union([
                 "role", "prefix", "app", "expires", "certificate", "local-user", "offline", "data", "storage-max",
             ]), "make a principal, and print its key, which is shown this once"),
         Verb("list", "", 0...0, "list the principals"),
         Verb("rotate", "NAME", 1...1, options: ["expires"], "add a key beside the present one, and print it"),
         Verb(
             "update", "NAME", 1...1,
-            options: Set(limitFields.map(\.option)).union(["role", "prefix", "app", "certificate", "local-user"]),
+            options: Set(limitOptions.map(\.name)).union(["role", "prefix", "app", "certificate", "local-user"]),
             "change the roles, certificates, local user or limits of a principal"),
         Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
         Verb(

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Principals
 import RootgateClient
 import Server
 
@@ -126,26 +127,24 @@ private func principals(
 /// The limits with those that the arguments give.
 private func limits(_ present: PrincipalLimits, _ arguments: Arguments) throws -> PrincipalLimits {
     var limits = present
-    for (option, _, field) in limitFields where arguments.isGiven(option) {
-        let isNone = arguments.text(option) == "none"
-        limits[keyPath: field] = try isNone ? nil : arguments.number(option, in: 0...Limits.principalLimitMax)
+    for kind in PrincipalLimits.Kind.allCases where arguments.isGiven(kind.option) {
+        let isNone = arguments.text(kind.option) == "none"
+        limits[kind] = try isNone ? nil : arguments.number(kind.option, in: 0...Limits.principalLimitMax)
     }
     return limits
 }
 
-/// The option, the words for people and the field of each limit.
-let limitFields: [(option: String, words: String, field: any WritableKeyPath<PrincipalLimits, Int?> & Sendable)] = [
-    ("proofs-per-second", "proofs/s", \.proofsPerSecond), ("requests-in-flight", "requests", \.requestsInFlight),
-    ("request-bytes", "bytes", \.requestBytes), ("followers", "followers", \.followers),
-    ("mutations-per-second", "mutations/s", \.mutationsPerSecond),
-]
-
 extension PrincipalLimits {
     /// The limits for people.
     fileprivate var text: String {
-        let texts = limitFields.compactMap { _, words, field in self[keyPath: field].map { "\($0) \(words)" } }
+        let texts = Kind.allCases.compactMap { kind in self[kind].map { "\($0) \(kind.unit)" } }
         return texts.isEmpty ? "no limits" : "at most " + texts.joined(separator: ", ")
     }
+}
+
+extension PrincipalLimits.Kind {
+    /// The option that gives such a limit: the words of the field with hyphens.
+    var option: String { rawValue.map { $0.isUppercase ? "-" + $0.lowercased() : String($0) }.joined() }
 }
 
 /// `rootgate keys remove`: removes a principal with its keys, or one key.
