@@ -215,9 +215,9 @@ package final class AuditTrail: Sendable {
 
     /// Notes that the peer was refused something. A line that is above the limits, or that would take room from
     /// changes, is not made; a later one tells how many there were.
-    package func noteRefusal(_ kind: AuditRecord.Kind, of peer: Holder, _ record: () -> AuditRecord) {
+    package func noteRefusal(_ kind: RefusalLines.Kind, of peer: Holder, _ record: () -> AuditRecord) {
         let now = clock.milliseconds
-        if refusals.withLock({ $0.admit(peer, at: now) }) {
+        if refusals.withLock({ $0.admit(kind, of: peer, at: now) }) {
             if admit(record(), leaving: roomOfChanges) { return }
             let isTold = state.withLock { state in
                 defer { state.isShortTold = true }

@@ -241,7 +241,7 @@ struct AuditTrailTests {
             settings, key: AuditTrail.Key(name: name.hexadecimal, MessageAuthenticator(key: derived)), sequence: 0,
             date: { 0 }, log: { _ in })
         for sequence in 1...20 { try trail.apply(.change(UInt64(sequence), in: "\u{1}\"\\\(sequence)")) }
-        for _ in 0..<100 { trail.noteRefusal(.refusal, of: .address(UInt32(1))) { .refusal } }
+        for _ in 0..<100 { trail.noteRefusal(.request, of: .address(UInt32(1))) { .refusal } }
         trail.close()
         let files = try scene.files()
         try #require(files.count > 2)

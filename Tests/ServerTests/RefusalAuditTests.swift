@@ -43,4 +43,27 @@ struct RefusalAuditTests {
         #expect(told.reduce(0, +) + written.count == 10_000)
         #expect(try !lines(with: "createPrincipal").isEmpty)
     }
+
+    @Test("Keys that are not looked at have lines like wrong ones, and masses of both are summed up")
+    func slowedKeys() async throws {
+        let guarded = try await GuardedService(clock: MonotonicClock { 1000 }) { $0.auditPath = path }
+        let tries = Limits.wrongKeysAtOnce + 100
+        for _ in 0..<tries {
+            let peer = try RawPeer(guarded.service.endpoint)
+            peer.send(.hello(minimum: 1, maximum: 1, key: Array(APIKey.random().text.utf8)), id: 0)
+            _ = try peer.readError()
+        }
+        guarded.service.stop()
+        let wrong = try lines(with: "key-refused")
+        let slowed = try lines(with: "was not looked at")
+        #expect(wrong.count == Limits.wrongKeysAtOnce)
+        #expect(wrong.allSatisfy { $0.contains("\"who\":\"anonymous\"") && $0.contains("\"what\":\"hello\"") })
+        #expect(slowed.count == 16)
+        #expect(slowed.allSatisfy { $0.contains("\"kind\":\"key\"") && $0.contains("\"outcome\":\"busy\"") })
+        let told = try lines(with: "\"what\":\"left-out\"").map { line in
+            let detail = try #require(line.components(separatedBy: "\"detail\":\"").last)
+            return try #require(Int(detail.split(separator: " ")[6]))
+        }
+        #expect(told.reduce(0, +) + slowed.count == 100)
+    }
 }

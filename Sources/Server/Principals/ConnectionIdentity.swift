@@ -110,7 +110,7 @@ final class ConnectionIdentity: Sendable {
                 .keyRefused, detail: UInt32(Limits.keysPerConnectionMax),
                 "the connection has presented more than \(Limits.keysPerConnectionMax) keys")
         }
-        try table?.checkAttempt(from: address)
+        try table?.checkAttempt(from: address, peer: peer)
         let key = String(validating: text, as: UTF8.self).flatMap { APIKey($0) }
         guard let table, let key, let hash = table.current.directory.match(key, at: table.now)?.key else {
             table?.noteRefusal(of: key?.identifier, from: address, peer: peer)

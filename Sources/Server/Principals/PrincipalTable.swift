@@ -135,11 +135,16 @@ final class PrincipalTable: Sendable {
     }
 
     /// Throws `busy` with the time to wait when the address has presented too many wrong keys. Then the key is not
-    /// looked at.
-    func checkAttempt(from address: Holder) throws(ServiceError) {
+    /// looked at, and the audit tells so.
+    func checkAttempt(from address: Holder, peer: String?) throws(ServiceError) {
         let now = clock.milliseconds
         guard let milliseconds = wrongKeys.withLock({ $0.wait(of: address, at: now) }) else { return }
         refusals.slowedKeys.add(1, ordering: .relaxed)
+        trail?.noteRefusal(.slowedKey, of: address) {
+            AuditRecord(
+                .key, principal: "anonymous", peer: peer, operation: "hello", outcome: ServiceError.Code.busy.name,
+                detail: "the key was not looked at: its address has presented too many wrong ones")
+        }
         throw ServiceError(
             .busy, detail: UInt32(clamping: milliseconds),
             "this address has presented too many wrong keys: try again in \(milliseconds) ms")
@@ -149,7 +154,7 @@ final class PrincipalTable: Sendable {
     func noteRefusal(of key: KeyIdentifier?, from address: Holder, peer: String?) {
         let now = clock.milliseconds
         wrongKeys.withLock { $0.note(address, at: now) }
-        trail?.noteRefusal(.key, of: address) {
+        trail?.noteRefusal(.wrongKey, of: address) {
             AuditRecord(
                 .key, principal: "anonymous", peer: peer, operation: "hello",
                 outcome: ServiceError.Code.keyRefused.name, detail: key.map { "key \($0)" })

@@ -280,7 +280,7 @@ final class PendingRequest: Sendable {
     private func tell(_ error: ServiceError) -> Bool {
         begin(.answering)
         if let audit, error.isRefusalByRole {
-            audit.noteRefusal(.refusal, of: principal.holder ?? responder.identity.address) {
+            audit.noteRefusal(.request, of: principal.holder ?? responder.identity.address) {
                 var record = auditRecord(.refusal)
                 record.outcome = error.code.name
                 return record
