@@ -53,8 +53,8 @@ package enum Request: Sendable {
             guard zero == 0 else { throw malformedRequest("a reserved bit is set") }
             guard minimum <= maximum else { throw malformedRequest("the lowest version is above the highest") }
             guard !reader.isAtEnd else { return .hello(minimum: minimum, maximum: maximum) }
+            // Whatever stands here was presented as a key. One of another length is a wrong one.
             guard let key = reader.shortBytes(), !key.isEmpty else { throw tooShort }
-            try checkLimit(key.count, Limits.keyTextBytes, "bytes of a key")
             return .hello(minimum: minimum, maximum: maximum, key: Array(key))
         case .ping:
             try checkLimit(bodyBytes, Limits.pingBytesMax, "bytes of ping")

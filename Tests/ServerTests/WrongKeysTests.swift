@@ -45,12 +45,12 @@ import Wire
         let key = try await guarded.principal("p", [LimitedRole(.observe, prefixes: [.every])])
         let connected = try guarded.client(key)
         _ = try await connected.statistics()
-        func present(_ key: APIKey) throws -> ServiceError? {
+        func present(_ text: String) throws -> ServiceError? {
             let peer = try RawPeer(guarded.service.endpoint)
             var bytes: [UInt8] = []
             for id in 0..<2 {
                 FrameWriter.append(.request, Operation.hello.rawValue, requestID: UInt64(id), to: &bytes) {
-                    Request.hello(minimum: 1, maximum: 1, key: Array(key.text.utf8)).append(to: &$0)
+                    Request.hello(minimum: 1, maximum: 1, key: Array(text.utf8)).append(to: &$0)
                 }
             }
             peer.send(bytes)
@@ -60,16 +60,20 @@ import Wire
             #expect(peer.isClosed)
             return try frame.body.withRawBytes { bytes throws(ServiceError) in try FrameWriter.decodeError(bytes) }
         }
-        for _ in 0..<Limits.wrongKeysAtOnce { #expect(try present(.random())?.code == .keyRefused) }
-        for tried in [APIKey.random(), key] {
+        // Keys of any length count.
+        for length in [1, 63, 65, 255] {
+            #expect(try present(String(repeating: "r", count: length))?.code == .keyRefused, "\(length)")
+        }
+        for _ in 4..<Limits.wrongKeysAtOnce { #expect(try present(APIKey.random().text)?.code == .keyRefused) }
+        for tried in [APIKey.random().text, key.text, key.text + "A", "r"] {
             let busy = try #require(try present(tried))
             #expect(busy.code == .busy && busy.retryAfter == .milliseconds(1000), "\(busy)")
         }
         let figures = try await connected.statistics()
-        #expect(figures.first { $0.name == "keys-slowed" }?.value == 2)
+        #expect(figures.first { $0.name == "keys-slowed" }?.value == 4)
         milliseconds.with { $0 += 1000 }
-        #expect(try present(key) == nil)
-        #expect(try present(.random())?.code == .keyRefused)
-        #expect(try present(key)?.code == .busy)
+        #expect(try present(key.text) == nil)
+        #expect(try present(APIKey.random().text)?.code == .keyRefused)
+        #expect(try present(key.text)?.code == .busy)
     }
 }

@@ -102,15 +102,18 @@ struct RequestTests {
         for bit in 0..<16 { #expect(code(.hello, [1, 1] + field(UInt16(1) << UInt16(bit))) == .malformedRequest) }
     }
 
-    @Test("A hello's key may have 64 bytes and no more")
+    @Test("A hello's key may have any length that its byte can say, so that one of a wrong length is a wrong key")
     func helloKey() throws {
-        let key = [UInt8](repeating: 0x6b, count: 64)
-        guard case .hello(1, 1, let read) = try decode(.hello, [1, 1, 0, 0, 64] + key) else {
-            Issue.record("it is no hello")
-            return
+        for count in [1, 63, 64, 65, 255] {
+            let key = [UInt8](repeating: 0x6b, count: count)
+            guard case .hello(1, 1, let read) = try decode(.hello, [1, 1, 0, 0, UInt8(count)] + key) else {
+                Issue.record("it is no hello")
+                return
+            }
+            #expect(read == key)
+            #expect(code(.hello, [1, 1, 0, 0, UInt8(count)] + key + [0x6b]) == .malformedRequest)
+            #expect(code(.hello, [1, 1, 0, 0, UInt8(count)] + key.dropLast()) == .malformedRequest)
         }
-        #expect(read == key)
-        expectLimit(64, .hello, [1, 1, 0, 0, 65] + key + [0x6b], "65 bytes of a key")
     }
 
     /// The error of a request over a limit, whose number must be in its detail.
