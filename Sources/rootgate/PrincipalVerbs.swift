@@ -16,7 +16,7 @@ func createPrincipal(_ arguments: Arguments) async throws -> ExitCode {
     let request = CreatePrincipal(
         name, roles: try limitedRoles(arguments), key: try key.map { try newKey($0, arguments) },
         certificates: certificates.isEmpty ? nil : certificates, localUser: user,
-        limits: try limits(PrincipalLimits(), arguments))
+        limits: try changedLimits(arguments).applied(to: PrincipalLimits()))
     if arguments.isOn("offline") {
         let storageBytesMax = try arguments.number("storage-max", in: 1...16_777_216) << 20
         _ = try OfflinePrincipals.send(
@@ -71,18 +71,13 @@ func updatePrincipal(_ arguments: Arguments) async throws -> ExitCode {
         let isNone = arguments.text("local-user") == "none"
         request.localUser = try isNone ? .clear : localUser(arguments).map { .set($0) } ?? .keep
     }
+    let changes = try changedLimits(arguments)
+    if !changes.isEmpty { request.changedLimits = changes }
+    guard request != UpdatePrincipal(name) else {
+        throw UsageError("say what changes: its roles, certificates or local user, or one of its limits")
+    }
     let client = try connect(arguments)
     defer { client.close() }
-    let listed = try await principals(client) { $0.name == name }
-    guard let present = listed.first?.limits else { throw UsageError("there is no principal \(name)") }
-    let changed = try limits(present, arguments)
-    if changed != present { request.limits = .set(changed) }
-    guard
-        changed != present || ["role", "prefix", "app", "certificate", "local-user"].contains(where: arguments.isGiven)
-    else {
-        throw UsageError(
-            "say what changes: its roles, certificates or local user, or one of its limits: \(present.text)")
-    }
     let receipt = try await client.send(request)
     if receipt.changed == 0 { complain("\(name) was so already") }
     for principal in try await principals(client, where: { $0.name == name }) {
@@ -124,14 +119,15 @@ private func principals(
     return chosen
 }
 
-/// The limits with those that the arguments give.
-private func limits(_ present: PrincipalLimits, _ arguments: Arguments) throws -> PrincipalLimits {
-    var limits = present
-    for kind in PrincipalLimits.Kind.allCases where arguments.isGiven(kind.option) {
-        let isNone = arguments.text(kind.option) == "none"
-        limits[kind] = try isNone ? nil : arguments.number(kind.option, in: 0...Limits.principalLimitMax)
+/// The limits that the arguments give. What they don't name stays.
+private func changedLimits(_ arguments: Arguments) throws -> LimitChanges {
+    var changes: [PrincipalLimits.Kind: Patch<Int>] = [:]
+    for kind in PrincipalLimits.Kind.allCases {
+        guard let text = arguments.text(kind.option) else { continue }
+        changes[kind] =
+            try text == "none" ? .clear : .set(arguments.number(kind.option, in: 0...Limits.principalLimitMax))
     }
-    return limits
+    return LimitChanges(changes)
 }
 
 extension PrincipalLimits {

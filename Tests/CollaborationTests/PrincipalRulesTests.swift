@@ -123,6 +123,34 @@ struct PrincipalRulesTests {
         #expect(listed.expiresAt == nil && listed.keys.count == 1)
     }
 
+    @Test("Changed limits leave the others as they are, and exclude a list of all limits")
+    func changedLimits() throws {
+        try begin()
+        let one = try name("one")
+        func limits() throws -> PrincipalLimits? { try listed().first { $0.name == one }?.limits }
+        try world.send(CreatePrincipal(one, roles: [], limits: PrincipalLimits(requestBytes: 9, followers: 1)))
+        // Two operators have seen the same limits, and each changes another one.
+        try world.send(UpdatePrincipal(one, changedLimits: LimitChanges(proofsPerSecond: .set(5), followers: .set(2))))
+        try world.send(
+            UpdatePrincipal(one, changedLimits: LimitChanges(requestBytes: .clear, mutationsPerSecond: .set(0))))
+        #expect(try limits() == PrincipalLimits(proofsPerSecond: 5, followers: 2, mutationsPerSecond: 0))
+        #expect(try world.edit(UpdatePrincipal(one, changedLimits: LimitChanges())) == nil)
+        for kind in PrincipalLimits.Kind.allCases {
+            try world.send(UpdatePrincipal(one, changedLimits: LimitChanges([kind: .set(7)])))
+            #expect(try limits()?[kind] == 7)
+            try world.send(UpdatePrincipal(one, changedLimits: LimitChanges([kind: .clear])))
+            #expect(try limits()?[kind] == nil)
+            for (value, code) in [(-1, ServiceError.Code.malformedRequest), (1 << 40 + 1, .limitExceeded)] {
+                let error = world.error(of: UpdatePrincipal(one, changedLimits: LimitChanges([kind: .set(value)])))
+                #expect(error?.code == code && error?.reason.contains("changedLimits.\(kind.rawValue)") == true)
+            }
+        }
+        for limits in [Patch.clear, .set(PrincipalLimits())] {
+            let both = UpdatePrincipal(one, limits: limits, changedLimits: LimitChanges())
+            #expect(world.code(of: both) == .malformedRequest)
+        }
+    }
+
     @Test("An update that changes nothing and could give something later is remembered, and one that only takes is not")
     func remembered() throws {
         try begin()
@@ -137,6 +165,7 @@ struct PrincipalRulesTests {
         for update in [
             UpdatePrincipal(one, roles: .set(roles)), UpdatePrincipal(one, certificates: .set([certificate])),
             UpdatePrincipal(one, localUser: .set(7)), UpdatePrincipal(one, limits: .set(limits)),
+            UpdatePrincipal(one, changedLimits: LimitChanges(followers: .set(1))),
             UpdatePrincipal(one, expiresAt: .set(world.now + 60)),
         ] {
             let edit = try #require(try world.edit(update), "\(update)")

@@ -102,11 +102,55 @@ struct KeysTests {
         #expect(try run(["collab", "create", "deck"] + server, environment: environment).code == 0)
         let stats = try run(["stats"] + server, environment: environment).output
         #expect(stats.contains("limited-mutations") && stats.contains("keys-slowed"), "\(stats)")
-        for words in [
-            ["gate"], ["gate", "--followers", "5"], ["nobody", "--followers", "5"], ["gate", "--followers", "x"],
-        ] {
+        for words in [["gate"], ["nobody", "--followers", "5"], ["gate", "--followers", "x"]] {
             #expect(try run(["keys", "update"] + words + administer).code == 2, "\(words)")
         }
+        let same = try run(["keys", "update", "gate", "--followers", "5"] + administer)
+        #expect(same.code == 0 && same.errors.contains("was so already"), "\(same)")
+        // An option in the environment is one, too.
+        let fromEnvironment = try run(["keys", "update", "gate"] + administer, environment: ["ROOTGATE_FOLLOWERS": "6"])
+        #expect(fromEnvironment.output.contains("at most 7 proofs/s, 6 followers\n"), "\(fromEnvironment)")
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("Two who change different limits at the same moment don't undo each other's changes")
+    func limitsAtOnce() async throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let administer = ["--server", running.endpoint, "--key-file", file]
+        #expect(try run(["keys", "create", "gate", "--role", "observe", "--prefix", "*"] + administer).code == 0)
+        for round in 1...8 {
+            let changes = ["--followers", "--proofs-per-second"].map { option in
+                Task { try run(["keys", "update", "gate", option, "\(round)"] + administer).code }
+            }
+            for change in changes { #expect(try await change.value == 0) }
+            let listed = try run(["keys", "list"] + administer).output
+            #expect(listed.contains("at most \(round) proofs/s, \(round) followers\n"), "\(listed)")
+        }
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("The Python client changes single limits", .enabled(if: python != nil))
+    func limitsInPython() throws {
+        let file = try administrator()
+        let running = try ServeTests.Running(data)
+        let administer = ["--server", running.endpoint, "--key-file", file]
+        let words = ["--role", "observe", "--prefix", "*", "--followers", "5", "--request-bytes", "9"]
+        #expect(try run(["keys", "create", "gate"] + words + administer).code == 0)
+        let script = """
+            import sys
+            from rootgate_client import Client
+            host, port = sys.argv[1].rsplit(":", 1)
+            with Client(host, int(port), key=open(sys.argv[2]).read().strip()) as client:
+                update = {"name": "gate", "changedLimits": {"followers": None, "mutationsPerSecond": 3}}
+                print(client.collaborate("updatePrincipal", update).result()["changed"])
+            """
+        let changed = try runProgram(
+            try #require(python), ["-c", script, running.endpoint, file],
+            environment: ["PYTHONPATH": packageFile("Tests/Python")])
+        #expect(changed.output == "1\n", "\(changed)")
+        let listed = try run(["keys", "list"] + administer).output
+        #expect(listed.contains("at most 9 bytes, 3 mutations/s\n"), "\(listed)")
         #expect(running.end(SIGTERM) == 0)
     }
 

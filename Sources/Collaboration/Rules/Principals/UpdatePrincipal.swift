@@ -15,24 +15,33 @@ public struct UpdatePrincipal: RuledRequest {
     public var localUser: Patch<UInt32>
     /// All of them. Cleared: none.
     public var limits: Patch<PrincipalLimits>
+    /// Single ones, so that two who change different limits at once don't undo each other's changes. Not together with
+    /// `limits`.
+    public var changedLimits: LimitChanges?
     /// Cleared: it stays until it is removed.
     public var expiresAt: Patch<Date>
 
     public init(
         _ name: PrincipalName, roles: Patch<[LimitedRole]> = .keep, certificates: Patch<[CertificateName]> = .keep,
-        localUser: Patch<UInt32> = .keep, limits: Patch<PrincipalLimits> = .keep, expiresAt: Patch<Date> = .keep
+        localUser: Patch<UInt32> = .keep, limits: Patch<PrincipalLimits> = .keep,
+        changedLimits: LimitChanges? = nil, expiresAt: Patch<Date> = .keep
     ) {
         self.name = name
         self.roles = roles
         self.certificates = certificates
         self.localUser = localUser
         self.limits = limits
+        self.changedLimits = changedLimits
         self.expiresAt = expiresAt
     }
 
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        guard limits == .keep || changedLimits == nil else {
+            throw ServiceError(.malformedRequest, "limits and changedLimits exclude each other")
+        }
+        try changedLimits?.check()
         let edit = try PrincipalEdit(records)
         let found = try edit.existing(name)
         var record = found.value
@@ -40,6 +49,7 @@ public struct UpdatePrincipal: RuledRequest {
         record.certificates = certificates.applied(to: record.certificates) ?? []
         record.localUser = localUser.applied(to: record.localUser)
         record.limits = limits.applied(to: record.limits) ?? PrincipalLimits()
+        record.limits = changedLimits?.applied(to: record.limits) ?? record.limits
         record.expiresAt = expiresAt.applied(to: record.expiresAt)
         try edit.check(record)
         guard record != found.value else {
@@ -52,6 +62,6 @@ public struct UpdatePrincipal: RuledRequest {
     /// Whether the principal could get more by a later repetition: a right, a way to be known, or time.
     private var gives: Bool {
         roles.value?.isEmpty == false || certificates.value?.isEmpty == false || localUser.value != nil
-            || limits != .keep || expiresAt != .keep
+            || limits != .keep || changedLimits?.isEmpty == false || expiresAt != .keep
     }
 }
