@@ -10,7 +10,8 @@ struct Arguments {
     private let environment: [String: String]
     private let read = ReadOptions()
 
-    /// Throws `UsageError` for an unknown option, one that is given twice, a missing value or too many operands.
+    /// Throws `UsageError` for an unknown option, one that is given twice, a missing value or too many operands, and
+    /// for a switch in the environment that is neither on nor off.
     init(
         _ words: [String], options: [Option], operandsMax: Int,
         environment: [String: String] = ProcessInfo.processInfo.environment
@@ -18,6 +19,9 @@ struct Arguments {
         let declared = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
         self.options = declared
         self.environment = environment
+        for option in options where option.isSwitch && Arguments.isOn(option, environment) == nil {
+            throw UsageError("\(option.variable) in the environment is 1 for --\(option.name), or 0")
+        }
         var given: [String: String] = [:]
         var all: [String: [String]] = [:]
         func note(_ name: String, _ value: String) throws {
@@ -134,11 +138,18 @@ struct Arguments {
         return option
     }
 
-    /// Whether a switch is on: given, or set in the environment to anything but 0, no or false.
+    /// Whether a switch is on: given, or set in the environment to 1, yes, true or on.
     func isOn(_ name: String) -> Bool {
         let option = declared(name)
-        if given[name] != nil { return true }
-        guard let value = environment[option.variable] else { return false }
-        return !["", "0", "no", "false"].contains(value.lowercased())
+        return given[name] != nil || Arguments.isOn(option, environment) == true
+    }
+
+    /// Whether the environment has a switch on; `nil`: its value says neither that nor the contrary.
+    private static func isOn(_ option: Option, _ environment: [String: String]) -> Bool? {
+        switch environment[option.variable]?.lowercased() {
+        case nil, "", "0", "no", "false", "off": false
+        case "1", "yes", "true", "on": true
+        default: nil
+        }
     }
 }

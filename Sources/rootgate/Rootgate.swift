@@ -27,8 +27,10 @@ enum Rootgate {
         service or network error; 3 (serve) the shutdown was forced
         """
 
-    /// Throws `UsageError` when `ROOTGATE_CPU` has words that name no feature: they would switch kernels off unseen.
+    /// Throws `UsageError` when a variable `ROOTGATE_...` has a name that nothing reads, or when `ROOTGATE_CPU` has
+    /// words that name no feature: they would switch kernels off unseen.
     private static func checkEnvironment() throws {
+        try EnvironmentCheck(commands).check(ProcessInfo.processInfo.environment)
         let names = ProcessorFeatures.names.map(\.name).joined(separator: ", ")
         guard let word = ProcessorFeatures.unknownWords.first else { return }
         throw UsageError("ROOTGATE_CPU in the environment takes \(names), not \(word.escapingControls)")
@@ -62,6 +64,10 @@ enum Rootgate {
         }
         do {
             try checkEnvironment()
+            let environment = ProcessInfo.processInfo.environment
+            for name in EnvironmentCheck.unreadAboutTLS(by: command, environment) where command.name == "serve" {
+                complain("\(name) in the environment is for other commands: serve does not read it")
+            }
             return try await command.run(words)
         } catch let error as UsageError {
             complain("\(error.text); rootgate \(command.name) --help shows the options")

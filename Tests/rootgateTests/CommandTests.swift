@@ -38,7 +38,22 @@ let programPath: String = {
         let given = try Arguments(["--size", "7"], options: options, operandsMax: 0, environment: environment)
         #expect(try given.number("size", in: 0...9) == 7)
         #expect(given.isOn("loud"))
-        #expect(try !Arguments([], options: options, operandsMax: 0, environment: ["ROOTGATE_LOUD": "0"]).isOn("loud"))
+    }
+
+    @Test("A switch in the environment is on or off, and another word is refused")
+    func switches() throws {
+        func isOn(_ value: String) throws -> Bool {
+            try Arguments([], options: options, operandsMax: 0, environment: ["ROOTGATE_LOUD": value]).isOn("loud")
+        }
+        for value in ["", "0", "no", "No", "false", "off"] { #expect(try !isOn(value), "\(value)") }
+        for value in ["1", "yes", "TRUE", "on"] { #expect(try isOn(value), "\(value)") }
+        for value in ["2", " ", "never", "of", "disabled"] {
+            #expect(throws: UsageError.self, "\(value)") { try isOn(value) }
+        }
+        // A value that another command reads would be refused as a switch.
+        let all = Rootgate.commands.flatMap(\.options)
+        let switches = Set(all.filter(\.isSwitch).map(\.name))
+        #expect(switches.isDisjoint(with: all.filter { !$0.isSwitch }.map(\.name)))
     }
 
     @Test("Wrong words are usage errors", arguments: [["--none"], ["--size"], ["--loud=1"], ["operand"], ["-x"]])
@@ -377,6 +392,50 @@ let programPath: String = {
             try run("load", "--count", "500", "--people", "20", "--invalid", "20", "--batch", "50", "--json").code == 0)
         #expect(try run("demo", "--people", "20", "--proofs", "256", "--json").code == 0)
         #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("A misspelt variable is refused by every command, with the nearest name that is known")
+    func misspeltEnvironment() throws {
+        let folder = ScratchDirectory()
+        // The last option ends what would go on otherwise.
+        let serve = ["serve", "--data", folder.path + "/data", "--drain-seconds", "x"]
+        for (wrong, right) in [
+            ("ROOTGATE_TLS_CLIENT_CAS", "ROOTGATE_TLS_CLIENT_CA"), ("ROOTGATE_TLS_CERT", "ROOTGATE_TLS_CA"),
+            ("ROOTGATE_TLS_CLIENTCA", "ROOTGATE_TLS_CLIENT_CA"), ("ROOTGATE_TLS-KEY", "ROOTGATE_TLS_KEY"),
+            ("ROOTGATE_AUDIT_PATH", "ROOTGATE_AUDIT_MAX"), ("ROOTGATE_kEY", "ROOTGATE_KEY"), ("ROOTGATE_", "ROOTGATE_"),
+            ("ROOTGATE_PORT", "ROOTGATE_"), ("ROOTGATE_" + String(repeating: "A", count: 10_000), "ROOTGATE_"),
+        ] {
+            for words in [serve, ["stats"], ["version"], ["verify", "--collaboration", "c"]] {
+                let result = try runProgram(programPath, words, environment: [wrong: "/nowhere"])
+                #expect(result.code == 2 && result.output.isEmpty, "\(wrong)")
+                let told = "rootgate: there is no \(wrong) for the environment, but there is \(right)"
+                #expect(result.errors.hasPrefix(told), "\(words): \(result)")
+                #expect(!result.errors.contains("/nowhere"))
+            }
+        }
+        // A port that Kubernetes tells is no number.
+        #expect(try runProgram(programPath, ["version"], environment: ["ROOTGATE_PORT": "7571"]).code == 2)
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/data"))
+    }
+
+    @Test("Variables of other commands, of the tests, of Kubernetes, and empty ones are no mistakes")
+    func otherEnvironment() throws {
+        let environment = [
+            "ROOTGATE_WITH_OPTIONS": "1", "ROOTGATE_TEST_VECTORS": "/nowhere", "ROOTGATE_PROGRAM": "/nowhere",
+            "ROOTGATE_ATTACK_TIMES": "1", "ROOTGATE_TLS_MUTATIONS": "5", "ROOTGATE_CPU": "none", "ROOTGATE_NONE": "",
+            "ROOTGATE_SERVICE_HOST": "10.0.0.1", "ROOTGATE_SERVICE_PORT": "7570", "ROOTGATE_SERVICE_PORT_TLS": "7570",
+            "ROOTGATE_PORT": "tcp://10.0.0.1:7570", "ROOTGATE_PORT_7570_TCP": "tcp://10.0.0.1:7570",
+            "ROOTGATE_PORT_7570_TCP_PROTO": "tcp", "ROOTGATE_PORT_7570_TCP_ADDR": "10.0.0.1",
+            "ROOTGATE_EU_WEST_SERVICE_HOST": "10.0.0.1", "ROOTGATE_EU_WEST_PORT_7570_TCP_PORT": "7570",
+        ]
+        let result = try runProgram(programPath, ["version"], environment: environment)
+        #expect(result.code == 0, "\(result.errors)")
+        // The service tells what somebody may expect to limit access.
+        let folder = ScratchDirectory()
+        let serve = ["serve", "--data", folder.path + "/data", "--listen", "127.0.0.1:0", "--drain-seconds", "x"]
+        let told = try runProgram(programPath, serve, environment: ["ROOTGATE_TLS_CA": "/nowhere"])
+        #expect(told.errors.contains("ROOTGATE_TLS_CA in the environment is for other commands"), "\(told)")
+        #expect(try runProgram(programPath, serve).errors.contains("ROOTGATE_TLS_CA") == false)
     }
 
     @Test("An option can be given in the environment")
