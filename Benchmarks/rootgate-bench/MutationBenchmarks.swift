@@ -12,24 +12,32 @@ let mutationBenchmarks = [
         let sets = try RootSets(RootSets.Configuration(directory: directory.path))
         var (first, count) = (0, bounds.lowerBound)
         let values = try scale.repeated {
-            try sets.applyAll(count) { number in
-                Mutation(.createCollaboration(try Synthetic.collaboration(first + number), .challenge))
-            }
-            let elapsed = try seconds {
-                try sets.applyAll(count) { number in
-                    let root = (first + number) * Synthetic.rootsPerCollaboration
-                    return Mutation(
-                        .addRoots(
-                            try Synthetic.collaboration(first + number),
-                            (root..<root + Synthetic.rootsPerCollaboration).map { Synthetic.root($0) }))
-                }
-            }
-            let rate = Double(count) / elapsed
+            let rate = try importRate(sets, first..<first + count)
             first += count
             count = scale.count(at: rate, for: 2.5 * scale.seconds, in: bounds)
             return rate * Double(Synthetic.rootsPerCollaboration)
         }
         return Measurement("mutations.bulk", unit: "roots/s", values: values)
+    },
+    Benchmark("mutations.peers", "mutations.bulk by 16 peers, who take turns") { scale in
+        let directory = try TemporaryDirectory()
+        let sets = try RootSets(RootSets.Configuration(directory: directory.path))
+        var (first, count) = (0, scale.size(5000, tiny: 500))
+        func rate(peers: Int) throws -> Double {
+            defer { first += count }
+            return try importRate(sets, first..<first + count, peers: peers) * Double(Synthetic.rootsPerCollaboration)
+        }
+        if !scale.isTiny {
+            let bounds = scale.size(5000, tiny: 500)...scale.size(40_000, tiny: 500)
+            let fast = try rate(peers: 1) / Double(Synthetic.rootsPerCollaboration)
+            count = scale.count(at: fast, for: 1.5 * scale.seconds, in: bounds)
+        }
+        let rounds = try scale.alternate {
+            try rate(peers: 16)
+        } _: {
+            try rate(peers: 1)
+        }
+        return Measurement("mutations.peers", unit: "roots/s", rounds: rounds, against: "one peer")
     },
     Benchmark("mutations.small", "durable adds of one root, 64 clients") { scale in
         let directory = try TemporaryDirectory()
@@ -60,6 +68,23 @@ let mutationBenchmarks = [
             "mutations.small", unit: "mutations/s", rounds: rounds, against: "one client waiting for each commit")
     },
 ]
+
+/// Durable adds in a second, each of five roots to a collaboration of its own, which is made before.
+private func importRate(_ sets: RootSets, _ numbers: Range<Int>, peers: Int = 1) throws -> Double {
+    try sets.applyAll(numbers.count) { number in
+        Mutation(.createCollaboration(try Synthetic.collaboration(numbers.lowerBound + number), .challenge))
+    }
+    let elapsed = try seconds {
+        try sets.applyAll(numbers.count, peers: peers) { number in
+            let root = (numbers.lowerBound + number) * Synthetic.rootsPerCollaboration
+            return Mutation(
+                .addRoots(
+                    try Synthetic.collaboration(numbers.lowerBound + number),
+                    (root..<root + Synthetic.rootsPerCollaboration).map { Synthetic.root($0) }))
+        }
+    }
+    return Double(numbers.count) / elapsed
+}
 
 /// Clients that each send their next mutation when the last one is durable, until a time.
 private final class MutationChain: Sendable {

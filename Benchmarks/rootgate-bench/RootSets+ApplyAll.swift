@@ -4,12 +4,12 @@ import RootSets
 import Synchronization
 
 extension RootSets {
-    /// Applies mutations with many under way at once; waits until all are durable. `progress` gets the share that was
-    /// submitted, from 0 to 1, now and then.
+    /// Applies mutations with many under way at once, each of the next one of so many peers; waits until all are
+    /// durable. `progress` gets the share that was submitted, from 0 to 1, now and then.
     ///
     /// Throws the first refusal, and what `progress` and `mutation` throw.
     func applyAll(
-        _ count: Int, progress: (Double) throws -> Void = { _ in }, _ mutation: (Int) throws -> Mutation
+        _ count: Int, peers: Int = 1, progress: (Double) throws -> Void = { _ in }, _ mutation: (Int) throws -> Mutation
     ) throws {
         let failure = FirstFailure()
         let window = DispatchSemaphore(value: 32_768)
@@ -21,7 +21,7 @@ extension RootSets {
             let next = try mutation(number)
             window.wait()
             group.enter()
-            submit(next) { result in
+            submit(next, of: .address(UInt32(number % peers))) { result in
                 if case .failure(let error) = result { failure.note(error) }
                 window.signal()
                 group.leave()
