@@ -210,7 +210,7 @@ let programPath: String = {
 
     @Test(
         "A kernel that can't run here is refused with those that can, by every command that takes one",
-        arguments: [["serve", "--data", "/nowhere"], ["version"], ["selftest"]])
+        arguments: [["serve", "--data", "/dev/null/data"], ["version"], ["selftest"]])
     func unknownKernels(words: [String]) throws {
         let result = try runProgram(programPath, words + ["--kernel", "p256-\u{1B}abacus"])
         #expect(result.code == 2 && result.output.isEmpty)
@@ -222,7 +222,7 @@ let programPath: String = {
     func kernelOrOpenSSL() throws {
         guard let kernel = Kernel.runnable(with: .permitted).first(where: { $0.kind == .signatures }) else { return }
         let result = try rootgate(
-            "serve", "--data", "/nowhere", "--signatures", "openssl", "--kernel", kernel.name)
+            "serve", "--data", "/dev/null/data", "--signatures", "openssl", "--kernel", kernel.name)
         #expect(result.code == 2 && result.errors.contains("exclude each other"), "\(result.errors)")
         let limited = try runProgram(
             programPath, ["version", "--kernel", kernel.name], environment: ["ROOTGATE_CPU": "none"])
