@@ -108,8 +108,8 @@ struct KeysTests {
         let same = try run(["keys", "update", "gate", "--followers", "5"] + administer)
         #expect(same.code == 0 && same.errors.contains("was so already"), "\(same)")
         // An option in the environment is one, too.
-        let fromEnvironment = try run(["keys", "update", "gate"] + administer, environment: ["ROOTGATE_FOLLOWERS": "6"])
-        #expect(fromEnvironment.output.contains("at most 7 proofs/s, 6 followers\n"), "\(fromEnvironment)")
+        let given = try run(["keys", "update", "gate"] + administer, environment: ["ROOTGATE_FOLLOWERS": "6"])
+        #expect(given.output.contains("at most 7 proofs/s, 6 followers\n"), "\(given)")
         #expect(running.end(SIGTERM) == 0)
     }
 
