@@ -21,6 +21,8 @@ struct Traffic: Hashable {
 
     static let batches = Traffic()
     static let encryptedBatches = Traffic(isEncrypted: true)
+    /// One proof a request, and many requests in flight on a few connections.
+    static let pipelined = Traffic(depth: 64, batch: 1)
     static func singles(connections: Int, isLocal: Bool = false) -> Traffic {
         Traffic(connections: connections, depth: 1, batch: 1, isLocal: isLocal)
     }
@@ -298,7 +300,9 @@ final class ProofBench {
 
     /// Inclusion-only proofs per second over loopback.
     func inclusion(_ traffic: Traffic = .batches, seconds: Double? = nil) throws -> Double {
-        let requests = try population.inclusionRequests(count: 64, batch: traffic.batch)
+        // More than are in flight at once, because they are sent again and again.
+        let count = max(64, 4 * traffic.connections * traffic.depth)
+        let requests = try population.inclusionRequests(count: count, batch: traffic.batch)
         let report = try connect(traffic).drive(requests, isRepeating: true, seconds: seconds ?? scale.seconds)
         try check(report, proofs: Int(report.requests) * traffic.batch)
         return report.proofsPerSecond

@@ -56,6 +56,19 @@ let proofBenchmarks = [
             "inclusion.loopback", unit: "proofs/s", values: values,
             conditions: bench.conditions(.batches, seconds: scale.seconds))
     },
+    pipelined("proof.new.loopback", "proof.new.loopback with one proof a request"),
+    pipelined("proof.known.loopback", "proof.known.loopback with one proof a request", knownPercent: 100),
+    Benchmark("inclusion.loopback.pipelined", "inclusion.loopback with one proof a request") { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let rounds = try scale.alternate {
+            try bench.inclusion(.pipelined)
+        } _: {
+            try bench.inclusion()
+        }
+        return Measurement(
+            "inclusion.loopback.pipelined", unit: "proofs/s", rounds: rounds, against: "inclusion.loopback",
+            conditions: bench.conditions(.pipelined, seconds: scale.seconds))
+    },
     Benchmark("latency.lone", "median time of a lone proof over the wire, service idle between") { scale in
         let bench = try ProofBench.withMillionRoots(scale)
         let rounds = try scale.alternate {
@@ -94,5 +107,21 @@ private func loopback(
         }
         return Measurement(
             name, unit: "proofs/s", rounds: rounds, against: onAllCores, conditions: bench.conditions(traffic))
+    }
+}
+
+/// The load of a benchmark over loopback with one proof a request and many requests in flight, in alternation with that
+/// benchmark's own batches.
+private func pipelined(_ batches: String, _ about: String, knownPercent: Int = 0) -> Benchmark {
+    let name = batches + ".pipelined"
+    return Benchmark(name, about, seconds: 15) { scale in
+        let bench = try ProofBench.withMillionRoots(scale, knownPercent: knownPercent)
+        let rounds = try scale.alternate {
+            try bench.overLoopback(.pipelined)
+        } _: {
+            try bench.overLoopback()
+        }
+        return Measurement(
+            name, unit: "proofs/s", rounds: rounds, against: batches, conditions: bench.conditions(.pipelined))
     }
 }

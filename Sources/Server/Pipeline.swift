@@ -57,6 +57,25 @@ struct Pipeline: Sendable {
         }
     }
 
+    /// Starts to answer requests that have one proof each, as many as `handle` would accept. Returns false, and does
+    /// nothing, when one of them might be refused: then each is handled by itself. `received`: the bytes of their
+    /// frames, which `frames` keeps; that takes `frameBytes` more bytes of memory.
+    func handle(
+        _ proofs: SingleProofs, in received: UnsafeRawBufferPointer, frames: () -> FrameBytes, frameBytes: Int,
+        respondingTo responder: Responder
+    ) -> Bool {
+        // A trace follows single requests.
+        guard tracer == nil else { return false }
+        let principal = responder.identity.principal
+        responder.become(principal.holder ?? responder.identity.address, pool)
+        guard RoleCheck.allows(proofs, in: received, principal.authority),
+            (try? resources.rootSets.check(atLeast: proofs.atLeast)) != nil,
+            let pending = PendingProofs.begin(
+                proofs, frames: frames, frameBytes: frameBytes, responder, admission, principal.allowance)
+        else { return false }
+        return pending.submit(to: pool)
+    }
+
     /// Answers `busy` to a request that is not read. Returns false when its connection is closed instead.
     func refuse(_ header: FrameHeader, respondingTo responder: Responder) -> Bool {
         pending(header, responder).refuse()

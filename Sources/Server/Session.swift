@@ -26,7 +26,17 @@ final class Session: ConnectionHandler {
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         var frames = FrameReader(buffer.bytes(range), expecting: [.request])
-        while !responder.isRefused, !responder.pausesReading(), let frame = frames.next() {
+        var mayBeSeries = true
+        while !responder.isRefused, !responder.pausesReading() {
+            if mayBeSeries {
+                switch handleSeries(&frames, buffer, range.lowerBound) {
+                case .handled: continue
+                // The requests would be tried as a series again and again.
+                case .refused: mayBeSeries = false
+                case .none: break
+                }
+            }
+            guard let frame = frames.next() else { break }
             let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
             pipeline.handle(
                 frame.header, body: frame.body, frame: { FrameBytes(buffer, place) },
@@ -35,6 +45,39 @@ final class Session: ConnectionHandler {
         if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
         responder.holdBackIfLimited()
         return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
+    }
+
+    private enum Series {
+        case handled
+        /// One of the requests might be refused.
+        case refused
+        /// The next frame is no request that could be in a series, or not whole.
+        case none
+    }
+
+    /// Handles the next requests together if they have one proof each. `start`: where the frames begin in the buffer.
+    private func handleSeries(_ frames: inout FrameReader, _ buffer: ReceiveBuffer, _ start: Int) -> Series {
+        let room = min(responder.requestsAllowed, Limits.proofsPerTurn)
+        let first = frames.consumed
+        var ahead = frames
+        guard let frame = ahead.next(), let isSigned = SingleProofs.isSigned(frame.header.operation) else {
+            return .none
+        }
+        var proofs = SingleProofs(isSigned: isSigned)
+        guard proofs.append(frame.header, frame.body, at: 0) else { return .none }
+        var last = ahead
+        while proofs.count < room, let frame = ahead.next(),
+            proofs.append(frame.header, frame.body, at: frame.range.lowerBound - first)
+        {
+            last = ahead
+        }
+        let place = start + first..<start + last.consumed
+        let isHandled = pipeline.handle(
+            proofs, in: buffer.bytes(place), frames: { FrameBytes(buffer, place) },
+            frameBytes: buffer.bytesToKeep(place), respondingTo: responder)
+        guard isHandled else { return .refused }
+        frames = last
+        return .handled
     }
 
     /// Answers `busy` to each request that begins in the bytes, because there is no memory for keeping them.

@@ -56,7 +56,8 @@ package struct Progress: Sendable {
 /// One connection on an event loop.
 ///
 /// Sendable without the compiler's proof: only the loop's thread uses the state outside of `outbound`. Each method that
-/// only this thread may call asserts it. `send`, `resumeReading` and `close` may be called on any thread.
+/// only this thread may call asserts it. `send`, `beginGathering`, `endGathering`, `resumeReading` and `close` may be
+/// called on any thread.
 package final class Connection: @unchecked Sendable {
     /// Reads of one connection before the other connections get their turn.
     private static let readsPerTurn = 16
@@ -75,6 +76,27 @@ package final class Connection: @unchecked Sendable {
         var charge = MemoryCharge()
         /// Bytes of the chunks, those of the first that were sent included.
         var chunkBytes = 0
+        /// Calls of `beginGathering` whose `endGathering` has not come yet.
+        var gatherers = 0
+        /// What was sent since then, and what is reserved for it. Empty while nobody gathers.
+        var gathered: [UInt8] = []
+        var gatheredCharge = MemoryCharge()
+
+        /// Whether nothing waits to be sent.
+        var isEmpty: Bool { chunks.isEmpty && gathered.isEmpty }
+
+        /// Keeps `bytes` until nobody gathers any more.
+        mutating func gather(_ bytes: [UInt8], _ charge: inout MemoryCharge) {
+            if gathered.isEmpty { gathered = bytes } else { gathered += bytes }
+            gatheredCharge += charge
+            charge = MemoryCharge()
+        }
+
+        /// Takes what was gathered.
+        mutating func takeGathered() -> (bytes: [UInt8], charge: MemoryCharge) {
+            defer { (gathered, gatheredCharge) = ([], MemoryCharge()) }
+            return (gathered, gatheredCharge)
+        }
 
         /// Queues `bytes` from `start` on with as much of `charge` as they need. What is left of it is given back by
         /// the caller.
@@ -206,25 +228,64 @@ package final class Connection: @unchecked Sendable {
         var charge = charge
         let needsLoop = outbound.withLock { outbound -> Bool in
             guard !outbound.isClosed, !outbound.closesWhenSent, !bytes.isEmpty else { return false }
-            guard outbound.chunks.isEmpty else {
-                outbound.append(bytes, from: 0, &charge)
+            guard outbound.gatherers == 0 else {
+                outbound.gather(bytes, &charge)
                 countWaiting(bytes.count)
                 return false
             }
-            var sent = 0
-            switch bytes.withUnsafeBytes({ stream.send($0) }) {
-            case .bytes(let count): sent = count
-            case .wouldBlock(let interest): outbound.waitsForReading = interest == .reading
-            // Reading will find that the connection has ended, and will close it.
-            case .ended: return false
-            }
-            guard sent < bytes.count else { return false }
-            outbound.append(bytes, from: sent, &charge)
-            countWaiting(bytes.count - sent)
-            return true
+            return transmit(bytes, &charge, &outbound)
         }
         memory.giveBack(charge)
         if needsLoop { loop.execute { self.updateInterest() } }
+    }
+
+    /// Sends `bytes`, or queues those that the socket does not take. Returns whether the loop has to wait for the
+    /// socket. Called under the lock.
+    private func transmit(_ bytes: [UInt8], _ charge: inout MemoryCharge, _ outbound: inout Outbound) -> Bool {
+        guard outbound.chunks.isEmpty else {
+            outbound.append(bytes, from: 0, &charge)
+            countWaiting(bytes.count)
+            return false
+        }
+        var sent = 0
+        switch bytes.withUnsafeBytes({ stream.send($0) }) {
+        case .bytes(let count): sent = count
+        case .wouldBlock(let interest): outbound.waitsForReading = interest == .reading
+        // Reading will find that the connection has ended, and will close it.
+        case .ended: return false
+        }
+        guard sent < bytes.count else { return false }
+        outbound.append(bytes, from: sent, &charge)
+        countWaiting(bytes.count - sent)
+        return true
+    }
+
+    /// Keeps what is sent from now on, by any thread, until `endGathering`. Then one system call sends all of it. The
+    /// caller does nothing in between that waits.
+    package func beginGathering() {
+        outbound.withLock { $0.gatherers += 1 }
+    }
+
+    /// Sends what was gathered, unless somebody else still gathers. Returns whether that was all that waited to be sent;
+    /// then `drained` is not called.
+    package func endGathering() -> Bool {
+        var charge = MemoryCharge()
+        let (needsLoop, isSent, closes) = outbound.withLock { outbound -> (Bool, Bool, Bool) in
+            precondition(outbound.gatherers > 0, "what was not begun is ended")
+            outbound.gatherers -= 1
+            guard outbound.gatherers == 0, !outbound.gathered.isEmpty else { return (false, false, false) }
+            let bytes: [UInt8]
+            (bytes, charge) = outbound.takeGathered()
+            countWaiting(-bytes.count)
+            let needsLoop = transmit(bytes, &charge, &outbound)
+            let isSent = outbound.isEmpty
+            return (needsLoop, isSent, isSent && outbound.closesWhenSent)
+        }
+        memory.giveBack(charge)
+        if needsLoop { loop.execute { self.updateInterest() } }
+        // `close` has left it to whoever sends the last bytes.
+        if closes { loop.execute { self.lingerIfClosing() } }
+        return isSent
     }
 
     /// The certificate that the peer has proved to own; `nil` when there is none.
@@ -265,8 +326,13 @@ package final class Connection: @unchecked Sendable {
         loop.execute { [self] in
             guard !isClosed, lingerEnd == nil else { return }
             isPaused = true
-            if outbound.withLock({ $0.chunks.isEmpty }) { linger() } else { updateInterest() }
+            if outbound.withLock({ $0.isEmpty }) { linger() } else { updateInterest() }
         }
+    }
+
+    private func lingerIfClosing() {
+        guard !isClosed, lingerEnd == nil, outbound.withLock({ $0.closesWhenSent && $0.isEmpty }) else { return }
+        linger()
     }
 
     /// Ends sending, then reads and discards bytes until the peer closes the connection too. Closing a socket with
@@ -382,9 +448,12 @@ package final class Connection: @unchecked Sendable {
 
     /// Passes the received bytes to the handler.
     private func handle(_ buffer: ReceiveBuffer) {
+        // What the handler answers at once leaves together.
+        beginGathering()
         let progress =
             start < buffer.filled
             ? handler.received(buffer, start..<buffer.filled) : Progress(consumed: 0, nextFrameBytes: 0)
+        if endGathering(), isPaused, !isClosed { handler.drained() }
         precondition(
             progress.consumed >= 0 && start + progress.consumed <= buffer.filled,
             "more bytes were handled than received")
@@ -498,7 +567,7 @@ package final class Connection: @unchecked Sendable {
                 if outbound.sent == chunk.count { outbound.removeFirst() }
             }
             (stalledSince, takenSinceStall) = (nil, 0)
-            return (true, false, outbound.closesWhenSent, false)
+            return (true, false, outbound.closesWhenSent && outbound.isEmpty, false)
         }
         memory.giveBack(surplus)
         if isBroken {
@@ -555,7 +624,7 @@ package final class Connection: @unchecked Sendable {
             outbound.chunks = Queue()
             outbound.chunkBytes = 0
             stream.close()
-            return outbound.surplus()
+            return outbound.surplus() + outbound.takeGathered().charge
         }
         memory.giveBack(charge)
         forgetReceived()

@@ -24,6 +24,10 @@ package struct MemoryCharge: Equatable, Sendable {
         return other
     }
 
+    package static func + (first: MemoryCharge, second: MemoryCharge) -> MemoryCharge {
+        MemoryCharge(common: first.common + second.common, urgent: first.urgent + second.urgent)
+    }
+
     package static func += (sum: inout MemoryCharge, charge: MemoryCharge) {
         sum.common += charge.common
         sum.urgent += charge.urgent

@@ -1,5 +1,13 @@
 package import Core
 
+/// Where the answers to a source's requests go.
+package protocol AnswerGathering: AnyObject, Sendable {
+    /// Several requests are about to be completed: their answers are kept until `endGathering`.
+    func beginGathering()
+    /// Sends the answers together.
+    func endGathering()
+}
+
 /// A source of work, usually a connection. Peers take turns, and so do the sources of one peer. So one with much work
 /// does not delay one with little, and a peer gets no more turns by having more sources.
 ///
@@ -16,6 +24,9 @@ package final class WorkSource: @unchecked Sendable {
     var peer: Holder
     /// The line in which its work waits, or waited last; `nil` before the source's first work.
     var line: PeerLine?
+
+    /// Told before and after a pass completes several requests. It is set before the source's first work.
+    package weak var answers: (any AnswerGathering)?
 
     package init(_ peer: Holder = .service) {
         self.peer = peer

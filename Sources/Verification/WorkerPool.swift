@@ -28,6 +28,7 @@ package final class WorkerPool: Sendable {
 
     /// A range of a request's proofs.
     private struct Slice {
+        let source: WorkSource
         let request: VerificationRequest
         let range: Range<Int>
     }
@@ -238,7 +239,7 @@ package final class WorkerPool: Sendable {
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }
                 let count = min(request.count - request.next, Limits.proofsPerTurn, room)
                 precondition(count > 0, "a request waits although all of its proofs were taken")
-                slices.append(Slice(request: request, range: request.next..<request.next + count))
+                slices.append(Slice(source: source, request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
                 endTurn(of: source, taken: count, isWorkDone: request.next == request.count, &state)
@@ -289,14 +290,22 @@ package final class WorkerPool: Sendable {
         } catch {
             failure = error
         }
+        finish(slices, on: worker, failure: failure)
+    }
+
+    /// Hands the verdicts of a pass to its requests. The answers of one connection leave together.
+    private func finish(_ slices: [Slice], on worker: PoolWorker, failure: ServiceError?) {
+        let gathers = slices.count > 1
+        if gathers { for slice in slices { slice.source.answers?.beginGathering() } }
         var start = 0
         for slice in slices {
             for position in slice.range {
-                slice.request.verdicts[position] = verdicts[start]
-                slice.request.roots?[position] = roots[start]
+                slice.request.verdicts[position] = worker.verdicts[start]
+                slice.request.roots?[position] = worker.roots[start]
                 start += 1
             }
             slice.request.finish(slice.range.count, failure: failure)
         }
+        if gathers { for slice in slices { slice.source.answers?.endGathering() } }
     }
 }

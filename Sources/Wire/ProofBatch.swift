@@ -108,10 +108,20 @@ package struct ProofBatch: Sendable {
     private static func readProof(
         _ reader: inout ByteReader, isSigned: Bool, collaborations: [Range<Int>], _ body: UnsafeRawBufferPointer
     ) -> BorrowedProof? {
-        guard let collaboration: UInt16 = reader.integer(), Int(collaboration) < collaborations.count,
+        readProof(&reader, isSigned: isSigned) { collaboration in
+            guard collaboration < collaborations.count else { return nil }
+            return UnsafeRawBufferPointer(rebasing: body[collaborations[collaboration]])
+        }
+    }
+
+    /// Reads a proof. `name`: the identifier of the collaboration at a position, `nil` when there is none.
+    @inline(__always)
+    static func readProof(
+        _ reader: inout ByteReader, isSigned: Bool, name: (Int) -> UnsafeRawBufferPointer?
+    ) -> BorrowedProof? {
+        guard let collaboration: UInt16 = reader.integer(), let name = name(Int(collaboration)),
             let siblingCount = reader.byte()
         else { return nil }
-        let name = UnsafeRawBufferPointer(rebasing: body[collaborations[Int(collaboration)]])
         if isSigned {
             guard let format = reader.byte(), let index: UInt64 = reader.integer(), let keyLength = reader.byte(),
                 let signatureLength = reader.byte(), let dataLength: UInt16 = reader.integer(),

@@ -104,10 +104,24 @@ final class PrincipalAllowance: Sendable {
         if let limit { throw refuse(.requestsInFlight, limit, after: Limits.occupiedMilliseconds) }
     }
 
-    func giveBackRequest() {
+    func giveBackRequest() { giveBackRequests(1) }
+
+    /// Counts requests for proofs as in flight if none of the principal's limits could refuse one of them.
+    /// `giveBackRequests` is owed then. Returns false, and counts nothing, otherwise.
+    func takeUnlimited(requests count: Int) -> Bool {
         state.withLock { state in
-            precondition(state.requestsInFlight > 0, "a request in flight was not counted")
-            state.requestsInFlight -= 1
+            let limits = state.limits
+            guard limits.proofsPerSecond == nil, limits.requestBytes == nil else { return false }
+            if let limit = limits.requestsInFlight, state.requestsInFlight + count > limit { return false }
+            state.requestsInFlight += count
+            return true
+        }
+    }
+
+    func giveBackRequests(_ count: Int) {
+        state.withLock { state in
+            precondition(state.requestsInFlight >= count, "a request in flight was not counted")
+            state.requestsInFlight -= count
         }
     }
 

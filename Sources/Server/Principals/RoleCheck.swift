@@ -26,6 +26,16 @@ enum RoleCheck {
         }
     }
 
+    /// Whether the roles of who sends them cover all of the requests, whose bytes are `frames`.
+    static func allows(_ proofs: SingleProofs, in frames: UnsafeRawBufferPointer, _ authority: Authority) -> Bool {
+        guard case .role(let role) = RoleTable.need(of: proofs.isSigned ? .verify : .verifyInclusion) else {
+            return false
+        }
+        let coverage = authority.coverage(of: role)
+        if case .everything = coverage { return true }
+        return (0..<proofs.count).allSatisfy { coverage.covers(proofs.collaboration(at: $0, in: frames)) }
+    }
+
     /// Checks a query that has waited, because its sender may have lost the role meanwhile.
     ///
     /// Throws `roleMissing`.

@@ -19,11 +19,23 @@ final class Admission: Sendable {
     /// Whether every request is answered or dropped.
     var isIdle: Bool { unanswered.load(ordering: .acquiring) == 0 }
 
-    /// A request has arrived.
-    func began() {
-        requests.add(1, ordering: .relaxed)
-        unanswered.add(1, ordering: .relaxed)
-        inFlight.add(1, ordering: .relaxed)
+    /// Requests have arrived.
+    func began(_ count: Int = 1) {
+        requests.add(UInt64(count), ordering: .relaxed)
+        unanswered.add(count, ordering: .relaxed)
+        inFlight.add(count, ordering: .relaxed)
+    }
+
+    /// Requests that were never suspended are answered.
+    func ended(_ count: Int) {
+        inFlight.subtract(count, ordering: .relaxed)
+        unanswered.subtract(count, ordering: .releasing)
+    }
+
+    /// Requests that were counted have not begun.
+    func withdrew(_ count: Int) {
+        requests.subtract(UInt64(count), ordering: .relaxed)
+        ended(count)
     }
 
     /// Counts a transition of a request.

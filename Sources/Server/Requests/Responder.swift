@@ -7,7 +7,7 @@ import Wire
 
 /// The answering side of one connection: sends answers and counts the peer's requests. It stops reading while too many
 /// requests are in flight or too many bytes of answers are unread.
-final class Responder: Sendable {
+final class Responder: AnswerGathering {
     private struct State {
         /// Requests that are neither answered, suspended nor dropped.
         var inFlight = 0
@@ -53,7 +53,11 @@ final class Responder: Sendable {
         self.onMove = onMove
         self.connection = connection
         self.identity = identity
+        source.answers = self
     }
+
+    /// Requests that may arrive before the connection is paused because of their number.
+    var requestsAllowed: Int { state.withLock { Limits.requestsInFlightPerConnectionMax - $0.inFlight } }
 
     /// What the connection holds of the memory for requests.
     var memory: MemoryAccount { connection.memory }
@@ -192,8 +196,8 @@ final class Responder: Sendable {
 
     // MARK: On any thread
 
-    func began() {
-        state.withLock { $0.inFlight += 1 }
+    func began(_ count: Int = 1) {
+        state.withLock { $0.inFlight += count }
     }
 
     /// Notes that a request was refused because of a limit of its principal.
@@ -231,6 +235,12 @@ final class Responder: Sendable {
     func send(_ bytes: [UInt8], _ charge: MemoryCharge, answering count: Int) {
         connection.send(bytes, charge)
         ended(count)
+    }
+
+    func beginGathering() { connection.beginGathering() }
+
+    func endGathering() {
+        if connection.endGathering() { resumeReadingIfPossible() }
     }
 
     /// Closes the connection of a peer that sends without reading while there is no memory for telling it so.

@@ -1,0 +1,104 @@
+import Core
+import Synchronization
+import Transport
+import Verification
+import Wire
+
+/// Requests of one proof each that follow one another on a connection and are verified together. Each of them is owed
+/// its own answer, and the answers leave together.
+///
+/// They are counted, and memory is reserved for them, as if each were a `PendingRequest`, but once for all of them:
+/// what a request costs besides its proof is paid once for a series. A series that would not be accepted as a whole is
+/// not begun. Its requests are then handled one by one, so that each gets the answer that it would get alone.
+///
+/// Guarantees exactly one answer to each request (asserted), also when its connection is closed meanwhile: the
+/// connection discards the answer then.
+final class PendingProofs: Sendable {
+    private let proofs: SingleProofs
+    private let frames: FrameBytes
+    private let responder: Responder
+    private let admission: Admission
+    private let allowance: PrincipalAllowance?
+    /// What is reserved for the requests and their answers.
+    private let charge: MemoryCharge
+    private let isAnswered = Atomic<Bool>(false)
+
+    /// Takes over `charge`, and the count of the requests in `allowance`.
+    private init(
+        _ proofs: SingleProofs, _ frames: FrameBytes, _ responder: Responder, _ admission: Admission,
+        _ allowance: PrincipalAllowance?, _ charge: MemoryCharge
+    ) {
+        self.proofs = proofs
+        self.frames = frames
+        self.responder = responder
+        self.admission = admission
+        self.allowance = allowance
+        self.charge = charge
+        admission.began(proofs.count)
+        responder.began(proofs.count)
+    }
+
+    deinit {
+        guard !isAnswered.load(ordering: .acquiring) else { return }
+        assertionFailure("\(proofs.count) requests of one proof were never answered")
+        send { $0.append(error: ServiceError(.internalFault, "the service lost the request"), to: &$1) }
+    }
+
+    /// Reserves memory for the requests and counts them. `frames` keeps the bytes of their frames, which takes
+    /// `frameBytes` more bytes of memory. Returns `nil`, and changes nothing, when one of them might be refused.
+    static func begin(
+        _ proofs: SingleProofs, frames: () -> FrameBytes, frameBytes: Int, _ responder: Responder,
+        _ admission: Admission, _ allowance: PrincipalAllowance?
+    ) -> PendingProofs? {
+        guard !admission.isDraining.load(ordering: .relaxed) else { return nil }
+        guard allowance?.takeUnlimited(requests: proofs.count) ?? true else { return nil }
+        let each = Limits.requestOverheadBytes + SingleProofs.answerBytes
+        let charge = responder.memory.reserve(proofs.count * each + frameBytes, isUrgent: false)
+        // A connection that is short of memory is read request by request.
+        guard let charge, !responder.memory.isStrained else {
+            responder.memory.giveBack(charge ?? MemoryCharge())
+            allowance?.giveBackRequests(proofs.count)
+            return nil
+        }
+        return PendingProofs(proofs, frames(), responder, admission, allowance, charge)
+    }
+
+    /// Queues the proofs. Returns false, and undoes what `begin` did, when their peer's share of the pool's places has
+    /// no room for all of them.
+    func submit(to pool: WorkerPool) -> Bool {
+        let request = VerificationRequest(count: proofs.count, isSigned: proofs.isSigned, wantsRoots: false) {
+            self.proofs.read($0, in: self.frames.bytes, into: $1)
+        } completion: { request, failure in
+            self.answer(request, failure)
+        }
+        if pool.submit(request, from: responder.source) { return true }
+        isAnswered.store(true, ordering: .releasing)
+        allowance?.giveBackRequests(proofs.count)
+        responder.memory.giveBack(charge)
+        responder.ended(proofs.count)
+        admission.withdrew(proofs.count)
+        return false
+    }
+
+    private func answer(_ request: VerificationRequest, _ failure: ServiceError?) {
+        if failure?.code == .busy { admission.refusals.add(UInt64(proofs.count), ordering: .relaxed) }
+        send { proofs, bytes in
+            if let failure {
+                proofs.append(error: failure, to: &bytes)
+            } else {
+                proofs.append(answers: UnsafeBufferPointer(request.verdicts), to: &bytes)
+            }
+        }
+    }
+
+    private func send(_ append: (SingleProofs, inout [UInt8]) -> Void) {
+        guard !isAnswered.exchange(true, ordering: .acquiringAndReleasing) else {
+            return assertionFailure("\(proofs.count) requests of one proof were answered twice")
+        }
+        var bytes: [UInt8] = []
+        append(proofs, &bytes)
+        allowance?.giveBackRequests(proofs.count)
+        responder.send(bytes, charge, answering: proofs.count)
+        admission.ended(proofs.count)
+    }
+}
