@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import LoadHarness
 import RootSets
+import RootgateClient
 import Server
 import Synchronization
 import Transport
@@ -50,6 +51,7 @@ final class ProofBench {
     /// Proofs per second in the last round of a traffic, since the service was configured as it is.
     private var lastRates: [Traffic: Double] = [:]
     private var lastInProcess = 0.0
+    private var lastOfTasks = 0.0
 
     /// How many devices there are whose keys are new to the service, at most, and how many a warm-up makes known.
     private static func newDevices(_ scale: Scale) -> Int { scale.size(245_760, tiny: 4096) }
@@ -210,14 +212,19 @@ final class ProofBench {
 
     /// Proofs of the next devices, with fresh challenges. The caller advances `mix` by as many as it sends.
     private func nextRequests(proofs: Int, batch: Int) throws -> [LoadRequest] {
+        let challenges = try nextChallenges(proofs)
+        return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
+    }
+
+    /// Fresh challenges for the next devices.
+    private func nextChallenges(_ proofs: Int) throws -> [[UInt8]] {
         try assureNewDevices(for: proofs)
         let (book, size) = (service.resources.challenges, ChallengeBook.challengeBytes)
         var bytes = [UInt8](repeating: 0, count: size * proofs)
         bytes.withUnsafeMutableBytes { bytes in
             if let start = bytes.baseAddress { book.issue(proofs, to: start, with: book.makeTagMaker()) }
         }
-        let challenges = (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
-        return try population.signedRequests(challenges: challenges, batch: batch) { [mix] in mix.device($0) }
+        return (0..<proofs).map { Array(bytes[size * $0..<size * ($0 + 1)]) }
     }
 
     /// Restarts the service when fewer new devices than `proofs` are left: to the restarted one all are new.
@@ -321,6 +328,28 @@ final class ProofBench {
         try check(report, proofs: Int(report.requests))
         mix.advance(by: requests.count)
         return Double(report.latency.quantile(0.5)) / 1000
+    }
+
+    /// Signed proofs per second of so many tasks that share one client, one proof a call.
+    func clientTasks(_ tasks: Int) throws -> Double {
+        func round(_ proofs: Int) throws -> Double {
+            let challenges = try nextChallenges(proofs)
+            let (population, mix) = (population, mix)
+            let devices = population.devices
+            let signed = try inParallel(proofs) { number throws(ServiceError) in
+                let (person, device) = devices[mix.device(number) % devices.count]
+                return try population.people[person].proof(ofDevice: device, signing: challenges[number])
+            }
+            let client = try RootgateClient(endpoint)
+            let load = ClientTasks(client: client, collaboration: population.collaboration, tasks: tasks)
+            let (count, elapsed) = try load.verify(signed, seconds: scale.sendingSeconds)
+            self.mix.advance(by: count)
+            return Double(count) / elapsed
+        }
+        let bounds = scale.size(4096, tiny: 512)...scale.size(131_072, tiny: 512)
+        let expected = lastOfTasks > 0 ? lastOfTasks : try round(bounds.lowerBound)
+        lastOfTasks = try round(scale.count(at: expected, for: 1.1 * scale.sendingSeconds, in: bounds))
+        return lastOfTasks
     }
 
     /// Proofs per second through the worker pool, without a socket.

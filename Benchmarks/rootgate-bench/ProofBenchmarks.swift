@@ -69,6 +69,17 @@ let proofBenchmarks = [
             "inclusion.loopback.pipelined", unit: "proofs/s", rounds: rounds, against: "inclusion.loopback",
             conditions: bench.conditions(.pipelined, seconds: scale.seconds))
     },
+    Benchmark("client.verify.tasks", "256 tasks that share one RootgateClient, one proof a call", seconds: 15) { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let rounds = try scale.alternate {
+            try bench.clientTasks(256)
+        } _: {
+            try bench.overLoopback()
+        }
+        return Measurement(
+            "client.verify.tasks", unit: "proofs/s", rounds: rounds, against: "proof.new.loopback",
+            conditions: bench.conditions([.threads, .roots, .round(seconds: scale.sendingSeconds)]))
+    },
     Benchmark("latency.lone", "median time of a lone proof over the wire, service idle between") { scale in
         let bench = try ProofBench.withMillionRoots(scale)
         let rounds = try scale.alternate {

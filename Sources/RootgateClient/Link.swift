@@ -6,7 +6,18 @@ import Wire
 
 /// One connection with the requests that wait for answers on it.
 final class Link: ConnectionHandler {
-    private typealias Waiter = CheckedContinuation<Result<[UInt8], ServiceError>, Never>
+    /// Who waits: for the body of an answer, or for the verdict on one proof.
+    private enum Waiter {
+        case body(CheckedContinuation<Result<[UInt8], ServiceError>, Never>)
+        case verdict(CheckedContinuation<Result<Verdict, ServiceError>, Never>)
+
+        func fail(_ error: ServiceError) {
+            switch self {
+            case .body(let waiter): waiter.resume(returning: .failure(error))
+            case .verdict(let waiter): waiter.resume(returning: .failure(error))
+            }
+        }
+    }
 
     private struct Waiting {
         let waiter: Waiter
@@ -16,12 +27,27 @@ final class Link: ConnectionHandler {
     private struct State {
         var nextID: UInt64 = 1
         var waiting: [UInt64: Waiting] = [:]
+        /// The single proofs among them.
+        var line = VerifyLine()
         /// Requests that were cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
         var isClosed = false
         /// The time that the timer is set for, which is no later than the earliest deadline. Most requests are answered
         /// long before their deadline, so the timer is rarely set again.
         var alarm: ContinuousClock.Instant?
+
+        mutating func newID() -> UInt64 {
+            defer { nextID += 1 }
+            return nextID
+        }
+
+        /// The requests with single proofs that are to be sent now.
+        mutating func takePackages() -> [VerifyLine.Package] { line.take(&nextID) }
+
+        /// Forgets the single proofs for which nobody waits any more.
+        mutating func forgetAbsent() {
+            line.forget { waiting[$0.id] == nil }
+        }
     }
 
     private let connection: Connection
@@ -53,21 +79,10 @@ final class Link: ConnectionHandler {
     func request(
         _ operation: Operation, body: [UInt8], deadline: ContinuousClock.Instant
     ) async -> Result<[UInt8], ServiceError> {
-        let id = state.withLock { state in
-            defer { state.nextID += 1 }
-            return state.nextID
-        }
+        let id = state.withLock { $0.newID() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                let refusal = state.withLock { state -> ServiceError? in
-                    if state.cancelled.remove(id) != nil { return Link.cancelled }
-                    if state.isClosed { return Link.lost }
-                    let former = state.waiting.updateValue(Waiting(waiter: waiter, deadline: deadline), forKey: id)
-                    precondition(former == nil, "two requests have one identifier")
-                    if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
-                    return nil
-                }
-                if let refusal { return waiter.resume(returning: .failure(refusal)) }
+                guard begin(id, .body(waiter), deadline, { _ in }) else { return }
                 var bytes: [UInt8] = []
                 bytes.reserveCapacity(Limits.frameHeaderBytes + body.count)
                 FrameWriter.append(.request, operation.rawValue, requestID: id, to: &bytes) {
@@ -76,12 +91,70 @@ final class Link: ConnectionHandler {
                 connection.send(bytes)
             }
         } onCancel: {
-            let waiting = state.withLock { state -> Waiting? in
-                if let waiting = state.waiting.removeValue(forKey: id) { return waiting }
-                state.cancelled.insert(id)
-                return nil
+            cancel(id)
+        }
+    }
+
+    /// Sends a proof, alone or in one request with those of other callers, and waits for its verdict. `proof`: what
+    /// `ProofBatch.encoded` has made.
+    func verify(
+        _ proof: [UInt8], in collaboration: CollaborationIdentifier, _ kind: VerifyLine.Kind,
+        deadline: ContinuousClock.Instant
+    ) async -> Result<Verdict, ServiceError> {
+        let id = state.withLock { $0.newID() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                var packages: [VerifyLine.Package] = []
+                let hasBegun = begin(id, .verdict(waiter), deadline) { state in
+                    state.line.append(
+                        VerifyLine.Call(id: id, kind: kind, collaboration: collaboration, proof: proof))
+                    packages = state.takePackages()
+                }
+                if hasBegun { send(packages) }
             }
-            waiting?.waiter.resume(returning: .failure(Link.cancelled))
+        } onCancel: {
+            cancel(id)
+        }
+    }
+
+    /// Lets `waiter` wait. Returns false when it was resumed at once, because the request is cancelled or the connection
+    /// closed; then `enter` was not called.
+    private func begin(
+        _ id: UInt64, _ waiter: Waiter, _ deadline: ContinuousClock.Instant, _ enter: (inout State) -> Void
+    ) -> Bool {
+        let refusal = state.withLock { state -> ServiceError? in
+            if state.cancelled.remove(id) != nil { return Link.cancelled }
+            if state.isClosed { return Link.lost }
+            let former = state.waiting.updateValue(Waiting(waiter: waiter, deadline: deadline), forKey: id)
+            precondition(former == nil, "two requests have one identifier")
+            if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
+            enter(&state)
+            return nil
+        }
+        if let refusal { waiter.fail(refusal) }
+        return refusal == nil
+    }
+
+    private func cancel(_ id: UInt64) {
+        let (waiting, packages) = state.withLock { state -> (Waiting?, [VerifyLine.Package]) in
+            guard let waiting = state.waiting.removeValue(forKey: id) else {
+                state.cancelled.insert(id)
+                return (nil, [])
+            }
+            state.forgetAbsent()
+            return (waiting, state.takePackages())
+        }
+        waiting?.waiter.fail(Link.cancelled)
+        send(packages)
+    }
+
+    private func send(_ packages: [VerifyLine.Package]) {
+        for package in packages {
+            do throws(ServiceError) {
+                connection.send(try package.frame())
+            } catch {
+                finish(package.requestID, .failure(error))
+            }
         }
     }
 
@@ -101,17 +174,18 @@ final class Link: ConnectionHandler {
 
     private func expire() {
         let now = ContinuousClock.now
-        let expired = state.withLock { state in
+        let (expired, packages) = state.withLock { state in
             let expired = state.waiting.filter { $0.value.deadline <= now }
             for id in expired.keys { state.waiting[id] = nil }
             state.alarm = nil
             if let earliest = state.waiting.values.map(\.deadline).min() { setAlarm(earliest, &state) }
-            return expired
+            if !expired.isEmpty { state.forgetAbsent() }
+            return (expired, state.takePackages())
         }
         for waiting in expired.values {
-            waiting.waiter.resume(
-                returning: .failure(ServiceError(.deadlineExceeded, "the service did not answer in time")))
+            waiting.waiter.fail(ServiceError(.deadlineExceeded, "the service did not answer in time"))
         }
+        send(packages)
     }
 
     // MARK: On the loop's thread
@@ -121,6 +195,8 @@ final class Link: ConnectionHandler {
         hasReceived.store(true, ordering: .relaxed)
         var frames = FrameReader(buffer.bytes(range), expecting: [.answer, .error])
         while let frame = frames.next() { deliver(frame.header, frame.body) }
+        // Behind all answers that have come: what waits leaves together.
+        send(state.withLock { $0.takePackages() })
         if frames.violation != nil {
             connection.close()
             failAll(malformedAnswer)
@@ -141,9 +217,62 @@ final class Link: ConnectionHandler {
         } else {
             result = .success(Array(body))
         }
-        // The request is absent when its deadline has passed or it was cancelled.
-        let waiting = state.withLock { $0.waiting.removeValue(forKey: header.requestID) }
-        waiting?.waiter.resume(returning: result)
+        finish(header.requestID, result)
+    }
+
+    /// Ends a request. It is absent when its deadline has passed or it was cancelled.
+    private func finish(_ id: UInt64, _ result: Result<[UInt8], ServiceError>) {
+        enum Ended {
+            case request(CheckedContinuation<Result<[UInt8], ServiceError>, Never>)
+            case proofs([VerifyLine.Call])
+            case nothing
+        }
+        let ended = state.withLock { state -> Ended in
+            if let calls = state.line.removeAnswered(id) { return .proofs(calls) }
+            // A single proof's identifier is no request's, so that no answer may name it.
+            guard case .body(let waiter) = state.waiting[id]?.waiter else { return .nothing }
+            state.waiting[id] = nil
+            return .request(waiter)
+        }
+        switch ended {
+        case .request(let waiter): waiter.resume(returning: result)
+        case .proofs(let calls): finish(calls, result)
+        case .nothing: return
+        }
+    }
+
+    /// Ends a request with single proofs: each caller gets the verdict on its proof.
+    private func finish(_ calls: [VerifyLine.Call], _ result: Result<[UInt8], ServiceError>) {
+        if calls.count > 1, case .failure(let error) = result, error.code.refusesWhole {
+            return send(
+                state.withLock { state in
+                    let left = calls.filter { state.waiting[$0.id] != nil }
+                    return state.line.separate(left, &state.nextID)
+                })
+        }
+        let verdicts = Link.verdicts(result, count: calls.count)
+        let waiting = state.withLock { state in calls.map { state.waiting.removeValue(forKey: $0.id) } }
+        for (position, waiting) in waiting.enumerated() {
+            guard case .verdict(let waiter) = waiting?.waiter else { continue }
+            waiter.resume(returning: verdicts.map { $0[position] })
+        }
+    }
+
+    /// As many verdicts as there were proofs.
+    private static func verdicts(
+        _ result: Result<[UInt8], ServiceError>, count: Int
+    ) -> Result<[Verdict], ServiceError> {
+        result.flatMap { answer in
+            do throws(ServiceError) {
+                let (verdicts, _) = try answer.withRawBytes { body throws(ServiceError) in
+                    try VerdictList.decode(body)
+                }
+                guard verdicts.count == count else { throw malformedAnswer }
+                return .success(verdicts)
+            } catch {
+                return .failure(error)
+            }
+        }
     }
 
     var isBusy: Bool { state.withLock { !$0.waiting.isEmpty } }
@@ -162,8 +291,20 @@ final class Link: ConnectionHandler {
         let all = state.withLock { state in
             defer { state.waiting = [:] }
             state.isClosed = true
+            state.line.removeAll()
             return state.waiting
         }
-        for waiting in all.values { waiting.waiter.resume(returning: .failure(error)) }
+        for waiting in all.values { waiting.waiter.fail(error) }
+    }
+}
+
+extension ServiceError.Code {
+    /// Whether a service has done nothing of a request that it answers with this error, and might have done a part of it
+    /// as another request.
+    fileprivate var refusesWhole: Bool {
+        switch self {
+        case .busy, .limitExceeded, .malformedRequest, .roleMissing: true
+        default: false
+        }
     }
 }

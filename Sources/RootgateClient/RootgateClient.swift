@@ -113,10 +113,17 @@ public final class RootgateClient: Sendable {
     public func verify(
         _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> Verdict {
-        let request = AccessRequest(collaboration: collaboration, proof: proof)
-        let decisions = try await verify([request], atLeast: atLeast)
-        guard let decision = decisions.first else { throw malformedAnswer }
-        return decision.verdict
+        try await verdict(on: proof, in: collaboration, VerifyLine.Kind(isSigned: true, atLeast: atLeast))
+    }
+
+    /// The verdict on one proof. Proofs of several tasks share requests.
+    private func verdict(
+        on proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, _ kind: VerifyLine.Kind
+    ) async throws(ServiceError) -> Verdict {
+        let encoded = try ProofBatch.encoded(proof, isSigned: kind.isSigned)
+        return try await onLink(isRepeatable: !kind.isSigned) { link, deadline in
+            await link.verify(encoded, in: collaboration, kind, deadline: deadline)
+        }
     }
 
     /// Verifies up to 4,096 proofs. Returns a decision for each request, in order.
@@ -141,6 +148,11 @@ public final class RootgateClient: Sendable {
     private func verify(
         _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64
     ) async throws(ServiceError) -> [AccessDecision] {
+        if requests.count == 1, !wantsRoots {
+            let kind = VerifyLine.Kind(isSigned: isSigned, atLeast: atLeast)
+            let verdict = try await verdict(on: requests[0].proof, in: requests[0].collaboration, kind)
+            return [AccessDecision(verdict: verdict, rootHash: nil)]
+        }
         var body: [UInt8] = []
         try RootgateClient.appendBatch(
             requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
@@ -295,13 +307,24 @@ public final class RootgateClient: Sendable {
     func send(
         _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero
     ) async throws(ServiceError) -> [UInt8] {
+        try await onLink(isRepeatable: isRepeatable, waiting: waiting) { link, deadline in
+            await link.request(operation, body: body, deadline: deadline)
+        }
+    }
+
+    /// Calls `ask` with the present connection. When it is lost and the request `isRepeatable`, calls it with the next
+    /// one.
+    private func onLink<Answer: Sendable>(
+        isRepeatable: Bool, waiting: Duration = .zero,
+        _ ask: (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
+    ) async throws(ServiceError) -> Answer {
         let deadline = ContinuousClock.now + configuration.requestTimeout + waiting
         var pause = configuration.reconnectPause
         while true {
             let failure: ServiceError
             switch await connector.link() {
             case .success(let link):
-                switch await link.request(operation, body: body, deadline: deadline) {
+                switch await ask(link, deadline) {
                 case .success(let answer): return answer
                 case .failure(let error):
                     let isLost = error.code == .connectionLost || error.code == .shuttingDown

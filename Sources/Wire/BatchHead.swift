@@ -7,8 +7,8 @@ import Core
 ///
 /// The items follow. This type writes and reads the first 16 bytes and writes the identifiers; each batch reads them
 /// its own way.
-struct BatchHead {
-    static let byteCount = 16
+package struct BatchHead {
+    package static let byteCount = 16
 
     /// The sequence of a change that must have been applied to what the service reads; 0 demands nothing.
     let atLeast: UInt64

@@ -158,29 +158,60 @@ package struct ProofBatch: Sendable {
         try BatchHead.append(
             atLeast: atLeast, flags: (wantsRoots ? wantsRootsFlag : 0) | (wantsOptions ? OptionLists.flag : 0),
             collaborations, itemCount: entries.count, itemsMax: Limits.proofsPerRequestMax, "proofs", to: &bytes)
+        for (collaboration, proof) in entries { try append(proof, collaboration, isSigned: isSigned, to: &bytes) }
+    }
+
+    /// A proof as it stands in a request, at position 0 of the collaborations.
+    ///
+    /// Throws `limitExceeded` as `append` does.
+    package static func encoded(_ proof: SignedIdentityProof, isSigned: Bool) throws(ServiceError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let digests = proof.inclusionHashes.count * Digest.byteCount
+        bytes.reserveCapacity(16 + proof.publicKey.count + digests + proof.signature.count + proof.data.count)
+        try append(proof, 0, isSigned: isSigned, to: &bytes)
+        return bytes
+    }
+
+    /// Appends the body of a request with proofs that `encoded` has made. Each gets the position of its collaboration.
+    ///
+    /// Throws `limitExceeded` for a count over its limit.
+    package static func append(
+        encoded entries: [(collaboration: Int, proof: [UInt8])], of collaborations: [CollaborationIdentifier],
+        atLeast: UInt64, to bytes: inout [UInt8]
+    ) throws(ServiceError) {
+        try BatchHead.append(
+            atLeast: atLeast, collaborations, itemCount: entries.count, itemsMax: Limits.proofsPerRequestMax, "proofs",
+            to: &bytes)
         for (collaboration, proof) in entries {
-            try checkLimit(proof.publicKey.count, 255, "bytes of public key")
-            try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")
             bytes.appendInteger(UInt16(collaboration))
-            bytes.append(UInt8(proof.inclusionHashes.count))
-            if isSigned {
-                try checkLimit(proof.signature.count, 255, "bytes of signature")
-                try checkLimit(proof.data.count, 65_535, "bytes of signed data")
-                bytes.append(proof.signatureFormat.rawValue)
-                bytes.appendInteger(proof.publicKeyIndex)
-                bytes.append(UInt8(proof.publicKey.count))
-                bytes.append(UInt8(proof.signature.count))
-                bytes.appendInteger(UInt16(proof.data.count))
-            } else {
-                bytes.append(UInt8(proof.publicKey.count))
-                bytes.appendInteger(proof.publicKeyIndex)
-            }
-            bytes.append(contentsOf: proof.publicKey)
-            bytes.appendDigests(proof.inclusionHashes)
-            if isSigned {
-                bytes.append(contentsOf: proof.signature)
-                bytes.append(contentsOf: proof.data)
-            }
+            bytes.append(contentsOf: proof[2...])
+        }
+    }
+
+    private static func append(
+        _ proof: SignedIdentityProof, _ collaboration: Int, isSigned: Bool, to bytes: inout [UInt8]
+    ) throws(ServiceError) {
+        try checkLimit(proof.publicKey.count, 255, "bytes of public key")
+        try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")
+        bytes.appendInteger(UInt16(collaboration))
+        bytes.append(UInt8(proof.inclusionHashes.count))
+        if isSigned {
+            try checkLimit(proof.signature.count, 255, "bytes of signature")
+            try checkLimit(proof.data.count, 65_535, "bytes of signed data")
+            bytes.append(proof.signatureFormat.rawValue)
+            bytes.appendInteger(proof.publicKeyIndex)
+            bytes.append(UInt8(proof.publicKey.count))
+            bytes.append(UInt8(proof.signature.count))
+            bytes.appendInteger(UInt16(proof.data.count))
+        } else {
+            bytes.append(UInt8(proof.publicKey.count))
+            bytes.appendInteger(proof.publicKeyIndex)
+        }
+        bytes.append(contentsOf: proof.publicKey)
+        bytes.appendDigests(proof.inclusionHashes)
+        if isSigned {
+            bytes.append(contentsOf: proof.signature)
+            bytes.append(contentsOf: proof.data)
         }
     }
 }

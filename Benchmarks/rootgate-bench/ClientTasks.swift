@@ -1,0 +1,66 @@
+import Core
+import Dispatch
+import LoadHarness
+import RootgateClient
+import Synchronization
+
+/// Many tasks that verify proofs with one client, one proof a call.
+struct ClientTasks {
+    let client: RootgateClient
+    let collaboration: CollaborationIdentifier
+    let tasks: Int
+
+    /// What the tasks of one run share.
+    private final class Run: Sendable {
+        let proofs: [SignedIdentityProof]
+        let end: Double
+        let next = Atomic<Int>(0)
+        let granted = Atomic<Int>(0)
+        let failure = Mutex<ServiceError?>(nil)
+
+        init(_ proofs: [SignedIdentityProof], end: Double) {
+            self.proofs = proofs
+            self.end = end
+        }
+
+        /// Verifies proofs that no other task has taken.
+        func verify(with client: RootgateClient, in collaboration: CollaborationIdentifier) async {
+            do throws(ServiceError) {
+                while monotonicSeconds() < end {
+                    let number = next.add(1, ordering: .relaxed).oldValue
+                    guard number < proofs.count else { return }
+                    let verdict = try await client.verify(proofs[number], in: collaboration)
+                    precondition(verdict == .granted, "a verdict is wrong")
+                    granted.add(1, ordering: .relaxed)
+                }
+            } catch {
+                failure.withLock { $0 = $0 ?? error }
+            }
+        }
+    }
+
+    /// Verifies each of `proofs`, none after `seconds`. Returns how many were verified, and the seconds that it took.
+    ///
+    /// Throws what a call has thrown.
+    func verify(_ proofs: [SignedIdentityProof], seconds: Double) throws -> (count: Int, seconds: Double) {
+        let begin = monotonicSeconds()
+        let run = Run(proofs, end: begin + seconds)
+        perform { [client, collaboration, tasks] in
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<tasks { group.addTask { await run.verify(with: client, in: collaboration) } }
+            }
+        }
+        if let failure = run.failure.withLock({ $0 }) { throw failure }
+        return (run.granted.load(ordering: .relaxed), monotonicSeconds() - begin)
+    }
+
+    /// Waits for `body`.
+    private func perform(_ body: @escaping @Sendable () async -> Void) {
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            await body()
+            done.signal()
+        }
+        done.wait()
+    }
+}
