@@ -86,6 +86,44 @@ struct WorkerPoolTests {
         #expect(pool.verdictCounts.reduce(0) { $0 + $1.count } == UInt64(items.value))
     }
 
+    /// Notes what happens around the completions of a pass.
+    private final class Gathering: AnswerGathering {
+        let events = Shared<[String]>([])
+
+        func beginGathering() { events.with { $0.append("begin") } }
+        func endGathering() { events.with { $0.append("end") } }
+    }
+
+    @Test("A pass that completes several requests says so before the first and after the last, and a lone one does not")
+    func gathering() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
+        let gathering = Gathering()
+        let source = WorkSource()
+        source.answers = gathering
+        func submit() {
+            let request = VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[0]
+            } completion: { _, _ in
+                gathering.events.with { $0.append("answer") }
+            }
+            #expect(pool.submit(request, from: source))
+        }
+        submit()
+        #expect(becomesTrue { gathering.events.value == ["answer"] })
+        gathering.events.with { $0 = [] }
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        for _ in 0..<3 { submit() }
+        barrier.open(1)
+        pool.close()
+        let events = gathering.events.value
+        #expect(events.filter { $0 == "answer" }.count == 3)
+        #expect(events == Array(repeating: "begin", count: 3) + Array(repeating: "answer", count: 3)
+            + Array(repeating: "end", count: 3))
+    }
+
     @Test("Every forgery gets its verdict through the pool, and of copies exactly one is granted")
     func forgeries() throws {
         let fixture = try Fixture()

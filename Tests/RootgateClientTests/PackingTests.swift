@@ -1,0 +1,322 @@
+import Core
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+import Transport
+import Wire
+
+@testable import RootgateClient
+
+/// A service that answers when the test says so. It serves one connection.
+private final class SlowService: Sendable {
+    /// A request with proofs.
+    struct Asked: Sendable {
+        let requestID: UInt64
+        let operation: UInt16
+        let atLeast: UInt64
+        /// The index of each proof's key, and the collaboration that it is in.
+        let keys: [UInt64]
+        let collaborations: [String]
+    }
+
+    let endpoint: Endpoint
+    private let listener: CInt
+    private let peer = Shared<RawPeer?>(nil)
+
+    init() throws {
+        let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
+        // Accepting waits.
+        _ = fcntl(listener.descriptor, F_SETFL, fcntl(listener.descriptor, F_GETFL) & ~O_NONBLOCK)
+        self.listener = listener.descriptor
+        endpoint = listener.endpoint
+    }
+
+    deinit { close(listener) }
+
+    /// The next request.
+    func next() async throws -> Asked {
+        let asked: Asked? = await withCheckedContinuation { done in
+            // Reading waits, so it has a thread of its own.
+            DispatchQueue.global().async { [self] in done.resume(returning: try? read()) }
+        }
+        return try #require(asked, "no request has come")
+    }
+
+    private func read() throws -> Asked {
+        if peer.value == nil {
+            let descriptor = accept(listener, nil, nil)
+            try #require(descriptor >= 0)
+            peer.with { $0 = RawPeer(descriptor: descriptor) }
+        }
+        let peer = try #require(peer.value)
+        let header = peer.receive(Limits.frameHeaderBytes)
+        try #require(header.count == Limits.frameHeaderBytes)
+        let length = header.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self).littleEndian) }
+        let bytes = header + peer.receive(length)
+        return try bytes.withUnsafeBytes { received in
+            var frames = FrameReader(received, expecting: [.request])
+            let next = frames.next()
+            let frame = try #require(next)
+            let batch = try ProofBatch(frame.body, isSigned: frame.header.operation == Wire.Operation.verify.rawValue)
+            let proofs = (0..<batch.count).map { batch.proof(at: $0, in: frame.body) }
+            return Asked(
+                requestID: frame.header.requestID, operation: frame.header.operation, atLeast: batch.atLeast,
+                keys: proofs.map(\.publicKeyIndex),
+                collaborations: proofs.map { String(decoding: $0.collaboration, as: UTF8.self) })
+        }
+    }
+
+    /// The verdict on the proof of a key.
+    static func verdict(_ key: UInt64) -> Verdict { key % 3 == 0 ? .badSignature : .granted }
+
+    /// Answers with the verdicts on the proofs.
+    func answer(_ asked: Asked) {
+        var bytes: [UInt8] = []
+        FrameWriter.append(.answer, asked.operation, requestID: asked.requestID, to: &bytes) { body in
+            asked.keys.map(SlowService.verdict).withUnsafeBufferPointer {
+                VerdictList.append($0, roots: nil, to: &body)
+            }
+        }
+        peer.value?.send(bytes)
+    }
+
+    func answer(_ asked: Asked, with error: ServiceError) {
+        var bytes: [UInt8] = []
+        FrameWriter.appendError(error, operation: asked.operation, requestID: asked.requestID, to: &bytes)
+        peer.value?.send(bytes)
+    }
+}
+
+@Suite("Single proofs of many tasks")
+struct PackingTests {
+    private let service: SlowService
+    private let client: RootgateClient
+    private let deck: CollaborationIdentifier
+
+    init() throws {
+        service = try SlowService()
+        client = try RootgateClient(service.endpoint, configuration: .init(requestTimeout: patience))
+        deck = try #require(CollaborationIdentifier("deck"))
+    }
+
+    private static func proof(_ key: UInt64, data: Int = 8) -> SignedIdentityProof {
+        SignedIdentityProof(
+            publicKey: [4], publicKeyIndex: key, inclusionHashes: [], signature: [1], signatureFormat: .der,
+            data: [UInt8](repeating: 7, count: data))
+    }
+
+    /// What a call came to.
+    private typealias Outcome = Result<Verdict, ServiceError>
+
+    private func call(_ key: UInt64, atLeast: UInt64 = 0) -> Task<Outcome, Never> {
+        Task { [client, deck] in
+            do throws(ServiceError) {
+                return .success(try await client.verify(PackingTests.proof(key), in: deck, atLeast: atLeast))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Calls that are in flight alone, as many as let further ones wait. Their requests are not answered yet.
+    private func occupy() async throws -> (calls: [Task<Outcome, Never>], asked: [SlowService.Asked]) {
+        var calls: [Task<Outcome, Never>] = []
+        var asked: [SlowService.Asked] = []
+        for number in 0..<Limits.verifiesInFlightBeforePacking {
+            calls.append(call(UInt64(1000 + number)))
+            asked.append(try await service.next())
+            #expect(asked[number].keys == [UInt64(1000 + number)])
+        }
+        return (calls, asked)
+    }
+
+    /// Returns when the calls wait to be sent: a request that would have been sent has been by then.
+    private func settle() async throws { try await Task.sleep(for: .milliseconds(200)) }
+
+    @Test("Calls that come while others are in flight leave in one request, and each gets its own verdict")
+    func packed() async throws {
+        let (first, asked) = try await occupy()
+        let calls = (0..<20).map { call(UInt64($0)) }
+        try await settle()
+        service.answer(asked[0])
+        let packed = try await service.next()
+        #expect(packed.keys.sorted() == Array(0..<20))
+        #expect(Set(packed.collaborations) == ["deck"])
+        service.answer(packed)
+        service.answer(asked[1])
+        for (key, call) in calls.enumerated() {
+            #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
+        }
+        for (number, call) in first.enumerated() {
+            #expect(await call.value == .success(SlowService.verdict(UInt64(1000 + number))))
+        }
+    }
+
+    @Test("Calls that demand different sequences, or are of different kinds, share no request")
+    func kinds() async throws {
+        let (_, asked) = try await occupy()
+        let calls = (0..<12).map { call(UInt64($0), atLeast: UInt64($0 % 3)) }
+        let inclusion = Task { [client, deck] in
+            try await client.verifyInclusion([AccessRequest(collaboration: deck, proof: PackingTests.proof(50))])
+        }
+        try await settle()
+        service.answer(asked[0])
+        var kinds: Set<String> = []
+        for _ in 0..<4 {
+            let request = try await service.next()
+            kinds.insert("\(request.operation) \(request.atLeast)")
+            let isInclusion = request.operation == Wire.Operation.verifyInclusion.rawValue
+            #expect(isInclusion ? request.keys == [50] : request.keys.allSatisfy { $0 % 3 == request.atLeast })
+            #expect(isInclusion || request.keys.count == 4)
+            service.answer(request)
+        }
+        #expect(kinds.count == 4)
+        for (key, call) in calls.enumerated() {
+            #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
+        }
+        #expect(try await inclusion.value.map(\.verdict) == [SlowService.verdict(50)])
+        service.answer(asked[1])
+    }
+
+    @Test(
+        "A request that is refused as a whole is sent again proof by proof, and errors stay each caller's own",
+        arguments: [ServiceError.Code.busy, .limitExceeded, .roleMissing, .malformedRequest])
+    func refusedWhole(code: ServiceError.Code) async throws {
+        let (_, asked) = try await occupy()
+        let calls = (0..<6).map { call(UInt64($0)) }
+        try await settle()
+        service.answer(asked[0])
+        let packed = try await service.next()
+        #expect(packed.keys.count == 6)
+        service.answer(packed, with: ServiceError(code, "all of it"))
+        for _ in 0..<6 {
+            let one = try await service.next()
+            #expect(one.keys.count == 1)
+            if one.keys == [4] {
+                service.answer(one, with: ServiceError(.roleMissing, "only this"))
+            } else {
+                service.answer(one)
+            }
+        }
+        for (key, call) in calls.enumerated() {
+            let outcome = await call.value
+            if key == 4 {
+                #expect(throws: ServiceError(.roleMissing, "")) { try outcome.get() }
+            } else {
+                #expect(outcome == .success(SlowService.verdict(UInt64(key))))
+            }
+        }
+        service.answer(asked[1])
+    }
+
+    @Test("An error after which proofs may have been spent is not followed by another attempt")
+    func notRepeated() async throws {
+        let (_, asked) = try await occupy()
+        let calls = (0..<3).map { call(UInt64($0)) }
+        try await settle()
+        service.answer(asked[0])
+        let packed = try await service.next()
+        service.answer(packed, with: ServiceError(.storageFailed, "the disk"))
+        for call in calls {
+            let outcome = await call.value
+            #expect(throws: ServiceError(.storageFailed, "")) { try outcome.get() }
+        }
+        let last = call(7)
+        #expect(try await service.next().keys == [7])
+        last.cancel()
+        service.answer(asked[1])
+    }
+
+    @Test("A call that is cancelled while it waits is not sent, and one in flight leaves the others their verdicts")
+    func cancelled() async throws {
+        let (_, asked) = try await occupy()
+        let waiting = call(1)
+        let others = [call(2), call(3)]
+        try await settle()
+        waiting.cancel()
+        let outcome = await waiting.value
+        #expect(throws: ServiceError(.cancelled, "")) { try outcome.get() }
+        service.answer(asked[0])
+        let packed = try await service.next()
+        #expect(packed.keys.sorted() == [2, 3])
+        others[0].cancel()
+        let second = await others[0].value
+        #expect(throws: ServiceError(.cancelled, "")) { try second.get() }
+        service.answer(packed)
+        #expect(await others[1].value == .success(SlowService.verdict(3)))
+        service.answer(asked[1])
+    }
+
+    @Test("Calls whose requests were given up keep no further ones waiting")
+    func givenUp() async throws {
+        let (first, _) = try await occupy()
+        for call in first { call.cancel() }
+        for call in first { _ = await call.value }
+        let next = call(5)
+        let asked = try await service.next()
+        #expect(asked.keys == [5])
+        service.answer(asked)
+        #expect(await next.value == .success(SlowService.verdict(5)))
+    }
+
+    @Test("An answer with fewer verdicts than proofs is nobody's verdict")
+    func tooFew() async throws {
+        let (_, asked) = try await occupy()
+        let calls = (0..<3).map { call(UInt64($0)) }
+        try await settle()
+        service.answer(asked[0])
+        let packed = try await service.next()
+        service.answer(
+            SlowService.Asked(
+                requestID: packed.requestID, operation: packed.operation, atLeast: 0, keys: [1, 2],
+                collaborations: []))
+        for call in calls {
+            let outcome = await call.value
+            #expect(throws: malformedAnswer) { try outcome.get() }
+        }
+        service.answer(asked[1])
+    }
+
+    @Test("Requests keep to the limits of proofs and bytes, and lose and repeat nothing")
+    func limits() throws {
+        var random = SeededGenerator(seed: runSeed)
+        var line = VerifyLine()
+        var nextID: UInt64 = 1 << 32
+        for id in 0..<UInt64(3000) {
+            let proof = PackingTests.proof(id, data: Int.random(in: 0...4096, using: &random))
+            line.append(
+                VerifyLine.Call(
+                    id: id, kind: VerifyLine.Kind(isSigned: id % 7 != 0, atLeast: id % 3),
+                    collaboration: try #require(CollaborationIdentifier("c\(id % 400)")),
+                    proof: try ProofBatch.encoded(proof, isSigned: true)))
+        }
+        let packages = line.take(&nextID)
+        #expect(packages.flatMap(\.calls).map(\.id).sorted() == Array(0..<3000), "seed \(runSeed)")
+        #expect(Set(packages.map(\.requestID)).count == packages.count)
+        var few = 0
+        for package in packages {
+            #expect(package.calls.count <= Limits.packedProofsMax)
+            #expect(package.calls.allSatisfy { $0.kind == package.calls[0].kind })
+            let frame = try package.frame()
+            #expect(frame.count <= Limits.frameHeaderBytes + Limits.packedBytesMax)
+            if frame.count < Limits.packedBytesMax / 2 { few += 1 }
+        }
+        // Only the last one of each kind may be small.
+        #expect(few <= 6)
+        #expect(line.take(&nextID).isEmpty)
+        // Further calls wait until fewer are in flight.
+        line.append(
+            VerifyLine.Call(
+                id: 9999, kind: VerifyLine.Kind(isSigned: true, atLeast: 0), collaboration: deck,
+                proof: try ProofBatch.encoded(PackingTests.proof(1), isSigned: true)))
+        for (number, package) in packages.enumerated() {
+            let left = packages.count - number
+            #expect(line.take(&nextID).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
+            #expect(line.removeAnswered(package.requestID)?.count == package.calls.count)
+            if left - 1 < Limits.verifiesInFlightBeforePacking { break }
+        }
+        #expect(line.take(&nextID).flatMap(\.calls).map(\.id) == [9999])
+        #expect(line.removeAnswered(packages[0].requestID) == nil)
+    }
+}
