@@ -19,6 +19,8 @@ struct EchoBehaviour: Sendable {
     var staysPaused = false
     /// Says that it handled one byte more than it did.
     var overstatesProgress = false
+    /// Pauses reading while something waits to be sent.
+    var pausesWhileUnsent = false
 }
 
 /// Sends every frame back: four bytes of length, little-endian, and as many more.
@@ -43,6 +45,11 @@ final class EchoHandler: ConnectionHandler, @unchecked Sendable {
         while range.upperBound - start >= 4 {
             let count = Int(buffer.bytes(start..<start + 4).loadUnaligned(as: UInt32.self).littleEndian)
             let end = start + 4 + count
+            if behaviour.pausesWhileUnsent, connection.unsentBytes > 0 {
+                connection.pauseReading()
+                server.pauses.increment()
+                return Transport.Progress(consumed: start - range.lowerBound, nextFrameBytes: 0)
+            }
             guard end <= range.upperBound else {
                 if range.upperBound - start == 100_000 { server.halves.increment() }
                 server.unfinishedBytes.with { $0 = range.upperBound - start }
@@ -79,7 +86,10 @@ final class EchoHandler: ConnectionHandler, @unchecked Sendable {
         }
     }
 
-    func drained() { server.drained.increment() }
+    func drained() {
+        server.drained.increment()
+        if behaviour.pausesWhileUnsent { connection.resumeReading() }
+    }
     func closed() { server.closed.increment() }
 }
 

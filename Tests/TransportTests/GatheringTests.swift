@@ -44,7 +44,7 @@ private final class Pair {
     let connection: Connection
     let counts = EchoServer.Counts()
 
-    init() throws {
+    init(_ behaviour: EchoBehaviour = EchoBehaviour()) throws {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
         try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1)
@@ -56,7 +56,7 @@ private final class Pair {
         let counts = counts
         Connection.start(stream, on: loop) { connection in
             made.with { $0 = connection }
-            return EchoHandler(connection, EchoBehaviour(), counts)
+            return EchoHandler(connection, behaviour, counts)
         }
         try #require(becomesTrue { made.value != nil })
         connection = try #require(made.value)
@@ -104,6 +104,16 @@ struct GatheringTests {
         #expect(pair.peer.receive(bytes.count) == bytes)
         #expect(pair.counts.frames.value == 20)
         #expect(pair.stream.sends.value == [bytes.count])
+    }
+
+    @Test("A handler that pauses because of gathered answers goes on when they are sent")
+    func pausesWhileUnsent() throws {
+        let pair = try Pair(EchoBehaviour(pausesWhileUnsent: true))
+        let bytes = (0..<20).flatMap { frame([UInt8($0)]) }
+        pair.peer.send(bytes)
+        #expect(becomesTrue { pair.counts.frames.value == 20 })
+        if pair.counts.frames.value == 20 { #expect(pair.peer.receive(bytes.count) == bytes) }
+        #expect(pair.counts.pauses.value > 0)
     }
 
     @Test("The memory of gathered answers is held until they are sent")
