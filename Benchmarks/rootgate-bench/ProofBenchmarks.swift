@@ -69,7 +69,8 @@ let proofBenchmarks = [
             "inclusion.loopback.pipelined", unit: "proofs/s", rounds: rounds, against: "inclusion.loopback",
             conditions: bench.conditions(.pipelined, seconds: scale.seconds))
     },
-    Benchmark("client.verify.tasks", "256 tasks that share one RootgateClient, one proof a call", seconds: 15) { scale in
+    Benchmark("client.verify.tasks", "256 tasks that share one RootgateClient, one proof a call", seconds: 15) {
+        scale in
         let bench = try ProofBench.withMillionRoots(scale)
         let rounds = try scale.alternate {
             try bench.clientTasks(256)

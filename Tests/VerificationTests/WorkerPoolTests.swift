@@ -120,8 +120,9 @@ struct WorkerPoolTests {
         pool.close()
         let events = gathering.events.value
         #expect(events.filter { $0 == "answer" }.count == 3)
-        #expect(events == Array(repeating: "begin", count: 3) + Array(repeating: "answer", count: 3)
-            + Array(repeating: "end", count: 3))
+        #expect(
+            events == Array(repeating: "begin", count: 3) + Array(repeating: "answer", count: 3)
+                + Array(repeating: "end", count: 3))
     }
 
     @Test("Every forgery gets its verdict through the pool, and of copies exactly one is granted")
