@@ -117,8 +117,8 @@ final class Link: ConnectionHandler {
         }
     }
 
-    /// Lets `waiter` wait. Returns false when it was resumed at once, because the request is cancelled or the connection
-    /// closed; then `enter` was not called.
+    /// Lets `waiter` wait. Returns false when it was resumed at once, because the request is cancelled or the
+    /// connection closed; then `enter` was not called.
     private func begin(
         _ id: UInt64, _ waiter: Waiter, _ deadline: ContinuousClock.Instant, _ enter: (inout State) -> Void
     ) -> Bool {
@@ -299,8 +299,8 @@ final class Link: ConnectionHandler {
 }
 
 extension ServiceError.Code {
-    /// Whether a service has done nothing of a request that it answers with this error, and might have done a part of it
-    /// as another request.
+    /// Whether a service has done nothing of a request that it answers with this error, and might have done a part of
+    /// it as another request.
     fileprivate var refusesWhole: Bool {
         switch self {
         case .busy, .limitExceeded, .malformedRequest, .roleMissing: true

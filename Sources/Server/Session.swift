@@ -27,9 +27,11 @@ final class Session: ConnectionHandler {
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         var frames = FrameReader(buffer.bytes(range), expecting: [.request])
         var mayBeSeries = true
-        while !responder.isRefused, !responder.pausesReading() {
+        while true {
+            let allowed = responder.requestsAllowed()
+            guard allowed > 0 else { break }
             if mayBeSeries {
-                switch handleSeries(&frames, buffer, range.lowerBound) {
+                switch handleSeries(&frames, of: min(allowed, Limits.proofsPerTurn), buffer, range.lowerBound) {
                 case .handled: continue
                 // The requests would be tried as a series again and again.
                 case .refused: mayBeSeries = false
@@ -55,9 +57,11 @@ final class Session: ConnectionHandler {
         case none
     }
 
-    /// Handles the next requests together if they have one proof each. `start`: where the frames begin in the buffer.
-    private func handleSeries(_ frames: inout FrameReader, _ buffer: ReceiveBuffer, _ start: Int) -> Series {
-        let room = min(responder.requestsAllowed, Limits.proofsPerTurn)
+    /// Handles the next requests together if they have one proof each, up to `room` of them. `start`: where the frames
+    /// begin in the buffer.
+    private func handleSeries(
+        _ frames: inout FrameReader, of room: Int, _ buffer: ReceiveBuffer, _ start: Int
+    ) -> Series {
         let first = frames.consumed
         var ahead = frames
         guard let frame = ahead.next(), let isSigned = SingleProofs.isSigned(frame.header.operation) else {

@@ -266,8 +266,8 @@ package final class Connection: @unchecked Sendable {
         outbound.withLock { $0.gatherers += 1 }
     }
 
-    /// Sends what was gathered, unless somebody else still gathers. Returns whether that was all that waited to be sent;
-    /// then `drained` is not called.
+    /// Sends what was gathered, unless somebody else still gathers. Returns whether that was all that waited to be
+    /// sent; then `drained` is not called.
     package func endGathering() -> Bool {
         var charge = MemoryCharge()
         let (needsLoop, isSent, closes) = outbound.withLock { outbound -> (Bool, Bool, Bool) in

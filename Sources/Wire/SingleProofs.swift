@@ -27,8 +27,8 @@ package struct SingleProofs: Sendable {
         entries.reserveCapacity(count)
     }
 
-    /// Whether a request of this operation may be in such a series. `nil`: it may not; otherwise whether its proof has a
-    /// signature.
+    /// Whether a request of this operation may be in such a series. `nil`: it may not; otherwise whether its proof has
+    /// a signature.
     package static func isSigned(_ operation: UInt16) -> Bool? {
         switch Operation(rawValue: operation) {
         case .verify: true

@@ -45,10 +45,9 @@ struct SingleProofsTests {
             FrameWriter.append(.request, operation.rawValue, requestID: 7, to: &frames) { $0 += body }
         }
         #expect(proofs.count == sent.count && proofs.atLeast == 39)
-        let received = UnsafeMutableBufferPointer<BorrowedProof>.allocate(capacity: 30)
-        defer { received.deallocate() }
+        let received = ScratchBuffer<BorrowedProof>(uninitializedCount: 30)
         frames.withUnsafeBytes { bytes in
-            proofs.read(5..<35, in: bytes, into: received)
+            proofs.read(5..<35, in: bytes, into: received.elements)
             for (place, (name, proof)) in sent[5..<35].enumerated() {
                 let found = received[place]
                 let comment: Comment = "seed \(runSeed), proof \(place + 5)"

@@ -56,9 +56,6 @@ final class Responder: AnswerGathering {
         source.answers = self
     }
 
-    /// Requests that may arrive before the connection is paused because of their number.
-    var requestsAllowed: Int { state.withLock { Limits.requestsInFlightPerConnectionMax - $0.inFlight } }
-
     /// What the connection holds of the memory for requests.
     var memory: MemoryAccount { connection.memory }
 
@@ -128,20 +125,22 @@ final class Responder: AnswerGathering {
     // MARK: On the loop's thread
 
     /// Stops reading when too many requests are in flight, too many bytes are unread, or memory is short until some of
-    /// the connection's own requests are answered. Returns whether it stopped.
-    func pausesReading() -> Bool {
+    /// the connection's own requests are answered. Returns how many requests may begin now: 0 when it stopped, or when
+    /// the peer was refused.
+    func requestsAllowed() -> Int {
         connection.assertOnThread()
         let unsent = connection.unsentBytes
         let isStrained = memory.isStrained
-        let isPaused = state.withLock { state in
+        let (isPaused, allowed) = state.withLock { state in
+            guard !state.isRefused else { return (false, 0) }
             state.isPaused =
                 state.inFlight >= Limits.requestsInFlightPerConnectionMax
                 || unsent > Limits.unsentBytesPerConnectionMax || (isStrained && (state.inFlight > 0 || unsent > 0))
                 || state.farewell != nil || state.limitRefusals >= Limits.limitRefusalsPerTurn
-            return state.isPaused
+            return (state.isPaused, state.isPaused ? 0 : Limits.requestsInFlightPerConnectionMax - state.inFlight)
         }
         if isPaused { connection.pauseReading() }
-        return isPaused
+        return allowed
     }
 
     /// Stops reading for a while when the connection has sent requests above a limit. So they cost little, and who
@@ -178,9 +177,6 @@ final class Responder: AnswerGathering {
         }
         for drop in drops { drop() }
     }
-
-    /// Whether the peer was refused: frames that follow are not read.
-    var isRefused: Bool { state.withLock { $0.isRefused } }
 
     /// Closes the connection when the answers that were given are sent. No further frame is read.
     func refuse() {
