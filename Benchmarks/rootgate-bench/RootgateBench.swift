@@ -179,7 +179,7 @@ enum RootgateBench {
     }
 
     private static func row(_ fields: String...) -> String {
-        let widths = [28, 12, 14, 12, 12, 8, 0]
+        let widths = [36, 12, 14, 12, 12, 8, 0]
         return zip(fields, widths).map { field, width in
             field.count >= width ? field + " " : field.padding(toLength: width, withPad: " ", startingAt: 0)
         }.joined()
