@@ -45,7 +45,7 @@ let package = Package(
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(name: "CLinux"),
 
-        // Kernels for wide vector units, in C. They are compiled with optimization in debug builds too, where
+        // Kernels in C, most of them for vector units. They are compiled with optimization in debug builds too, where
         // they also check the bounds of what they compute.
         .target(
             name: "CKernels",

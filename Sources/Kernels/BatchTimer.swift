@@ -32,8 +32,8 @@ package struct BatchTimer {
 
     /// The times of all contenders, in their order.
     ///
-    /// One that is hopeless at a size of at least its width stays so: each of its steps takes as long again. Its times
-    /// for larger sizes are not measured but follow from that one.
+    /// One that is hopeless at a size of at least its width stays so: in large batches its steps take a little less
+    /// time each, but so do those of others. Its times for larger sizes are not measured but follow from that one.
     package func times(of contenders: [Contender]) -> [BatchPlan.Times] {
         var seconds = [[Double]](repeating: [], count: contenders.count)
         var isOut = [Bool](repeating: false, count: contenders.count)

@@ -59,7 +59,7 @@ package final class SignatureEngine: Sendable {
     ) {
         let vetted: (kernel: SignatureKernel?, failures: [String])
         if configuration.usesKernels {
-            vetted = configuration.kernel.map { SignatureKernel.vetted([$0]) } ?? SignatureKernel.vetted
+            vetted = configuration.kernel.map { SignatureKernel.vetted([$0], isChosen: true) } ?? SignatureKernel.vetted
         } else {
             vetted = (nil, [])
         }

@@ -5,13 +5,16 @@ extension SignatureKernel {
     /// The kernels that this process uses, if any; and what the kernels that failed their self-test did wrong. The
     /// first use builds the generators' tables of 5 MiB, times the kernels, and tests those that are to be used, which
     /// takes about 0.1 s.
-    static let vetted = vetted(KernelChoice.current.candidates(.signatures, with: .permitted))
+    static let vetted: (kernel: SignatureKernel?, failures: [String]) = {
+        let choice = KernelChoice.current
+        return vetted(choice.candidates(.signatures, with: .permitted), isChosen: choice[.signatures] != nil)
+    }()
 
     static var standard: SignatureKernel? { vetted.kernel }
 
-    /// Selects among these kernels, and libcrypto if there are several. A single one verifies everything. The kernels
+    /// Selects among these kernels and libcrypto. A kernel that was chosen by name verifies everything. The kernels
     /// have functions for P-256, and the processor can run them.
-    static func vetted(_ kernels: [Kernel]) -> (kernel: SignatureKernel?, failures: [String]) {
+    static func vetted(_ kernels: [Kernel], isChosen: Bool) -> (kernel: SignatureKernel?, failures: [String]) {
         guard !kernels.isEmpty else { return (nil, []) }
         var failures: [String] = []
         do throws(ServiceError) {
@@ -20,7 +23,7 @@ extension SignatureKernel {
             var members = members(of: kernels, sharesTables: true)
             var sharesTables = true
             while !members.isEmpty {
-                guard let selected = try select(members, samples, withLibcrypto: kernels.count > 1) else { break }
+                guard let selected = try select(members, samples, withLibcrypto: !isChosen) else { break }
                 // Only what is to be used is tested: the test of a slow kernel takes longer than all others.
                 let failed = selected.membersInUse.compactMap { member in
                     test.failure(of: member.functions, generator: member.generator.address).map { (member, $0) }

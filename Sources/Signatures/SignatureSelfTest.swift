@@ -13,8 +13,9 @@ struct SignatureSelfTest {
     /// Ordinary signatures, used to fill batches with a known pattern.
     private let valid, invalid: [SignatureCase]
 
-    /// Batch sizes up to the widest step, and sizes around its multiples. The full batch is tested with patterns.
-    private static let sizes = Array(1...17) + [31, 32, 33, 63, 64, 65, 127, 128]
+    /// Batch sizes up to the widest step, and sizes around its multiples; the last two have blocks behind those that
+    /// are summed together. The full batch is tested with patterns.
+    private static let sizes = Array(1...17) + [31, 32, 33, 63, 64, 65, 127, 128, 129, 200]
 
     /// Genuine signatures by several keys, to time kernels with.
     var samples: [SignatureCase] { valid }

@@ -67,7 +67,7 @@ private final class Equipment {
     let member: SignatureKernel.Member
     private let workspace: ScratchBuffer<UInt8>
     private let memory: ScratchBuffer<UInt8>
-    /// A table for each check; empty where keys are new.
+    /// A table for each check, which need not be that of its key: the outcomes do not matter. Empty where keys are new.
     private let tables: [UnsafePointer<UInt64>?]
 
     /// `tableCount`: different keys with tables.

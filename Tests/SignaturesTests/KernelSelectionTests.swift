@@ -1,5 +1,6 @@
 import CKernels
 import Core
+import Foundation
 import Hashing
 import Kernels
 @testable import Signatures
@@ -117,13 +118,28 @@ struct KernelSelectionTests {
         #expect(mixed[..<16].allSatisfy { $0 == .invalid } && mixed[16...].allSatisfy { $0 == .valid })
     }
 
+    @Test("A single kernel that nobody has chosen competes with libcrypto")
+    func slow() throws {
+        let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
+        functions.initialize(
+            to: rg_p256_functions(
+                width: 1, workspace_bytes: 64, build_generator: { _, _ in },
+                verify: { _, count, _, _, _ in usleep(UInt32(2000 * count)) },
+                verify_known: { _, _, count, _, _, _ in usleep(UInt32(2000 * count)) }, build_known: { _, _, _, _ in 1 }
+            ))
+        let kernel = Kernel(name: "slow", p256: functions)
+        let vetted = SignatureKernel.vetted([kernel], isChosen: false)
+        #expect(vetted.kernel == nil && vetted.failures.isEmpty, "a kernel that is too slow was used, or tested")
+        #expect(!SignatureKernel.vetted([kernel], isChosen: true).failures.isEmpty)
+    }
+
     @Test("A kernel that fails its self-test is left out, and said to be; the others remain")
     func failing() throws {
-        let alone = SignatureKernel.vetted([wide])
+        let alone = SignatureKernel.vetted([wide], isChosen: true)
         #expect(alone.kernel == nil)
         #expect(alone.failures.count == 1 && alone.failures[0].hasPrefix("wide: "), "\(alone.failures)")
         let native = Kernel.runnable(with: .permitted).filter { $0.kind == .signatures }
-        let together = SignatureKernel.vetted([wide] + native)
+        let together = SignatureKernel.vetted([wide] + native, isChosen: false)
         #expect(together.failures.contains { $0.hasPrefix("wide: ") })
         #expect(together.kernel?.names.contains("wide") != true)
         #expect((together.kernel == nil) == (SignatureKernel.standard == nil))

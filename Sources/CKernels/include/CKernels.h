@@ -1,4 +1,4 @@
-// Kernels for wide vector units. They allocate nothing, do no input or output, and keep no state.
+// Kernels for vector units, and in plain C. They allocate nothing, do no input or output, and keep no state.
 #pragma once
 
 #include "kernels.h"

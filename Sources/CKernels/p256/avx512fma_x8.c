@@ -3,7 +3,7 @@
 #define LANES_FILE "lanes/avx512fma.h"
 #include "kernel_headers.h"
 
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
 #include "verify.h"
 #pragma clang attribute pop
 

@@ -5,7 +5,7 @@
 // - Sum: limbs are signed 64-bit integers below 2^61 in magnitude. Sums are added and subtracted limb by limb.
 // - Digits: the operands of the multiplier. Only the low 52 bits of each limb count, and the value of those bits
 //   is from 0 to 2^260 - 1, a little more than 16 p. `digits` carries a sum. It does not mask the upper bits,
-//   because the multiplier ignores them. Digits whose upper bits are zero are clean.
+//   because `factor_of` or the multiplier ignores them. Digits whose upper bits are zero are clean.
 //
 // Bounds are stated in multiples of p. The product of a p and b p is from 0 to (a b / 16 + 1) p: the reduction adds
 // m p with m < 2^260 and divides by 2^260, and p / 2^260 is a little less than 1 / 16. A limb of a product is the sum
@@ -204,14 +204,14 @@ INLINE void reduce_row(lanes t[GROUPS][2 * LIMBS], int i) {
     }
 }
 
-/// Accumulators for as many products as `halves` / 2 and for their reduction. When t will be doubled, half of that.
-INLINE void clear(lanes t[GROUPS][2 * LIMBS], int halves, int is_doubled) {
+/// Accumulators for so many products and their reduction. When `is_doubled`, t will be doubled on the way.
+INLINE void clear(lanes t[GROUPS][2 * LIMBS], int products, int is_doubled) {
     // Where shifts are quicker, the reduction of row i adds a product's halves to limbs i + 4 and i + 5 only.
     EACH_GROUP(g)
         UNROLL(k, 0, 2 * LIMBS) {
             const int lows = k >= LIMBS - 1 && k < 2 * LIMBS - 1, highs = k >= LIMBS;
-            t[g][k] =
-                plus(accumulator(k, halves), biased(is_doubled ? lows : 2 * lows, is_doubled ? highs : 2 * highs));
+            t[g][k] = is_doubled ? plus(accumulator(k, products), biased(lows, highs))
+                                 : plus(accumulator(k, 2 * products), biased(2 * lows, 2 * highs));
         }
 }
 
@@ -225,7 +225,7 @@ INLINE Sum upper_half(lanes t[GROUPS][2 * LIMBS]) {
 PRODUCT Sum product(const Digits *a, const Digits *b) {
     lanes t[GROUPS][2 * LIMBS];
     const Factors a_factors = factors_of(a), b_factors = factors_of(b);
-    clear(t, 2, 0);
+    clear(t, 1, 0);
     EACH_LIMB(i) {
         multiply_row(t, &a_factors, &b_factors, i, 0);
         reduce_row(t, i);
@@ -278,7 +278,7 @@ PRODUCT Sum product_plus_product(const Digits *a, const Digits *b, const Digits 
     lanes t[GROUPS][2 * LIMBS];
     const Factors a_factors = factors_of(a), b_factors = factors_of(b);
     const Factors c_factors = factors_of(c), d_factors = factors_of(d);
-    clear(t, 4, 0);
+    clear(t, 2, 0);
     EACH_LIMB(i) {
         multiply_row(t, &a_factors, &b_factors, i, 0);
         multiply_row(t, &c_factors, &d_factors, i, 0);

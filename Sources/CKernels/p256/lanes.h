@@ -9,13 +9,15 @@
 // What every such file defines, besides LANES and the operations on whole vectors that are named alike:
 //
 //     lanes                             a vector of 64-bit integers, one for each lane
-//     lane_mask choose(m, a, b)         the lanes of a where m has a bit, those of b elsewhere
+//     choose(m, a, b)                   the lanes of a where the mask m has a bit, those of b elsewhere; bits from
+//     LANES
+//                                       on count for nothing
 //     negative_lanes, nonzero_lanes     the lanes whose number is negative, or not zero
 //     carry_of(limb)                    what a limb that may be negative carries into the next: limb >> LIMB_BITS
 //     insert_low(a, b)                  a | the low 52 bits of b, of a and b without common bits
 //     neighbour(a, distance)            lane l gets what lane l ^ distance holds; distance: a power of 2 below LANES
 //     load, store, first_lane           LANES words, which may stand at any address; and the word of lane 0
-//     load_columns, store_columns       rows of eight words, one for each lane, as eight vectors
+//     load_columns, store_columns       rows of eight words, one for each lane, as eight vectors; aligned to 64 bytes
 //     factor factor_of(limb)            the low 52 bits of a limb as an operand of the multiplier
 //     add_low(sum, a, b)                sum + the low 52 bits of a b + LOW_BIAS, of factors a and b
 //     add_high(sum, a, b)               sum + bits 52 to 103 of a b + HIGH_BIAS
@@ -26,7 +28,7 @@
 //     PRODUCT                           INLINE, or NOINLINE where products in every formula would be more code than the
 //                                       processor keeps decoded
 //     arithmetic begin_arithmetic()     puts the processor into the state that the multiplier needs,
-//     end_arithmetic(arithmetic)        and back into the state before
+//     end_arithmetic(arithmetic)        and back into the state before, but perhaps for flags of past exceptions
 #pragma once
 
 #include <stddef.h>
@@ -65,21 +67,21 @@ enum {
     ROW_WORDS = 8,
 };
 
+_Static_assert(LANES == 1 || LANES == 2 || LANES == 4 || LANES == 8, "a power of 2, and a bit of a mask for each");
+
 #define EACH_GROUP(g) UNROLL(g, 0, GROUPS)
 #define EACH_LIMB(i) UNROLL(i, 0, LIMBS)
 
 INLINE lanes zero_lanes(void) { return broadcast(0); }
 INLINE lanes low_bits(lanes limb) { return bit_and(limb, broadcast(LIMB_MASK)); }
 
-/// Zero, biased by as much as so many halves of the low and high halves of products will add too much: an accumulator
-/// that will be doubled after that needs half of the bias.
-///
-/// LOW_BIAS / 2 has no bits below 2^51, and LOW_BIAS none below 2^52: so a limb that lacks it has the right low bits.
+/// Minus as many times LOW_BIAS / 2 and HIGH_BIAS / 2. A limb that begins with it is right when as many halves of
+/// biases have been added to it. A limb that lacks a whole LOW_BIAS has the right low 52 bits already.
 INLINE lanes biased(int low_halves, int high_halves) {
     return broadcast(0 - (uint64_t)low_halves * (LOW_BIAS / 2) - (uint64_t)high_halves * (HIGH_BIAS / 2));
 }
 
-/// Limb k of the accumulator for as many products of five limbs by five as `halves` / 2.
+/// Limb k of an accumulator that will receive as many products of five limbs by five as `halves` / 2.
 INLINE lanes accumulator(int k, int halves) {
     const int lows = k < LIMBS ? k + 1 : 2 * LIMBS - 1 - k, highs = k <= LIMBS ? k : 2 * LIMBS - k;
     return biased(halves * lows, halves * highs);

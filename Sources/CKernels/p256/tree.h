@@ -15,6 +15,8 @@
 #define TREE_CHECKS 128
 #endif
 
+_Static_assert(TREE_CHECKS % BLOCK == 0, "whole blocks");
+
 /// Points at every `stride`th place from `first` on.
 typedef struct {
     int first, count;

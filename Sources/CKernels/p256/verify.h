@@ -25,9 +25,9 @@ typedef struct {
 
 /// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
-/// A known key: 11 subtables of 32 points, 18 doublings. Chosen by measurement, in ns a signature with 256 and
-/// with 4,096 keys: width 6 in 4 columns (22 KB) 1,140 and 1,200, width 5 in 4 (13 KB) 1,250 and 1,340, width 6 in
-/// 6 (16 KB) 1,260 and 1,290, width 7 in 5 (32 KB) 1,150 and 1,330.
+/// A known key: 11 subtables of 32 points, 18 doublings. Chosen by measurement with AVX-512 IFMA, in ns a signature
+/// with 256 and with 4,096 keys: width 6 in 4 columns (22 KB) 1,140 and 1,200, width 5 in 4 (13 KB) 1,250 and 1,340,
+/// width 6 in 6 (16 KB) 1,260 and 1,290, width 7 in 5 (32 KB) 1,150 and 1,330.
 static const Shape KNOWN_KEY = {6, KNOWN_KEY_DIGITS, 4};
 /// The generator: 20 subtables of 4,096 points, no doublings.
 static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
@@ -400,8 +400,8 @@ NOINLINE void multiply_key(
         }
         digit_point(&term, negative, block->u2, table, place, shape);
         accumulate(a, &term, negative);
-        // 51 additions a block, with half a row for every lane each: more than all 20.
-        prefetch_next(queue, BLOCK / 2);
+        // 51 additions a block, with half a row for every lane each, or a row for a single lane: more than all 20.
+        prefetch_next(queue, (BLOCK + 1) / 2);
     }
 }
 

@@ -1,5 +1,5 @@
-// Lanes in plain C, for every 64-bit processor: one by default. The tests define PORTABLE_LANES as 8, so that they run
-// the formulas of eight lanes on every processor.
+// Lanes in plain C, for every little-endian processor with 64 bits: one by default. The tests define PORTABLE_LANES as
+// 8, so that they run the formulas of eight lanes on every processor.
 #pragma once
 
 #ifndef PORTABLE_LANES
