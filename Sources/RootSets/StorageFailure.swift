@@ -25,8 +25,6 @@ struct StorageFailure: Error {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
             MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
-        case MDB_READERS_FULL:
-            return ServiceError(.busy, detail: UInt32(bitPattern: code), text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
         }
