@@ -23,7 +23,7 @@ final class PendingProofs: Sendable {
     private let charge: MemoryCharge
     private let isAnswered = Atomic<Bool>(false)
 
-    /// Takes over `charge`, and the count of the requests in `allowance`.
+    /// Takes over `charge`, and the count of the requests in `admission` and `allowance`.
     private init(
         _ proofs: SingleProofs, _ frames: FrameBytes, _ responder: Responder, _ admission: Admission,
         _ allowance: PrincipalAllowance?, _ charge: MemoryCharge
@@ -34,12 +34,15 @@ final class PendingProofs: Sendable {
         self.admission = admission
         self.allowance = allowance
         self.charge = charge
-        admission.began(proofs.count)
         responder.began(proofs.count)
     }
 
     deinit {
         guard !isAnswered.load(ordering: .acquiring) else { return }
+        if responder.isClosed {
+            release()
+            return admission.ended(proofs.count)
+        }
         assertionFailure("\(proofs.count) requests of one proof were never answered")
         send { $0.append(error: ServiceError(.internalFault, "the service lost the request"), to: &$1) }
     }
@@ -50,7 +53,22 @@ final class PendingProofs: Sendable {
         _ proofs: SingleProofs, frames: () -> FrameBytes, frameBytes: Int, _ responder: Responder,
         _ admission: Admission, _ allowance: PrincipalAllowance?
     ) -> PendingProofs? {
-        guard !admission.isDraining.load(ordering: .relaxed) else { return nil }
+        // They are counted before the look at the shutdown, which looks at the count after it has begun.
+        admission.began(proofs.count)
+        guard !admission.isDraining.load(ordering: .relaxed),
+            let charge = reserve(proofs, frameBytes: frameBytes, responder, allowance)
+        else {
+            admission.withdrew(proofs.count)
+            return nil
+        }
+        return PendingProofs(proofs, frames(), responder, admission, allowance, charge)
+    }
+
+    /// Reserves memory for the requests, and counts them in `allowance`. Returns `nil`, and changes nothing, when that
+    /// is not possible for all of them.
+    private static func reserve(
+        _ proofs: SingleProofs, frameBytes: Int, _ responder: Responder, _ allowance: PrincipalAllowance?
+    ) -> MemoryCharge? {
         guard allowance?.takeUnlimited(requests: proofs.count) ?? true else { return nil }
         let each = Limits.requestOverheadBytes + SingleProofs.answerBytes
         let charge = responder.memory.reserve(proofs.count * each + frameBytes, isUrgent: false)
@@ -60,7 +78,7 @@ final class PendingProofs: Sendable {
             allowance?.giveBackRequests(proofs.count)
             return nil
         }
-        return PendingProofs(proofs, frames(), responder, admission, allowance, charge)
+        return charge
     }
 
     /// Queues the proofs. Returns false, and undoes what `begin` did, when their peer's share of the pool's places has
@@ -73,11 +91,16 @@ final class PendingProofs: Sendable {
         }
         if pool.submit(request, from: responder.source) { return true }
         isAnswered.store(true, ordering: .releasing)
+        release()
+        admission.withdrew(proofs.count)
+        return false
+    }
+
+    /// Gives back what the requests have taken, when they get no answer. They stay counted in `admission`.
+    private func release() {
         allowance?.giveBackRequests(proofs.count)
         responder.memory.giveBack(charge)
         responder.ended(proofs.count)
-        admission.withdrew(proofs.count)
-        return false
     }
 
     private func answer(_ request: VerificationRequest, _ failure: ServiceError?) {
