@@ -64,6 +64,8 @@ public enum Limits {
     public static let requestsInFlightPerConnectionMax = 128
     /// Bytes of answers that may wait to be sent on one connection. Above it the service stops reading the connection.
     public static let unsentBytesPerConnectionMax = 256 << 10
+    /// Bytes of answers that a connection gathers. When there are more, they leave although somebody still gathers.
+    public static let gatheredBytesMax = 16 << 10
     /// Bytes that an event loop receives at once. Its buffer for them is used by all of its connections in turn.
     public static let receiveBufferBytes = 256 << 10
     /// Bytes that a loop receives from all ready connections before it looks which ones are ready, as long as each gets

@@ -78,15 +78,18 @@ package final class Connection: @unchecked Sendable {
         var chunkBytes = 0
         /// Calls of `beginGathering` whose `endGathering` has not come yet.
         var gatherers = 0
-        /// What was sent since then, and what is reserved for it. Empty while nobody gathers.
+        /// Whether something was sent since then.
+        var hasGathered = false
+        /// What of it waits, and what is reserved for that. Empty while nobody gathers.
         var gathered: [UInt8] = []
         var gatheredCharge = MemoryCharge()
 
         /// Whether nothing waits to be sent.
         var isEmpty: Bool { chunks.isEmpty && gathered.isEmpty }
 
-        /// Keeps `bytes` until nobody gathers any more.
+        /// Keeps `bytes` for `takeGathered`.
         mutating func gather(_ bytes: [UInt8], _ charge: inout MemoryCharge) {
+            hasGathered = true
             if gathered.isEmpty { gathered = bytes } else { gathered += bytes }
             gatheredCharge += charge
             charge = MemoryCharge()
@@ -231,7 +234,7 @@ package final class Connection: @unchecked Sendable {
             guard outbound.gatherers == 0 else {
                 outbound.gather(bytes, &charge)
                 countWaiting(bytes.count)
-                return false
+                return outbound.gathered.count > Limits.gatheredBytesMax && transmitGathered(&charge, &outbound)
             }
             return transmit(bytes, &charge, &outbound)
         }
@@ -260,8 +263,19 @@ package final class Connection: @unchecked Sendable {
         return true
     }
 
-    /// Keeps what is sent from now on, by any thread, until `endGathering`. Then one system call sends all of it. The
-    /// caller does nothing in between that waits.
+    /// Transmits what was gathered. `charge`: set to what is no longer needed of what was reserved. Returns whether the
+    /// loop has to wait for the socket. Called under the lock.
+    private func transmitGathered(_ charge: inout MemoryCharge, _ outbound: inout Outbound) -> Bool {
+        let bytes: [UInt8]
+        (bytes, charge) = outbound.takeGathered()
+        // The bytes never seem to be sent before they are: a shutdown waits until none wait.
+        defer { countWaiting(-bytes.count) }
+        return transmit(bytes, &charge, &outbound)
+    }
+
+    /// Keeps what is sent from now on, by any thread, until `endGathering`. Then one system call sends all of it. What
+    /// is more than `Limits.gatheredBytesMax` leaves earlier. The caller soon calls `endGathering`: nothing that it
+    /// does in between waits for another thread or a disk.
     package func beginGathering() {
         outbound.withLock { $0.gatherers += 1 }
     }
@@ -273,11 +287,11 @@ package final class Connection: @unchecked Sendable {
         let (needsLoop, isSent, closes) = outbound.withLock { outbound -> (Bool, Bool, Bool) in
             precondition(outbound.gatherers > 0, "what was not begun is ended")
             outbound.gatherers -= 1
-            guard outbound.gatherers == 0, !outbound.gathered.isEmpty else { return (false, false, false) }
-            let bytes: [UInt8]
-            (bytes, charge) = outbound.takeGathered()
-            countWaiting(-bytes.count)
-            let needsLoop = transmit(bytes, &charge, &outbound)
+            guard outbound.gatherers == 0, outbound.hasGathered, !outbound.isClosed else {
+                return (false, false, false)
+            }
+            outbound.hasGathered = false
+            let needsLoop = !outbound.gathered.isEmpty && transmitGathered(&charge, &outbound)
             let isSent = outbound.isEmpty
             return (needsLoop, isSent, isSent && outbound.closesWhenSent)
         }

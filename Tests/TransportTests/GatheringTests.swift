@@ -96,6 +96,23 @@ struct GatheringTests {
         #expect(pair.stream.sends.value == [1, 1, 7, 1])
     }
 
+    @Test("More than a connection gathers leaves while somebody still gathers")
+    func tooMuch() throws {
+        let pair = try Pair()
+        let half = Limits.gatheredBytesMax / 2
+        pair.connection.beginGathering()
+        pair.connection.send(pattern(half))
+        pair.connection.send(pattern(half))
+        #expect(pair.stream.sends.value == [])
+        pair.connection.send([1])
+        #expect(pair.stream.sends.value == [2 * half + 1])
+        #expect(pair.connection.unsentBytes == 0)
+        #expect(pair.peer.receive(2 * half + 1) == pattern(half) + pattern(half) + [1])
+        // What was sent early is all that was.
+        #expect(pair.connection.endGathering())
+        #expect(pair.stream.sends.value == [2 * half + 1])
+    }
+
     @Test("What a handler answers to the bytes of one read leaves in one call")
     func oneRead() throws {
         let pair = try Pair()
