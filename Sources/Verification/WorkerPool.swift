@@ -293,7 +293,8 @@ package final class WorkerPool: Sendable {
         finish(slices, on: worker, failure: failure)
     }
 
-    /// Hands the verdicts of a pass to its requests. The answers of one connection leave together.
+    /// Hands the verdicts of a pass to its requests. The answers of one connection leave together, after its last
+    /// slice: they don't wait for what later requests of other connections do with their verdicts.
     private func finish(_ slices: [Slice], on worker: PoolWorker, failure: ServiceError?) {
         let gathers = slices.count > 1
         if gathers { for slice in slices { slice.source.answers?.beginGathering() } }
@@ -305,7 +306,7 @@ package final class WorkerPool: Sendable {
                 start += 1
             }
             slice.request.finish(slice.range.count, failure: failure)
+            if gathers { slice.source.answers?.endGathering() }
         }
-        if gathers { for slice in slices { slice.source.answers?.endGathering() } }
     }
 }

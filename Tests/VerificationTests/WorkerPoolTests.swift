@@ -94,7 +94,7 @@ struct WorkerPoolTests {
         func endGathering() { events.with { $0.append("end") } }
     }
 
-    @Test("A pass that completes several requests says so before the first and after the last, and a lone one does not")
+    @Test("A pass that completes several requests says so before the first and after each, and a lone one does not")
     func gathering() throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
@@ -121,8 +121,36 @@ struct WorkerPoolTests {
         let events = gathering.events.value
         #expect(events.filter { $0 == "answer" }.count == 3)
         #expect(
-            events == Array(repeating: "begin", count: 3) + Array(repeating: "answer", count: 3)
-                + Array(repeating: "end", count: 3))
+            events == Array(repeating: "begin", count: 3)
+                + Array(repeating: ["answer", "end"], count: 3).flatMap { $0 })
+    }
+
+    @Test("A source's answers leave before the same pass completes what is left of another's")
+    func gatheringOfSeveral() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
+        let gatherings = [Gathering(), Gathering()]
+        let endsBefore = Shared<[Int]>([])
+        let barrier = Barrier()
+        try #require(barrier.hold(1, of: pool))
+        let sources = gatherings.map { gathering in
+            let source = WorkSource()
+            source.answers = gathering
+            return source
+        }
+        for source in sources {
+            let request = VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[0]
+            } completion: { _, _ in
+                endsBefore.with { $0.append(gatherings.count { $0.events.value == ["begin", "end"] }) }
+            }
+            #expect(pool.submit(request, from: source))
+        }
+        barrier.open(1)
+        pool.close()
+        #expect(endsBefore.value == [0, 1])
+        #expect(gatherings.allSatisfy { $0.events.value == ["begin", "end"] })
     }
 
     @Test("Every forgery gets its verdict through the pool, and of copies exactly one is granted")
