@@ -22,6 +22,8 @@ final class Link: ConnectionHandler {
     private struct Waiting {
         let waiter: Waiter
         let deadline: ContinuousClock.Instant
+        /// The request that a single proof was last sent in; `nil` before it is sent.
+        var package: UInt64?
     }
 
     private struct State {
@@ -42,11 +44,19 @@ final class Link: ConnectionHandler {
         }
 
         /// The requests with single proofs that are to be sent now.
-        mutating func takePackages() -> [VerifyLine.Package] { line.take(&nextID) }
+        mutating func takePackages() -> [VerifyLine.Package] {
+            let packages = line.take(&nextID) { waiting[$0.id] != nil }
+            for package in packages {
+                for call in package.calls { waiting[call.id]?.package = package.requestID }
+            }
+            return packages
+        }
 
-        /// Forgets the single proofs for which nobody waits any more.
-        mutating func forgetAbsent() {
-            line.forget { waiting[$0.id] == nil }
+        /// Removes a caller before the answer has come.
+        mutating func giveUp(_ id: UInt64) -> Waiting? {
+            guard let gone = waiting.removeValue(forKey: id) else { return nil }
+            if case .verdict = gone.waiter { line.leave(gone.package) }
+            return gone
         }
     }
 
@@ -137,11 +147,10 @@ final class Link: ConnectionHandler {
 
     private func cancel(_ id: UInt64) {
         let (waiting, packages) = state.withLock { state -> (Waiting?, [VerifyLine.Package]) in
-            guard let waiting = state.waiting.removeValue(forKey: id) else {
+            guard let waiting = state.giveUp(id) else {
                 state.cancelled.insert(id)
                 return (nil, [])
             }
-            state.forgetAbsent()
             return (waiting, state.takePackages())
         }
         waiting?.waiter.fail(Link.cancelled)
@@ -154,6 +163,7 @@ final class Link: ConnectionHandler {
                 connection.send(try package.frame())
             } catch {
                 finish(package.requestID, .failure(error))
+                send(state.withLock { $0.takePackages() })
             }
         }
     }
@@ -176,10 +186,9 @@ final class Link: ConnectionHandler {
         let now = ContinuousClock.now
         let (expired, packages) = state.withLock { state in
             let expired = state.waiting.filter { $0.value.deadline <= now }
-            for id in expired.keys { state.waiting[id] = nil }
+            for id in expired.keys { _ = state.giveUp(id) }
             state.alarm = nil
             if let earliest = state.waiting.values.map(\.deadline).min() { setAlarm(earliest, &state) }
-            if !expired.isEmpty { state.forgetAbsent() }
             return (expired, state.takePackages())
         }
         for waiting in expired.values {
@@ -195,11 +204,12 @@ final class Link: ConnectionHandler {
         hasReceived.store(true, ordering: .relaxed)
         var frames = FrameReader(buffer.bytes(range), expecting: [.answer, .error])
         while let frame = frames.next() { deliver(frame.header, frame.body) }
-        // Behind all answers that have come: what waits leaves together.
-        send(state.withLock { $0.takePackages() })
         if frames.violation != nil {
             connection.close()
             failAll(malformedAnswer)
+        } else {
+            // Behind all answers that have come: what waits leaves together.
+            send(state.withLock { $0.takePackages() })
         }
         return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
@@ -220,7 +230,7 @@ final class Link: ConnectionHandler {
         finish(header.requestID, result)
     }
 
-    /// Ends a request. It is absent when its deadline has passed or it was cancelled.
+    /// Ends a request. It is absent when its deadline has passed or it was cancelled. `takePackages` follows.
     private func finish(_ id: UInt64, _ result: Result<[UInt8], ServiceError>) {
         enum Ended {
             case request(CheckedContinuation<Result<[UInt8], ServiceError>, Never>)
@@ -228,6 +238,11 @@ final class Link: ConnectionHandler {
             case nothing
         }
         let ended = state.withLock { state -> Ended in
+            if case .failure(let error) = result, error.code.refusesWhole,
+                state.line.split(id, inTurn: error.retryAfter != nil)
+            {
+                return .nothing
+            }
             if let calls = state.line.removeAnswered(id) { return .proofs(calls) }
             // A single proof's identifier is no request's, so that no answer may name it.
             guard case .body(let waiter) = state.waiting[id]?.waiter else { return .nothing }
@@ -243,13 +258,6 @@ final class Link: ConnectionHandler {
 
     /// Ends a request with single proofs: each caller gets the verdict on its proof.
     private func finish(_ calls: [VerifyLine.Call], _ result: Result<[UInt8], ServiceError>) {
-        if calls.count > 1, case .failure(let error) = result, error.code.refusesWhole {
-            return send(
-                state.withLock { state in
-                    let left = calls.filter { state.waiting[$0.id] != nil }
-                    return state.line.separate(left, &state.nextID)
-                })
-        }
         let verdicts = Link.verdicts(result, count: calls.count)
         let waiting = state.withLock { state in calls.map { state.waiting.removeValue(forKey: $0.id) } }
         for (position, waiting) in waiting.enumerated() {

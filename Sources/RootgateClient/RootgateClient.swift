@@ -8,7 +8,8 @@ import Wire
 ///
 /// Requests are pipelined over one TCP connection and answered in any order. When the connection is lost the client
 /// connects again, with growing pauses, and sends the unanswered requests again until their deadlines. It does not
-/// repeat a verify or an open, because the first attempt may have spent the challenge.
+/// repeat a verify or an open then, because the first attempt may have spent the challenge. Single proofs that share a
+/// request are sent again in smaller requests when the service refuses that request without looking at its proofs.
 ///
 /// Every method throws ``ServiceError`` only.
 public final class RootgateClient: Sendable {

@@ -36,23 +36,60 @@ struct VerifyLine {
         let calls: [Call]
     }
 
+    /// A request in flight.
+    private struct Flight {
+        let calls: [Call]
+        /// Callers who still wait.
+        var left: Int
+        /// What is sent, one after the other, when the request is answered.
+        let followers: [[Call]]
+    }
+
     private var queued: [Call] = []
-    /// The calls of each request in flight.
-    private var inFlight: [UInt64: [Call]] = [:]
+    /// Calls among them for which nobody waits any more.
+    private var absent = 0
+    private var inFlight: [UInt64: Flight] = [:]
+    /// What leaves next, however much is in flight. The parts of each element are requests that are sent one after the
+    /// other, each when the one before is answered.
+    private var due: [[[Call]]] = []
 
     /// Adds a call. It leaves with `take`.
     mutating func append(_ call: Call) { queued.append(call) }
 
-    /// What leaves now. The requests get identifiers from `nextID` on, which moves on.
-    mutating func take(_ nextID: inout UInt64) -> [Package] {
-        guard !queued.isEmpty, inFlight.count < Limits.verifiesInFlightBeforePacking else { return [] }
+    /// What leaves now. The requests get identifiers from `nextID` on, which moves on. Calls that are not awaited any
+    /// more are left out.
+    mutating func take(_ nextID: inout UInt64, _ isAwaited: (Call) -> Bool) -> [Package] {
+        var packages = takeDue(&nextID, isAwaited)
+        let leaves = !queued.isEmpty && inFlight.count < Limits.verifiesInFlightBeforePacking
+        if absent > 0, leaves || 2 * absent > queued.count {
+            queued.removeAll { !isAwaited($0) }
+            absent = 0
+        }
+        if leaves { packages += takeQueued(&nextID) }
+        return packages
+    }
+
+    private mutating func takeDue(_ nextID: inout UInt64, _ isAwaited: (Call) -> Bool) -> [Package] {
+        var packages: [Package] = []
+        for parts in due {
+            for (position, part) in parts.enumerated() {
+                let calls = part.filter(isAwaited)
+                guard !calls.isEmpty else { continue }
+                packages.append(send(calls, followedBy: Array(parts[(position + 1)...]), &nextID))
+                break
+            }
+        }
+        due = []
+        return packages
+    }
+
+    private mutating func takeQueued(_ nextID: inout UInt64) -> [Package] {
         var packages: [Package] = []
         var open: [Kind: [Call]] = [:]
         var bytes: [Kind: Int] = [:]
         func close(_ kind: Kind) {
             guard let calls = open.removeValue(forKey: kind) else { return }
-            packages.append(Package(requestID: nextID, calls: calls))
-            nextID += 1
+            packages.append(send(calls, &nextID))
             bytes[kind] = nil
         }
         for call in queued {
@@ -65,28 +102,51 @@ struct VerifyLine {
         }
         for kind in Array(open.keys) { close(kind) }
         queued.removeAll(keepingCapacity: queued.capacity <= Limits.packedProofsMax)
-        for package in packages { inFlight[package.requestID] = package.calls }
         return packages
     }
 
-    /// Sends each call in a request of its own, because the request that they were in was refused as a whole.
-    mutating func separate(_ calls: [Call], _ nextID: inout UInt64) -> [Package] {
-        var packages: [Package] = []
-        for call in calls {
-            packages.append(Package(requestID: nextID, calls: [call]))
-            inFlight[nextID] = [call]
-            nextID += 1
+    private mutating func send(
+        _ calls: [Call], followedBy followers: [[Call]] = [], _ nextID: inout UInt64
+    ) -> Package {
+        defer { nextID += 1 }
+        inFlight[nextID] = Flight(calls: calls, left: calls.count, followers: followers)
+        return Package(requestID: nextID, calls: calls)
+    }
+
+    /// Removes an answered request and returns its calls; `nil` when there is none. `take` follows.
+    mutating func removeAnswered(_ requestID: UInt64) -> [Call]? {
+        guard let flight = inFlight.removeValue(forKey: requestID) else { return nil }
+        if !flight.followers.isEmpty { due.append(flight.followers) }
+        return flight.calls
+    }
+
+    /// Sends the calls of a request again in two halves, because it was refused as a whole. So one call that is refused
+    /// whatever it is sent with costs two requests for each halving. `inTurn`: the second half leaves when the first is
+    /// answered, because the service has asked for time. Returns false, and does nothing, when there is no such
+    /// request, or when it has only one call. `take` follows.
+    mutating func split(_ requestID: UInt64, inTurn: Bool) -> Bool {
+        guard let flight = inFlight[requestID], flight.calls.count > 1 else { return false }
+        inFlight[requestID] = nil
+        let first = Array(flight.calls[..<(flight.calls.count / 2)])
+        let second = Array(flight.calls[(flight.calls.count / 2)...])
+        if inTurn {
+            due.append([first, second] + flight.followers)
+        } else {
+            due.append([first] + flight.followers)
+            due.append([second])
         }
-        return packages
+        return true
     }
 
-    /// Removes an answered request and returns its calls; `nil` when there is none.
-    mutating func removeAnswered(_ requestID: UInt64) -> [Call]? { inFlight.removeValue(forKey: requestID) }
-
-    /// Forgets calls for which nobody waits any more. A request without others counts as answered.
-    mutating func forget(_ isForgotten: (Call) -> Bool) {
-        queued.removeAll(where: isForgotten)
-        for (requestID, calls) in inFlight where calls.allSatisfy(isForgotten) { inFlight[requestID] = nil }
+    /// A caller waits no more. `requestID`: the request that the call was last sent in; `nil`: it was not sent. A
+    /// request for which nobody waits counts as answered. `take` follows.
+    mutating func leave(_ requestID: UInt64?) {
+        guard let requestID else {
+            absent += 1
+            return
+        }
+        inFlight[requestID]?.left -= 1
+        if inFlight[requestID]?.left == 0 { _ = removeAnswered(requestID) }
     }
 
     mutating func removeAll() { self = VerifyLine() }

@@ -70,15 +70,22 @@ private final class SlowService: Sendable {
     /// The verdict on the proof of a key.
     static func verdict(_ key: UInt64) -> Verdict { key % 3 == 0 ? .badSignature : .granted }
 
-    /// Answers with the verdicts on the proofs.
-    func answer(_ asked: Asked) {
+    /// The bytes that come until the connection ends, at most one.
+    func rest() async -> [UInt8] {
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async { [self] in done.resume(returning: peer.value?.receive(1) ?? []) }
+        }
+    }
+
+    /// Answers with the verdicts on the proofs. `more`: sent with it.
+    func answer(_ asked: Asked, followedBy more: [UInt8] = []) {
         var bytes: [UInt8] = []
         FrameWriter.append(.answer, asked.operation, requestID: asked.requestID, to: &bytes) { body in
             asked.keys.map(SlowService.verdict).withUnsafeBufferPointer {
                 VerdictList.append($0, roots: nil, to: &body)
             }
         }
-        peer.value?.send(bytes)
+        peer.value?.send(bytes + more)
     }
 
     func answer(_ asked: Asked, with error: ServiceError) {
@@ -179,35 +186,105 @@ struct PackingTests {
         service.answer(asked[1])
     }
 
-    @Test(
-        "A request that is refused as a whole is sent again proof by proof, and errors stay each caller's own",
-        arguments: [ServiceError.Code.busy, .limitExceeded, .roleMissing, .malformedRequest])
-    func refusedWhole(code: ServiceError.Code) async throws {
+    /// Calls that have left in one request, and that request, while others are in flight.
+    private func pack(
+        _ count: Int
+    ) async throws -> (calls: [Task<Outcome, Never>], packed: SlowService.Asked, other: SlowService.Asked) {
         let (_, asked) = try await occupy()
-        let calls = (0..<6).map { call(UInt64($0)) }
+        let calls = (0..<count).map { call(UInt64($0)) }
         try await settle()
         service.answer(asked[0])
         let packed = try await service.next()
-        #expect(packed.keys.count == 6)
+        try #require(packed.keys.sorted() == Array(0..<UInt64(count)))
+        return (calls, packed, asked[1])
+    }
+
+    @Test(
+        "A request that is refused as a whole is sent again in halves, and a proof that is refused harms no other",
+        arguments: [ServiceError.Code.busy, .limitExceeded, .roleMissing, .malformedRequest])
+    func refusedWhole(code: ServiceError.Code) async throws {
+        let (calls, packed, other) = try await pack(64)
         service.answer(packed, with: ServiceError(code, "all of it"))
-        for _ in 0..<6 {
-            let one = try await service.next()
-            #expect(one.keys.count == 1)
-            if one.keys == [4] {
-                service.answer(one, with: ServiceError(.roleMissing, "only this"))
+        var done = 0
+        var requests = 0
+        while done < 64 {
+            let part = try await service.next()
+            requests += 1
+            if part.keys == [37] {
+                service.answer(part, with: ServiceError(.roleMissing, "only this"))
+            } else if part.keys.contains(37) {
+                service.answer(part, with: ServiceError(code, "a part"))
+                continue
             } else {
-                service.answer(one)
+                service.answer(part)
             }
+            done += part.keys.count
         }
+        // Two for each halving of 64.
+        #expect(requests == 12)
         for (key, call) in calls.enumerated() {
             let outcome = await call.value
-            if key == 4 {
+            if key == 37 {
                 #expect(throws: ServiceError(.roleMissing, "")) { try outcome.get() }
             } else {
                 #expect(outcome == .success(SlowService.verdict(UInt64(key))))
             }
         }
-        service.answer(asked[1])
+        service.answer(other)
+    }
+
+    @Test("When the service asks for time, a half is sent when the one before is answered")
+    func refusedForSomeTime() async throws {
+        let (calls, packed, other) = try await pack(8)
+        let busy = ServiceError(.busy, detail: 50, "for some time")
+        service.answer(packed, with: busy)
+        let half = try await service.next()
+        #expect(half.keys == Array(packed.keys[..<4]))
+        service.answer(half, with: busy)
+        for keys in [packed.keys[..<2], packed.keys[2..<4], packed.keys[4...]] {
+            let part = try await service.next()
+            #expect(part.keys == Array(keys))
+            service.answer(part)
+        }
+        for (key, call) in calls.enumerated() {
+            #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
+        }
+        service.answer(other)
+    }
+
+    @Test("Halves that wait leave out calls that are cancelled, and don't wait for callers who are gone")
+    func cancelledHalves() async throws {
+        let (calls, packed, other) = try await pack(6)
+        service.answer(packed, with: ServiceError(.busy, detail: 50, "for some time"))
+        let half = try await service.next()
+        #expect(half.keys == Array(packed.keys[..<3]))
+        for key in [packed.keys[4]] + half.keys {
+            calls[Int(key)].cancel()
+            let outcome = await calls[Int(key)].value
+            #expect(throws: ServiceError(.cancelled, "")) { try outcome.get() }
+        }
+        let rest = try await service.next()
+        #expect(rest.keys == [packed.keys[3], packed.keys[5]])
+        service.answer(rest)
+        for key in rest.keys {
+            #expect(await calls[Int(key)].value == .success(SlowService.verdict(key)))
+        }
+        service.answer(half)
+        service.answer(other)
+    }
+
+    @Test("Calls that wait are not sent after bytes that are no frame")
+    func violation() async throws {
+        let (first, asked) = try await occupy()
+        let calls = (0..<3).map { call(UInt64($0)) }
+        try await settle()
+        service.answer(asked[0], followedBy: [UInt8](repeating: 0xff, count: Limits.frameHeaderBytes))
+        #expect(await first[0].value == .success(SlowService.verdict(1000)))
+        for call in calls + [first[1]] {
+            let outcome = await call.value
+            #expect(throws: malformedAnswer) { try outcome.get() }
+        }
+        #expect(await service.rest().isEmpty)
     }
 
     @Test("An error after which proofs may have been spent is not followed by another attempt")
@@ -291,7 +368,7 @@ struct PackingTests {
                     collaboration: try #require(CollaborationIdentifier("c\(id % 400)")),
                     proof: try ProofBatch.encoded(proof, isSigned: true)))
         }
-        let packages = line.take(&nextID)
+        let packages = line.take(&nextID, { _ in true })
         #expect(packages.flatMap(\.calls).map(\.id).sorted() == Array(0..<3000), "seed \(runSeed)")
         #expect(Set(packages.map(\.requestID)).count == packages.count)
         var few = 0
@@ -304,7 +381,7 @@ struct PackingTests {
         }
         // Only the last one of each kind may be small.
         #expect(few <= 6)
-        #expect(line.take(&nextID).isEmpty)
+        #expect(line.take(&nextID, { _ in true }).isEmpty)
         // Further calls wait until fewer are in flight.
         line.append(
             VerifyLine.Call(
@@ -312,11 +389,11 @@ struct PackingTests {
                 proof: try ProofBatch.encoded(PackingTests.proof(1), isSigned: true)))
         for (number, package) in packages.enumerated() {
             let left = packages.count - number
-            #expect(line.take(&nextID).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
+            #expect(line.take(&nextID, { _ in true }).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
             #expect(line.removeAnswered(package.requestID)?.count == package.calls.count)
             if left - 1 < Limits.verifiesInFlightBeforePacking { break }
         }
-        #expect(line.take(&nextID).flatMap(\.calls).map(\.id) == [9999])
+        #expect(line.take(&nextID, { _ in true }).flatMap(\.calls).map(\.id) == [9999])
         #expect(line.removeAnswered(packages[0].requestID) == nil)
     }
 }
