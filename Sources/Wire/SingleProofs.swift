@@ -22,11 +22,6 @@ package struct SingleProofs: Sendable {
 
     package var count: Int { entries.count }
 
-    /// Reserves memory for so many requests.
-    package mutating func reserveCapacity(_ count: Int) {
-        entries.reserveCapacity(count)
-    }
-
     /// Whether a request of this operation may be in such a series. `nil`: it may not; otherwise whether its proof has
     /// a signature.
     package static func isSigned(_ operation: UInt16) -> Bool? {
