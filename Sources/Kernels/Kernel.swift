@@ -9,15 +9,13 @@ package struct Kernel: @unchecked Sendable {
     package let p256: UnsafePointer<rg_p256_functions>?
     /// P-256 kernels with the same number can use one generator's table.
     package let generatorForm: UInt8
-    /// P-256 kernels with the same number can use each other's tables of known keys.
-    package let knownForm: UInt8
 
     package init(
         name: String, needs: ProcessorFeatures = [], sha256: UnsafePointer<rg_sha256_functions>? = nil,
-        p256: UnsafePointer<rg_p256_functions>? = nil, generatorForm: UInt8 = 0, knownForm: UInt8 = 0
+        p256: UnsafePointer<rg_p256_functions>? = nil, generatorForm: UInt8 = 0
     ) {
         (self.name, self.needs, self.sha256, self.p256) = (name, needs, sha256, p256)
-        (self.generatorForm, self.knownForm) = (generatorForm, knownForm)
+        self.generatorForm = generatorForm
     }
 
     /// The name without what the kernel is for.
@@ -34,7 +32,7 @@ package struct Kernel: @unchecked Sendable {
     package static let all: [Kernel] = UnsafeBufferPointer(start: rg_kernels, count: rg_kernel_count).map { row in
         Kernel(
             name: String(cString: row.name), needs: ProcessorFeatures(rawValue: row.needs), sha256: row.sha256,
-            p256: row.p256, generatorForm: row.generator_form, knownForm: row.known_form)
+            p256: row.p256, generatorForm: row.generator_form)
     }
 
     /// Finds the kernels that run with `features`.

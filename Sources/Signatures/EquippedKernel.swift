@@ -21,7 +21,7 @@ final class EquippedKernel {
         self.kernel = kernel
         workspace = ScratchBuffer(uninitializedCount: kernel.pointee.workspace_bytes, alignment: RG_P256_ALIGNMENT)
         tables = ScratchBuffer(
-            uninitializedCount: RG_P256_KNOWN_BYTES * RG_P256_BATCH_MAX, alignment: RG_P256_ALIGNMENT)
+            uninitializedCount: Int(kernel.pointee.known_bytes) * RG_P256_BATCH_MAX, alignment: RG_P256_ALIGNMENT)
         ownGenerator = ScratchBuffer(
             uninitializedCount: generator == nil ? RG_P256_GENERATOR_BYTES / MemoryLayout<UInt64>.stride : 0,
             alignment: RG_P256_ALIGNMENT)
@@ -41,14 +41,22 @@ final class EquippedKernel {
     /// Does the same with a table for each key. Returns `nil` also when the kernel refuses to build a table.
     func knownOutcomes(of cases: some RandomAccessCollection<SignatureCase>) -> [UInt8]? {
         withChecks(cases) { checks, outcomes in
-            let table = (0..<cases.count).map { index in
+            // Each key once: building a table takes as long as several verifications.
+            var numbers: [[UInt8]: Int] = [:]
+            var points: [UnsafePointer<UInt8>?] = []
+            let numberOfCase = cases.enumerated().map { index, check in
+                if let number = numbers[check.point] { return number }
+                numbers[check.point] = points.count
+                points.append(checks[index].point)
+                return points.count - 1
+            }
+            let table = points.indices.map { number in
                 UnsafeMutablePointer<UInt64>?(
-                    UnsafeMutableRawPointer(tables.baseAddress + RG_P256_KNOWN_BYTES * index)
+                    UnsafeMutableRawPointer(tables.baseAddress + Int(kernel.pointee.known_bytes) * number)
                         .assumingMemoryBound(to: UInt64.self))
             }
-            let points = (0..<cases.count).map { checks[$0].point }
-            for first in stride(from: 0, to: cases.count, by: RG_P256_BUILD_MAX) {
-                let range = first..<min(first + RG_P256_BUILD_MAX, cases.count)
+            for first in stride(from: 0, to: points.count, by: RG_P256_BUILD_MAX) {
+                let range = first..<min(first + RG_P256_BUILD_MAX, points.count)
                 let isBuilt = Array(points[range]).withUnsafeBufferPointer { points in
                     Array(table[range]).withUnsafeBufferPointer { table in
                         kernel.pointee.build_known(
@@ -59,7 +67,7 @@ final class EquippedKernel {
             }
             // A kernel must not read the points of keys that have tables, so the points are removed.
             for index in 0..<cases.count { checks[index].point = nil }
-            let read = table.map { UnsafePointer<UInt64>($0) }
+            let read = numberOfCase.map { number in table[number].map { UnsafePointer($0) } }
             kernel.pointee.verify_known(checks, read, cases.count, generator, workspace.baseAddress, outcomes)
             return true
         }

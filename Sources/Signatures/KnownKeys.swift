@@ -21,7 +21,7 @@ final class KnownKeys: @unchecked Sendable {
     static let ways = 16
     private static let lockCount = 64
     /// Memory for a single set. With less there is no room for a table.
-    static let bytesMin = ways * SignatureKernel.knownKeyBytes
+    static func bytesMin(_ kernel: SignatureKernel) -> Int { ways * kernel.knownKeyBytes }
 
     /// A key's bytes: the form byte of its X9.63 point, then x, then y if the point is uncompressed.
     struct Key: Hashable {
@@ -108,6 +108,8 @@ final class KnownKeys: @unchecked Sendable {
 
     private let kernel: SignatureKernel
     private let setCount: Int
+    /// Bytes of one table.
+    private let tableBytes: Int
     private let tables: ScratchBuffer<UInt8>
     private let sets: ScratchBuffer<Set>
     private let keys: ScratchBuffer<Key>
@@ -135,13 +137,14 @@ final class KnownKeys: @unchecked Sendable {
 
     /// `bytesMax`: at least `bytesMin`. The tables' memory is committed as keys get tables.
     init(_ kernel: SignatureKernel, bytesMax: Int) {
-        precondition(bytesMax >= KnownKeys.bytesMin, "there is no room for one set")
+        precondition(bytesMax >= KnownKeys.bytesMin(kernel), "there is no room for one set")
         precondition(MemoryLayout<Set>.stride == 128, "a set does not fill two cache lines")
         precondition(SignatureKernel.buildMax <= KnownKeys.ways, "a group of keys may need more places than a set has")
         self.kernel = kernel
-        setCount = bytesMax / KnownKeys.bytesMin
+        setCount = bytesMax / KnownKeys.bytesMin(kernel)
+        tableBytes = kernel.knownKeyBytes
         let places = setCount * KnownKeys.ways
-        tables = ScratchBuffer(uninitializedCount: places * SignatureKernel.knownKeyBytes, alignment: 4096)
+        tables = ScratchBuffer(uninitializedCount: places * tableBytes, alignment: 4096)
         sets = ScratchBuffer(repeating: Set(), count: setCount, alignment: 128)
         keys = ScratchBuffer(repeating: Key(), count: places)
         reserved = ScratchBuffer(repeating: false, count: places)
@@ -192,7 +195,7 @@ final class KnownKeys: @unchecked Sendable {
 
     private func table(_ place: Int) -> UnsafeMutablePointer<UInt64> {
         assert(place >= 0 && place < keys.count, "there is no such place")
-        return UnsafeMutableRawPointer(tables.baseAddress + place * SignatureKernel.knownKeyBytes)
+        return UnsafeMutableRawPointer(tables.baseAddress + place * tableBytes)
             .assumingMemoryBound(to: UInt64.self)
     }
 

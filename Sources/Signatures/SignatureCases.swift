@@ -432,17 +432,26 @@ struct SignatureCases {
         return cases
     }
 
-    /// Makes sums whose u2 has the digits of n, as the kernels write it for a known key: 43 digits of 6 bits in 4
-    /// columns. Only signs in column 0 are others: that of the last digit, or all. If the last digit of u2 Q, or all of
-    /// column 0, were added to the rest of u2 Q and nothing else, the points would be equal for every key.
+    /// Makes sums whose u2 has the digits of n, in every shape in which the kernels write it for a known key. Only
+    /// signs in column 0 are others: that of the last digit, or all. If the last digit of u2 Q, or all of column 0,
+    /// were added to the rest of u2 Q and nothing else, the points would be equal for every key.
     func repeatedOrder() throws(ServiceError) -> [SignatureCase] {
-        func bit(_ index: Int) -> Int { Int(orderBytes[31 - index / 8] >> UInt8(index % 8) & 1) }
+        try repeatedOrder(width: 6, columns: 4) + repeatedOrder(width: 6, columns: 2)
+    }
+
+    /// Makes these sums for digits of `width` bits in so many columns.
+    private func repeatedOrder(width: Int, columns: Int) throws(ServiceError) -> [SignatureCase] {
+        let digits = (256 + width - 1) / width
+        // A digit is made of the bits above the lowest, and the highest bit of the highest digit is 1.
+        func bit(_ index: Int) -> Int {
+            index < 256 ? Int(orderBytes[31 - index / 8] >> UInt8(index % 8) & 1) : index == width * digits ? 1 : 0
+        }
         let zero = try Integer()
         var (column, last) = (zero, zero)
-        for place in stride(from: 0, to: 43, by: 4) {
-            let window = (0..<6).reduce(0) { $0 | bit(6 * place + 1 + $1) << $1 }
-            let digit = 2 * window + 1 - 64
-            last = try library.product(Integer(UInt(abs(digit))), library.power(6 * place))
+        for place in stride(from: 0, to: digits, by: columns) {
+            let window = (0..<width).reduce(0) { $0 | bit(width * place + 1 + $1) << $1 }
+            let digit = 2 * window + 1 - 1 << width
+            last = try library.product(Integer(UInt(abs(digit))), library.power(width * place))
             if digit < 0 { last = try library.difference(zero, last) }
             column = try library.sum(column, last)
         }
@@ -451,7 +460,8 @@ struct SignatureCases {
             let twice = try library.sum(changed, changed)
             for u2 in [twice, try library.difference(zero, twice)] {
                 cases += try chosen(
-                    "u2 is n but for \(name)", keys[cases.count % keys.count].compressed, scalar(), u2,
+                    "u2 is n but for \(name), \(columns) columns", keys[cases.count % keys.count].compressed, scalar(),
+                    u2,
                     isExceptional: false)
             }
         }

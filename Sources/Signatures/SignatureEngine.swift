@@ -74,7 +74,7 @@ package final class SignatureEngine: Sendable {
         self.kernel = kernel
         sampleInterval = kernel == nil ? 0 : configuration.sampleInterval
         knownKeys = kernel.flatMap { kernel in
-            kernel.usesTables && configuration.knownKeyBytesMax >= KnownKeys.bytesMin
+            kernel.usesTables && configuration.knownKeyBytesMax >= KnownKeys.bytesMin(kernel)
                 ? KnownKeys(kernel, bytesMax: configuration.knownKeyBytesMax) : nil
         }
         self.log = log
@@ -96,7 +96,7 @@ package final class SignatureEngine: Sendable {
         Statistics(
             crossChecks: checked.load(ordering: .relaxed), disagreements: disagreements.load(ordering: .relaxed),
             skippedChecks: skipped.load(ordering: .relaxed), knownKeys: knownKeys?.count ?? 0,
-            knownKeyBytes: (knownKeys?.count ?? 0) * SignatureKernel.knownKeyBytes, knownKeyHits: knownKeys?.hits ?? 0)
+            knownKeyBytes: (knownKeys?.count ?? 0) * (kernel?.knownKeyBytes ?? 0), knownKeyHits: knownKeys?.hits ?? 0)
     }
 
     // MARK: Cross-check

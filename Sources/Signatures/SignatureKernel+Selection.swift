@@ -73,9 +73,9 @@ extension SignatureKernel {
     static func selection(_ members: [Member], new: [BatchPlan.Times], known: [BatchPlan.Times]) -> SignatureKernel? {
         // Tables are of the form of the kernel that is the quickest with large batches. It builds them, too.
         let builder = members.indices.max { known[$0].rate < known[$1].rate } ?? 0
-        let form = members[builder].kernel.knownForm
+        let form = members[builder].knownForm
         let readable = known.indices.map { index in
-            index == members.count || members[index].kernel.knownForm == form ? known[index] : .never
+            index == members.count || members[index].knownForm == form ? known[index] : .never
         }
         let used = BatchPlan(new, capacity: KernelBatch.capacity).used
             .union(BatchPlan(readable, capacity: KernelBatch.capacity).used)
@@ -91,11 +91,14 @@ extension SignatureKernel {
 }
 
 extension SignatureKernel {
-    /// Uses these kernels by their widths alone, and no libcrypto. Nothing is timed or tested.
+    /// Uses these kernels by their widths alone, and no libcrypto. Nothing is timed or tested. Tables are of the form
+    /// of the first.
     convenience init(untimed kernels: [Kernel]) {
         let members = SignatureKernel.members(of: kernels, sharesTables: true)
         let times = members.map { BatchPlan.Times(nominalOfWidth: Int($0.functions.pointee.width)) }
-        let plan = BatchPlan(times, capacity: KernelBatch.capacity)
-        self.init(members, newPlan: plan, knownPlan: plan, builder: 0, isMeasured: false)
+        let readable = zip(members, times).map { $0.knownForm == members[0].knownForm ? $1 : .never }
+        self.init(
+            members, newPlan: BatchPlan(times, capacity: KernelBatch.capacity),
+            knownPlan: BatchPlan(readable, capacity: KernelBatch.capacity), builder: 0, isMeasured: false)
     }
 }

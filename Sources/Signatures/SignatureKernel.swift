@@ -12,6 +12,9 @@ final class SignatureKernel: @unchecked Sendable {
         let kernel: Kernel
         let functions: UnsafePointer<rg_p256_functions>
         let generator: GeneratorTable
+
+        /// Members with the same number can use each other's tables of known keys.
+        var knownForm: UInt8 { functions.pointee.known_form }
     }
 
     /// The kernels of the plans, in the order of their contenders. The contender behind the last is libcrypto.
@@ -28,9 +31,9 @@ final class SignatureKernel: @unchecked Sendable {
         precondition(newPlan.capacity == KernelBatch.capacity && knownPlan.capacity == KernelBatch.capacity)
         precondition(newPlan.contenders.count <= members.count + 1, "a plan has a contender that is nobody")
         precondition(knownPlan.contenders.count == newPlan.contenders.count, "the plans have different contenders")
-        let builderForm = members[builder].kernel.knownForm
+        let builderForm = members[builder].knownForm
         precondition(
-            knownPlan.used.allSatisfy { $0 == members.count || members[$0].kernel.knownForm == builderForm },
+            knownPlan.used.allSatisfy { $0 == members.count || members[$0].knownForm == builderForm },
             "a kernel gets tables that it can't read")
         (self.members, self.newPlan, self.knownPlan) = (members, newPlan, knownPlan)
         self.builder = members[builder]
@@ -93,8 +96,8 @@ final class SignatureKernel: @unchecked Sendable {
         }
     }
 
-    /// Bytes of a known key's table.
-    static let knownKeyBytes = RG_P256_KNOWN_BYTES
+    /// Bytes of a known key's table, as `build` makes it.
+    var knownKeyBytes: Int { Int(builder.functions.pointee.known_bytes) }
     /// Keys whose tables one call builds, at most.
     static let buildMax = RG_P256_BUILD_MAX
 

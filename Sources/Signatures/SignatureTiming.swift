@@ -75,11 +75,11 @@ private final class Equipment {
         self.member = member
         workspace = ScratchBuffer(
             uninitializedCount: Int(member.functions.pointee.workspace_bytes), alignment: RG_P256_ALIGNMENT)
-        memory = ScratchBuffer(
-            uninitializedCount: SignatureKernel.knownKeyBytes * tableCount, alignment: RG_P256_ALIGNMENT)
+        let tableBytes = Int(member.functions.pointee.known_bytes)
+        memory = ScratchBuffer(uninitializedCount: tableBytes * tableCount, alignment: RG_P256_ALIGNMENT)
         let start = UnsafeMutableRawPointer(memory.baseAddress)
         let addresses = (0..<tableCount).map { index in
-            Optional((start + SignatureKernel.knownKeyBytes * index).assumingMemoryBound(to: UInt64.self))
+            Optional((start + tableBytes * index).assumingMemoryBound(to: UInt64.self))
         }
         if tableCount > 0 {
             let points = (0..<tableCount).map { checks[$0].point }

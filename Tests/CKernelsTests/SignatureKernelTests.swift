@@ -139,9 +139,11 @@ struct SignatureKernelTests {
             ("x(R) = r + n - p", RG_P256_INVALID), ("x(R) = 0 = r + n - p", RG_P256_INVALID),
             ("r = 1, x(R) is another", RG_P256_INVALID), ("r = p - n - 1, x(R) is another", RG_P256_INVALID),
             ("r = p - n, x(R) is another", RG_P256_INVALID), ("r = p - n + 1, x(R) is another", RG_P256_INVALID),
-            ("r = n - 1, x(R) is another", RG_P256_INVALID), ("u2 is n but for the last digit", RG_P256_VALID),
-            ("u2 is n but for column 0, forged", RG_P256_INVALID), ("r = x(R) above n", RG_P256_INVALID),
-            ("r with n added", RG_P256_INVALID),
+            ("r = n - 1, x(R) is another", RG_P256_INVALID), ("r = x(R) above n", RG_P256_INVALID),
+            ("u2 is n but for the last digit, 4 columns", RG_P256_VALID),
+            ("u2 is n but for column 0, 4 columns, forged", RG_P256_INVALID),
+            ("u2 is n but for the last digit, 2 columns", RG_P256_VALID),
+            ("u2 is n but for column 0, 2 columns, forged", RG_P256_INVALID), ("r with n added", RG_P256_INVALID),
             ("s small", RG_P256_VALID), ("s with n added", RG_P256_INVALID),
             ("u1 = 0", RG_P256_VALID), ("digest = n, u1 = 0", RG_P256_VALID),
             ("the last addition doubles", RG_P256_VALID), ("the first addition cancels", RG_P256_VALID),
@@ -251,7 +253,8 @@ struct SignatureKernelTests {
         let equipped = try kernel.equipped()
         let workspace = UnsafeMutableRawPointer.allocate(
             byteCount: functions.pointee.workspace_bytes, alignment: RG_P256_ALIGNMENT)
-        let table = UnsafeMutableRawPointer.allocate(byteCount: RG_P256_KNOWN_BYTES, alignment: RG_P256_ALIGNMENT)
+        let table = UnsafeMutableRawPointer.allocate(
+            byteCount: functions.pointee.known_bytes, alignment: RG_P256_ALIGNMENT)
         defer {
             workspace.deallocate()
             table.deallocate()

@@ -54,15 +54,39 @@ struct TableTests {
         }
     }
 
-    @Test("A known key's table holds odd multiples of 2^(24 s) Q in subtable s", arguments: NamedKernel.p256)
+    /// How the tables of one form are made: digits of so many bits, in so many columns.
+    private struct Shape {
+        let width: Int
+        let columns: Int
+
+        var digits: Int { (256 + width - 1) / width }
+        var subtables: Int { (digits + columns - 1) / columns }
+        var rows: Int { 1 << (width - 1) }
+    }
+
+    /// The shapes of the forms 0 and 1.
+    private static let shapes = [Shape(width: 6, columns: 4), Shape(width: 6, columns: 2)]
+
+    @Test("A known key's table is a row of 64 bytes for each odd digit and subtable", arguments: NamedKernel.p256)
+    func knownSize(kernel: NamedKernel) throws {
+        let functions = try #require(kernel.p256).pointee
+        let shape = Self.shapes[Int(functions.known_form)]
+        #expect(Int(functions.known_bytes) == 64 * shape.subtables * shape.rows)
+        #expect(shape.subtables * shape.columns * shape.width >= 256)
+    }
+
+    @Test(
+        "A known key's table holds odd multiples of 2^(width columns s) Q in subtable s", arguments: NamedKernel.p256)
     func known(kernel: NamedKernel) throws {
         let functions = try #require(kernel.p256), library = try CurveLibrary()
+        let shape = Self.shapes[Int(functions.pointee.known_form)]
+        let tableBytes = Int(functions.pointee.known_bytes)
         let cases = try SignatureCases(seed: runSeed, keys: 16, nonces: 2)
         let workspace = UnsafeMutableRawPointer.allocate(
             byteCount: functions.pointee.workspace_bytes, alignment: RG_P256_ALIGNMENT)
         let guardBytes = 64
         let memory = UnsafeMutableRawPointer.allocate(
-            byteCount: RG_P256_KNOWN_BYTES * RG_P256_BUILD_MAX + guardBytes, alignment: RG_P256_ALIGNMENT)
+            byteCount: tableBytes * RG_P256_BUILD_MAX + guardBytes, alignment: RG_P256_ALIGNMENT)
         defer {
             workspace.deallocate()
             memory.deallocate()
@@ -74,11 +98,11 @@ struct TableTests {
         let zero = try Integer()
         for count in [1, 7, 8, 9, 15, 16] {
             let used = Array(points.suffix(count))
-            let bytes = RG_P256_KNOWN_BYTES * count
+            let bytes = tableBytes * count
             memory.initializeMemory(as: UInt8.self, repeating: 0x5a, count: bytes + guardBytes)
             let tables = (0..<count).map { index in
                 UnsafeMutablePointer<UInt64>?(
-                    (memory + RG_P256_KNOWN_BYTES * index).assumingMemoryBound(to: UInt64.self))
+                    (memory + tableBytes * index).assumingMemoryBound(to: UInt64.self))
             }
             let flat = used.flatMap { $0 + [UInt8](repeating: 0, count: 65 - $0.count) }
             let built = flat.withUnsafeBufferPointer { flat in
@@ -90,12 +114,13 @@ struct TableTests {
             #expect(behind.allSatisfy { $0 == 0x5a }, "bytes behind the last table were written")
             for (index, point) in used.enumerated() where count == 16 || index == 0 || index == count - 1 {
                 let table = UnsafePointer<UInt64>(try #require(tables[index]))
-                for subtable in 0..<11 {
-                    for row in count == 16 ? [0, 1, 15, 16, 31] : Array(0..<32) {
-                        let scalar = try library.product(library.power(24 * subtable), Integer(UInt(2 * row + 1)))
+                for subtable in 0..<shape.subtables {
+                    let power = try library.power(shape.width * shape.columns * subtable)
+                    for row in count == 16 ? [0, 1, 15, 16, shape.rows - 1] : Array(0..<shape.rows) {
+                        let scalar = try library.product(power, Integer(UInt(2 * row + 1)))
                         let expected = try Self.row(#require(try library.sum(zero, point, scalar)))
                         #expect(
-                            Self.row(table, 32 * subtable + row) == expected,
+                            Self.row(table, shape.rows * subtable + row) == expected,
                             "seed \(runSeed), \(count) keys, key \(index), subtable \(subtable), row \(row)")
                     }
                 }

@@ -282,7 +282,7 @@ static void check_p256(const char *name, const rg_p256_functions *functions) {
     equipped_kernel kernel = {.name = name, .functions = functions};
     kernel.generator = aligned(RG_P256_GENERATOR_BYTES);
     kernel.workspace = aligned(functions->workspace_bytes);
-    for (size_t i = 0; i < RG_P256_BATCH_MAX; i++) kernel.tables[i] = aligned(RG_P256_KNOWN_BYTES);
+    for (size_t i = 0; i < RG_P256_BATCH_MAX; i++) kernel.tables[i] = aligned(functions->known_bytes);
     functions->build_generator(kernel.generator, kernel.workspace);
     for (int is_known = 0; is_known < 2; is_known++) {
         // All cases once, in batches of all sizes, and every size at least once.

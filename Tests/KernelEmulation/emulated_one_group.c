@@ -2,6 +2,7 @@
 #define PORTABLE_LANES 8
 #define GROUPS 1
 #define LANES_FILE "lanes/portable.h"
+#define KNOWN_KEY_FORM 1
 #include "../../Sources/CKernels/p256/kernel_headers.h"
 #include "../../Sources/CKernels/p256/verify.h"
 

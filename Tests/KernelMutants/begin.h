@@ -10,3 +10,4 @@
 #define PORTABLE_LANES 8
 #define LANES_FILE "lanes/portable.h"
 #define GROUPS 1
+#define KNOWN_KEY_FORM 0

@@ -126,10 +126,19 @@ INLINE const Digits *unclean(const Digits *a) {
 #define add_p(a, k) add_p(a, k - WHEN(point_x, 2))
 #define sum_of(a) raised(sum_of(a), WHEN(point_v, 2))
 #define constant(limb) raised_digits(constant(limb), WHEN(point_z, 2))
+#define words_of_limbs(word, limb)                                               \
+    words_of_limbs(                                                              \
+        word,                                                                    \
+        IS_BROKEN(words_clean)       ? changed_limbs(limb, 0, 1ull << LIMB_BITS) \
+            : IS_BROKEN(words_value) ? changed_limbs(limb, 4, 1ull << 48)        \
+                                     : (limb))
+#define canonical(r, a) (canonical(r, a), raise_digits(r, is(#r, "&residue") ? WHEN(inversion, 3) : 0))
 #include "../../Sources/CKernels/p256/point.h"
 #undef add_p
 #undef sum_of
 #undef constant
+#undef words_of_limbs
+#undef canonical
 
 // Each formula of a doubling has one value that is some p off, or lacks a reduction.
 #define square(a) raised(square(a), is(#a, "z") ? WHEN(doubling_zz, 1) : WHEN(doubling_squared, 1))
@@ -168,6 +177,7 @@ static int sum_of_doubling(const char *a, const char *b) {
 // The same for an addition.
 #define subtract(a, b) raised(subtract(a, b), difference_of_addition(#a, #b))
 static int difference_of_addition(const char *a, const char *b) {
+    if (is(a, "own")) return WHEN(addition_r, -3);
     if (!is(a, "*x")) return 0;
     return is(b, "*w") ? WHEN(addition_x_difference, -4) : WHEN(addition_difference, -4);
 }
@@ -178,7 +188,6 @@ static int product_of_addition(const char *a) {
     return is(a, "y2") ? WHEN(addition_other, 1) : is(a, "a") ? WHEN(addition_j, 1) : 0;
 }
 #define add_p(a, k) add_p(a, k - (is(#a, "*v") ? WHEN(addition_own, 2) : WHEN(addition_x, 4)))
-#define minus(a, b) minus(minus(a, b), IS_BROKEN(addition_r) ? (b) : broadcast(0))
 #define square(a) raised(square(a), WHEN(addition_squared, 2))
 #define multiply_sum(r, a, b) (multiply_sum(r, a, b), *(r) = raised(*(r), WHEN(addition_w, 2)))
 #define product_plus_product(a, b, c, d) raised(product_plus_product(a, b, c, d), WHEN(addition_half, 4))
@@ -192,7 +201,6 @@ static int product_of_addition(const char *a) {
 #undef add
 #undef product
 #undef add_p
-#undef minus
 #undef square
 #undef multiply_sum
 #undef product_plus_product
@@ -214,29 +222,21 @@ static int offset_of_chain(const char *sum) {
 #undef add_p
 #undef multiply
 
-#define limbs_of_words(limb, word) limbs_of_x_or_y(limb, word, is(#limb, "a->x.limb[g]"))
+#define coordinate_of_words(a, g, word) changed_coordinate(a, g, word, is(#a, "&a->x"))
 /// Rows are read with a bit above limb 0 of x, or half a p too large.
-INLINE void limbs_of_x_or_y(lanes limb[LIMBS], const lanes word[4], int is_x) {
-    (limbs_of_words)(limb, word);
+INLINE void changed_coordinate(Digits *a, int g, const lanes word[4], int is_x) {
+    (coordinate_of_words)(a, g, word);
+    lanes *limb = a->limb[g];
     limb[0] = plus(limb[0], broadcast(is_x ? WHEN(affine_clean, 1ull << LIMB_BITS) : 0));
     limb[4] = plus(limb[4], broadcast(WHEN(affine_value, 1ull << 47)));
 }
-#define words_of_limbs(word, limb)                                               \
-    words_of_limbs(                                                              \
-        word,                                                                    \
-        IS_BROKEN(words_clean)       ? changed_limbs(limb, 0, 1ull << LIMB_BITS) \
-            : IS_BROKEN(words_value) ? changed_limbs(limb, 4, 1ull << 48)        \
-                                     : (limb))
 #define multiply_below_256_bits(r, a, b) \
     (IS_BROKEN(product_256_bits) ? multiply_below_256_bits(r, eight_p(), eight_p()) : multiply_below_256_bits(r, a, b))
 #define multiply(r, a, b) (multiply(r, a, b), raise_digits(r, is(#r, "inverse") ? WHEN(rows_inverse, 1) : 0))
-#define canonical(r, a) (canonical(r, a), raise_digits(r, WHEN(inversion, 3)))
 #include "../../Sources/CKernels/p256/rows.h"
-#undef limbs_of_words
-#undef words_of_limbs
+#undef coordinate_of_words
 #undef multiply_below_256_bits
 #undef multiply
-#undef canonical
 
 // MARK: Trees
 
@@ -284,8 +284,9 @@ static void sum_broken_runs(Tree *tree, int blocks, const Run *runs, int run_cou
     sum_runs(tree, IS_BROKEN(tree_blocks) ? TREE_BLOCKS + 1 : blocks, runs, run_count, undecided);
 }
 #define sum_runs sum_broken_runs
-/// Digits of zero in the place of the canonical ones.
-#define canonical(r, a) (canonical(r, a), (void)(IS_BROKEN(no_zero_z) && is(#r, "&z") ? memset(r, 0, sizeof *(r)) : 0))
+/// A residue of zero in the place of the true one.
+#define residue_of_digits(limb, a) \
+    (residue_of_digits(limb, a), (void)(IS_BROKEN(no_zero_z) ? memset(limb, 0, sizeof *(limb)) : 0))
 #define sum_of(a) sum_of(IS_BROKEN(sum_of_digits) ? unclean(a) : (a))
 #define is_below(limb, bound) \
     is_below(IS_BROKEN(comparison) ? changed_limbs(limb, 0, 1ull << LIMB_BITS) : (limb), bound)
@@ -347,7 +348,7 @@ static void make_checks(rg_p256_check *checks, uint8_t (*keys)[33]) {
 void rg_run_with_broken_bound(size_t bound) {
     static rg_p256_check checks[CHECKS];
     static uint8_t keys[CHECKS][33], outcomes[CHECKS];
-    static _Alignas(RG_P256_ALIGNMENT) uint64_t known[RG_P256_KNOWN_BYTES / 8];
+    static _Alignas(RG_P256_ALIGNMENT) uint64_t known[KNOWN_KEY_BYTES / 8];
     static _Alignas(RG_P256_ALIGNMENT) uint64_t generator[RG_P256_GENERATOR_BYTES / 8];
     static _Alignas(RG_P256_ALIGNMENT) Workspace workspace;
     static const int few = 2 * BLOCK;

@@ -7,5 +7,5 @@
 #endif
 
 extern const rg_p256_functions MUTANT;
-const rg_p256_functions MUTANT = {BLOCK,         sizeof(Workspace),   build_generator,
-                                  MUTANT_VERIFY, MUTANT_VERIFY_KNOWN, build_known};
+const rg_p256_functions MUTANT = {BLOCK,           sizeof(Workspace), KNOWN_KEY_BYTES,     KNOWN_KEY_FORM,
+                                  build_generator, MUTANT_VERIFY,     MUTANT_VERIFY_KNOWN, build_known};

@@ -12,7 +12,8 @@ private func credulous(_ name: String, width: Int = 16, knownForm: UInt8 = 0) ->
     let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
     functions.initialize(
         to: rg_p256_functions(
-            width: width, workspace_bytes: 64, build_generator: { _, _ in },
+            width: width, workspace_bytes: 64, known_bytes: 64, known_form: knownForm,
+            build_generator: { _, _ in },
             verify: { _, count, _, _, outcomes in
                 for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
             },
@@ -20,7 +21,7 @@ private func credulous(_ name: String, width: Int = 16, knownForm: UInt8 = 0) ->
                 for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
             },
             build_known: { _, _, _, _ in 1 }))
-    return Kernel(name: name, p256: functions, knownForm: knownForm)
+    return Kernel(name: name, p256: functions)
 }
 
 /// A kernel of width 16 that calls everything invalid.
@@ -28,7 +29,7 @@ private let incredulous: Kernel = {
     let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
     functions.initialize(
         to: rg_p256_functions(
-            width: 16, workspace_bytes: 64, build_generator: { _, _ in },
+            width: 16, workspace_bytes: 64, known_bytes: 64, known_form: 0, build_generator: { _, _ in },
             verify: { _, count, _, _, outcomes in
                 for index in 0..<count { outcomes?[index] = UInt8(RG_P256_INVALID.rawValue) }
             },
@@ -123,7 +124,7 @@ struct KernelSelectionTests {
         let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
         functions.initialize(
             to: rg_p256_functions(
-                width: 1, workspace_bytes: 64, build_generator: { _, _ in },
+                width: 1, workspace_bytes: 64, known_bytes: 64, known_form: 0, build_generator: { _, _ in },
                 verify: { _, count, _, _, _ in usleep(UInt32(2000 * count)) },
                 verify_known: { _, _, count, _, _, _ in usleep(UInt32(2000 * count)) }, build_known: { _, _, _, _ in 1 }
             ))

@@ -85,7 +85,7 @@ struct SignatureEngineTests {
         let hits = engine.statistics.knownKeyHits
         #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
         #expect(engine.statistics.knownKeyHits > hits)
-        #expect(engine.statistics.knownKeyBytes == keys * SignatureKernel.knownKeyBytes)
+        #expect(try engine.statistics.knownKeyBytes == keys * #require(testedKernel).knownKeyBytes)
         #expect(verifier.wasKnown(expected.firstIndex(of: .valid) ?? 0))
     }
 
@@ -145,7 +145,8 @@ struct SignatureEngineTests {
 
     @Test("The memory of known keys has its bound, and evicts while others verify")
     func eviction() async throws {
-        let engine = testedEngine(configuration(knownKeyBytes: KnownKeys.bytesMin))
+        let bytesMin = KnownKeys.bytesMin(try #require(testedKernel))
+        let engine = testedEngine(configuration(knownKeyBytes: bytesMin))
         // An emulated kernel is slow. There are more keys than places in either case.
         let isEmulated = SignatureKernel.standard == nil
         let signed = try Signed(isEmulated ? 48 : 240, keys: isEmulated ? 24 : 60, seed: runSeed)
@@ -171,9 +172,30 @@ struct SignatureEngineTests {
         #expect(engine.statistics.knownKeyHits > 0)
     }
 
+    @Test(
+        "The memory of known keys has its bound with the tables of every kernel",
+        arguments: Kernel.runnable(with: .permitted).filter { $0.p256 != nil })
+    func tableSizes(kernel: Kernel) async throws {
+        let used = SignatureKernel(untimed: [kernel])
+        // Two sets of keys, and almost a third.
+        let limit = 3 * KnownKeys.bytesMin(used) - 1
+        let engine = SignatureEngine(configuration(knownKeyBytes: limit), kernel: used) { _ in }
+        let verifier = try SignatureVerifier(engine)
+        let signed = try Signed(160, keys: 80, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        for round in 0..<500 where round < 6 || engine.statistics.knownKeys <= KnownKeys.ways {
+            try grant(signed.checks, by: verifier, times: 1)
+            #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed), round \(round)")
+            #expect(engine.statistics.knownKeyBytes <= limit)
+        }
+        #expect(engine.statistics.knownKeys <= 2 * KnownKeys.ways)
+        #expect(engine.statistics.knownKeyHits > 0)
+    }
+
     @Test("A limit too small for one set of keys keeps no key")
     func noMemory() throws {
-        let engine = testedEngine(configuration(knownKeyBytes: KnownKeys.bytesMin - 1))
+        let bytesMin = KnownKeys.bytesMin(try #require(testedKernel))
+        let engine = testedEngine(configuration(knownKeyBytes: bytesMin - 1))
         let verifier = try SignatureVerifier(engine)
         let checks = try Signed(40, keys: 4, seed: runSeed).checks
         try grant(checks, by: verifier, times: 3)
@@ -189,7 +211,7 @@ struct CrossCheckTests {
         let functions = UnsafeMutablePointer<rg_p256_functions>.allocate(capacity: 1)
         functions.initialize(
             to: rg_p256_functions(
-                width: 16, workspace_bytes: 64, build_generator: { _, _ in },
+                width: 16, workspace_bytes: 64, known_bytes: 64, known_form: 0, build_generator: { _, _ in },
                 verify: { _, count, _, _, outcomes in
                     for index in 0..<count { outcomes?[index] = UInt8(RG_P256_VALID.rawValue) }
                 },

@@ -48,8 +48,6 @@ typedef struct {
     const rg_p256_functions *p256;
     /// P-256 kernels with the same number can use one generator's table.
     uint8_t generator_form;
-    /// P-256 kernels with the same number can use each other's tables of known keys.
-    uint8_t known_form;
 } rg_kernel;
 
 /// All kernels that were compiled in. Measurements decide which one is used; of equally quick ones it is the first.

@@ -27,8 +27,6 @@ enum {
     RG_P256_BUILD_MAX = 16,
     /// Bytes of the generator's table: 20 x 4,096 points.
     RG_P256_GENERATOR_BYTES = 20 * 4096 * 64,
-    /// Bytes of a known key's table: 11 x 32 points.
-    RG_P256_KNOWN_BYTES = 11 * 32 * 64,
     /// Alignment of tables and workspaces, in bytes.
     RG_P256_ALIGNMENT = 64,
 };
@@ -39,6 +37,10 @@ typedef struct {
     /// Signatures in one step. A last step that is not full costs as much as a full one.
     size_t width;
     size_t workspace_bytes;
+    /// Bytes of a known key's table, a multiple of RG_P256_ALIGNMENT.
+    size_t known_bytes;
+    /// Kernels with the same number can use each other's tables of known keys.
+    uint8_t known_form;
     /// Fills RG_P256_GENERATOR_BYTES.
     void (*build_generator)(uint64_t *generator, void *workspace);
     /// Writes an outcome for each of `count` checks, 1 to RG_P256_BATCH_MAX.
@@ -48,7 +50,7 @@ typedef struct {
     void (*verify_known)(
         const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
         void *workspace, uint8_t *outcomes);
-    /// Fills tables[i], RG_P256_KNOWN_BYTES, for points[i], of `count` X9.63 points on the curve, 1 to
+    /// Fills tables[i], `known_bytes`, for points[i], of `count` X9.63 points on the curve, 1 to
     /// RG_P256_BUILD_MAX. False when a point is not on the curve; then the tables are undefined.
     int (*build_known)(const uint8_t *const *points, uint64_t *const *tables, size_t count, void *workspace);
 } rg_p256_functions;

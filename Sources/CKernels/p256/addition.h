@@ -25,10 +25,10 @@ NOINLINE void addition_slope(
     check_sum_range(&other, 0, 1.1, "addition: 2 y zzz at most 1.1 p");
     Sum own = add_p(*v, 2);
     check_sum_range(&own, 2, 4.1, "addition: V + 2 p from 2 p to 4.1 p");
+    const Sum total = add(own, other);
+    own = subtract(own, other);
     EACH_GROUP(g)
-        EACH_LIMB(i)
-            own.limb[g][i] =
-                choose(negative[g], plus(own.limb[g][i], other.limb[g][i]), minus(own.limb[g][i], other.limb[g][i]));
+        EACH_LIMB(i) own.limb[g][i] = choose(negative[g], total.limb[g][i], own.limb[g][i]);
     check_sum_range(&own, 0.9, 5.2, "addition: r from 0.9 p to 5.2 p");
     *r = digits(own);
 }

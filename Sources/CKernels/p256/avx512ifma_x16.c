@@ -1,6 +1,7 @@
 #if defined(__x86_64__)
 #define GROUPS 2
 #define LANES_FILE "lanes/avx512ifma.h"
+#define KNOWN_KEY_FORM 0
 #include "kernel_headers.h"
 
 #pragma clang attribute push( \

@@ -1,6 +1,7 @@
 #if defined(__aarch64__)
 #define GROUPS 1
 #define LANES_FILE "lanes/neon.h"
+#define KNOWN_KEY_FORM 1
 #include "kernel_headers.h"
 
 #include "verify.h"

@@ -13,7 +13,17 @@
 // Debug builds check the bounds, which are an invariant (`check_point`).
 #pragma once
 
-#include "field.h"
+#ifndef FIELD_FILE
+/// The field of the curve.
+#define FIELD_FILE "field.h"
+#endif
+#include FIELD_FILE
+
+#ifndef FORMS_FILE
+/// The other forms of its values. A field that is not one of limbs names its own.
+#define FORMS_FILE "forms.h"
+#endif
+#include FORMS_FILE
 
 typedef struct {
     Sum x;

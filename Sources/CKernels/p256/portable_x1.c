@@ -1,5 +1,6 @@
 #define GROUPS 1
 #define LANES_FILE "lanes/portable.h"
+#define KNOWN_KEY_FORM 1
 #include "kernel_headers.h"
 
 #include "verify.h"

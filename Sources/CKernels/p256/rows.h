@@ -11,8 +11,8 @@ INLINE void load_rows(Affine *a, const lanes address[GROUPS]) {
         lanes column[ROW_WORDS];
         store(at, address[g]);
         load_columns(column, at);
-        limbs_of_words(a->x.limb[g], column);
-        limbs_of_words(a->y2.limb[g], column + 4);
+        coordinate_of_words(&a->x, g, column);
+        coordinate_of_words(&a->y2, g, column + 4);
     }
 }
 
@@ -20,8 +20,8 @@ INLINE void load_rows(Affine *a, const lanes address[GROUPS]) {
 INLINE void store_rows(const Affine *a, uint64_t *const row_of_lane[BLOCK]) {
     EACH_GROUP(g) {
         lanes column[ROW_WORDS];
-        words_of_limbs(column, a->x.limb[g]);
-        words_of_limbs(column + 4, a->y2.limb[g]);
+        words_of_coordinate(column, &a->x, g);
+        words_of_coordinate(column + 4, &a->y2, g);
         store_columns(row_of_lane + g * LANES, column);
     }
 }
@@ -44,13 +44,11 @@ NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_o
     }
 }
 
-/// inverse = 1 / z in all groups. False when some lane is zero.
+/// inverse = 1 / z in all groups. False when some lane is zero; then there is no inverse.
 NOINLINE int invert_digits(Digits *inverse, const Digits *z) {
     lanes x[GROUPS][LIMBS], scratch[GROUPS][LIMBS];
-    Digits clean;
-    canonical(&clean, z);
-    memcpy(x, &clean, sizeof x);
-    const int isDone = invert_many(x, GROUPS, scratch, &FIELD_PRIME);
-    memcpy(inverse, x, sizeof x);
-    return isDone;
+    residue_of_digits(x, z);
+    if (!invert_many(x, GROUPS, scratch, &FIELD_PRIME)) return 0;
+    digits_of_residue(inverse, x);
+    return 1;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "group.h"
+#include "known_keys.h"
 
 #ifndef TREE_CHECKS
 /// Checks whose trees are summed together, at most.
@@ -23,8 +24,7 @@ typedef struct {
 } Run;
 
 enum {
-    /// The digits of a scalar, in the shapes of known keys and of the generator.
-    KNOWN_KEY_DIGITS = 43,
+    /// The digits of a scalar, in the shape of the generator.
     GENERATOR_DIGITS = 20,
     /// Points of one block, at most.
     TREE_POINTS = KNOWN_KEY_DIGITS + GENERATOR_DIGITS,
@@ -45,7 +45,7 @@ typedef struct {
 /// A point whose y2 may have been negated, p - y2, without a reduction.
 INLINE void check_leaf(const Affine *a) {
     check_coordinate(&a->x);
-    EACH_GROUP(g) check_value(a->y2.limb[g], -0.1, 1.1, "tree: 2 y from -0.1 p to 1.1 p");
+    check_signed_digits(&a->y2, -0.1, 1.1, "tree: 2 y from -0.1 p to 1.1 p");
 }
 
 /// 2 (xb - xa), from 1.8 p to 6.2 p, and its product with those `before`.
@@ -138,7 +138,9 @@ INLINE void check_runs(int blocks, const Run *runs, int run_count) {
 ///
 /// When two parts of one scalar's digits are added, no lane becomes undecided unless the scalar is 0 modulo n. Let the
 /// lower part stand for a P and the upper part for d P. d is not 0 and is a multiple of a power of 2 above |a|, so a +-
-/// d is not 0. It is less than n, or even while n is odd, unless the parts are all digits of the generator's run. Then:
+/// d is not 0. It is less than n, or even while n is odd, unless the parts are all digits of the generator's run. (Of a
+/// known key's last two digits, 63 2^246 and 15 2^252 at most, a column holds only one, and the others are less than
+/// 2^246 together.) Of all digits of the generator's run:
 ///
 /// - a + d = n is a scalar of 0.
 /// - d - a = n would be a scalar whose digits are those of n with the signs of the lower sixteen changed. For n these

@@ -11,8 +11,15 @@
 #include "scalar.h"
 #include "tree.h"
 
+#ifndef CHECKS_TOGETHER
+/// Checks that are verified together, at most. More share an inversion, but need more of the cache.
+#define CHECKS_TOGETHER RG_P256_BATCH_MAX
+#endif
+
+_Static_assert(CHECKS_TOGETHER % TREE_CHECKS == 0 && RG_P256_BATCH_MAX % CHECKS_TOGETHER == 0, "whole trees");
+
 enum {
-    BLOCKS_MAX = RG_P256_BATCH_MAX / BLOCK,
+    BLOCKS_MAX = CHECKS_TOGETHER / BLOCK,
     /// Blocks from which on a tree is faster than single additions.
     TREE_BLOCKS_MIN = BLOCK >= 8 ? 3 : 24 / BLOCK,
 };
@@ -25,13 +32,11 @@ typedef struct {
 
 /// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
-/// A known key: 11 subtables of 32 points, 18 doublings. Chosen by measurement with AVX-512 IFMA, in ns a signature
-/// with 256 and with 4,096 keys: width 6 in 4 columns (22 KB) 1,140 and 1,200, width 5 in 4 (13 KB) 1,250 and 1,340,
-/// width 6 in 6 (16 KB) 1,260 and 1,290, width 7 in 5 (32 KB) 1,150 and 1,330.
-static const Shape KNOWN_KEY = {6, KNOWN_KEY_DIGITS, 4};
+/// A known key (known_keys.h).
+static const Shape KNOWN_KEY = {KNOWN_KEY_WIDTH, KNOWN_KEY_DIGITS, KNOWN_KEY_COLUMNS};
 /// The generator: 20 subtables of 4,096 points, no doublings.
 static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
-_Static_assert(5 * 52 >= 256 && 6 * KNOWN_KEY_DIGITS >= 256 && 13 * GENERATOR_DIGITS >= 256, "digits for a scalar");
+_Static_assert(5 * 52 >= 256 && 13 * GENERATOR_DIGITS >= 256, "digits for a scalar");
 
 /// No lane.
 static const lane_mask NONE[GROUPS];
@@ -164,24 +169,18 @@ NOINLINE void square_root(Digits *root, const Digits *a) {
 /// point of the curve has it.)
 NOINLINE void choose_roots(
     Digits *y, const Digits *rhs, const lane_mask compressed[GROUPS], const lane_mask odd[GROUPS]) {
-    static const uint64_t one[LIMBS] = {1};
-    const Digits unit = constant(one);
-    Digits root, plain;
+    const Digits zero = {0};
+    Digits root;
+    lane_mask is_odd[GROUPS];
     square_root(&root, rhs);
-    // The parity counts outside of Montgomery form.
-    multiply(&plain, &root, &unit);
-    canonical(&plain, &plain);
     canonical(&root, &root);
-    EACH_GROUP(g) {
-        const lane_mask other = even_lanes(plain.limb[g][0]) ^ ALL_LANES ^ odd[g];
-        lanes borrow = zero_lanes();
+    odd_values(is_odd, &root);
+    const Digits opposite = difference(&zero, &root, 0);
+    EACH_GROUP(g)
         EACH_LIMB(i) {
-            const lanes d = plus(minus(broadcast(P_LIMBS[i]), root.limb[g][i]), borrow);
-            borrow = carry_of(d);
-            root.limb[g][i] = choose(other, low_bits(d), root.limb[g][i]);
+            const lanes named = choose(is_odd[g] ^ odd[g], opposite.limb[g][i], root.limb[g][i]);
+            y->limb[g][i] = choose(compressed[g], named, y->limb[g][i]);
         }
-        EACH_LIMB(i) y->limb[g][i] = choose(compressed[g], root.limb[g][i], y->limb[g][i]);
-    }
 }
 
 /// Loads the keys of a block, notes the bad ones and puts the generator in their place, also in lanes without a check.
@@ -212,9 +211,8 @@ NOINLINE void load_keys(Block *block, const uint8_t *const points[BLOCK]) {
         load_integers(y.limb[g], y_bytes + g * LANES);
         below[g] = is_below(x.limb[g], P_LIMBS) & is_below(y.limb[g], P_LIMBS);
     }
-    const Digits radix = constant(P_SQUARED_RADIX);
-    multiply_clean(&x, &x, &radix);
-    multiply_clean(&y, &y, &radix);
+    digits_of_integer(&x);
+    digits_of_integer(&y);
     curve_equation(&rhs, &x);
     if (any) choose_roots(&y, &rhs, compressed, odd);
     const Sum difference = add_p(subtract(square(&y), sum_of(&rhs)), 3);
@@ -360,9 +358,10 @@ NOINLINE void accumulate_generator(Accumulator *a, Block *block, const uint64_t 
 /// last digit that is added:
 ///
 /// - a + d = n: u2 is n, that is, 0 modulo n. But r is not 0.
-/// - a - d = n: the digits of u2 are those of n, but for the sign of the last one. A new key has one digit in column 0,
-///   -15 for n, so that u2 would be n + 30. The last digit of a known key is 63 for n, with a weight of 2^240. So there
-///   is such a u2 below n, for all keys the same. Everybody can make a signature with it.
+/// - a - d is n or -n: the digits of u2, or of -u2, are those of n, but for the sign of the last one. A new key has one
+///   digit in column 0, -15 for n, so that u2 would be n + 30. The last digit of a known key is number 40 in 4 columns,
+///   63 for n; and number 42 in 2 columns, 15 for n. So u2 is n - 126 2^240 or 30 2^252 - n, for all keys the same.
+///   Everybody can make a signature with it.
 ///
 /// So the generator's points are added to those of a known key before column 0. From then on, a Q + b G is added to d G
 /// or d Q. That is an exceptional case only when it tells the private key, or when u1 is 0 modulo n (`decide`): no a
@@ -413,10 +412,9 @@ NOINLINE void multiply_key(
 /// anyway may hold any clean limbs.
 NOINLINE void has_x(lane_mask equal[GROUPS], const Point *sum, const Digits *zz, lanes candidate[GROUPS][LIMBS]) {
     Digits c;
-    const Digits radix = constant(P_SQUARED_RADIX);
     EACH_GROUP(g)
         EACH_LIMB(i) c.limb[g][i] = candidate[g][i];
-    multiply(&c, &c, &radix);
+    digits_of_integer(&c);
     const Sum distance = add_p(subtract(sum->x, product(&c, zz)), 2);
     check_sum_range(&distance, 3.3, 11.8, "outcome: X - c Z^2 + 2 p from 3.3 p to 11.8 p");
     const Digits difference = digits(distance);
@@ -502,7 +500,6 @@ INLINE PrefetchQueue generator_rows(Workspace *w, int first, int blocks, const l
 /// Computes the scalars of a batch, and the generator's address for every lane. Returns the batch's blocks.
 static int begin_batch(
     Workspace *w, const rg_p256_check *checks, size_t count, const uint64_t *generator, lanes generators[GROUPS]) {
-    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
     compute_scalars(w, checks, count);
     EACH_GROUP(g) generators[g] = broadcast((uint64_t)(uintptr_t)generator);
     return blocks_of(count);
@@ -528,9 +525,7 @@ NOINLINE void verify_batch(
             // 15 multiples a block, with two rows for every lane each: more than all 20.
             prefetch_next(&queue, 2 * BLOCK);
         }
-        Digits z;
-        canonical(&z, &block->chain.z);
-        memcpy(w->inverse[b * GROUPS], &z, sizeof z);
+        residue_of_digits(&w->inverse[b * GROUPS], &block->chain.z);
     }
     // All points are on the curve, so no Z of a chain is 0 (chain.h).
     const int is_inverted = invert_many(w->inverse, blocks * GROUPS, w->scratch, &FIELD_PRIME);
@@ -557,7 +552,7 @@ NOINLINE void verify_batch(
                 address[k] = (uint64_t)(uintptr_t)rows[k];
             }
             Digits inverse;
-            memcpy(&inverse, w->inverse[(first + b) * GROUPS], sizeof inverse);
+            digits_of_residue(&inverse, &w->inverse[(first + b) * GROUPS]);
             store_chain(&block->chain, &inverse, rows);
             Accumulator sum;
             lanes table[GROUPS];
@@ -720,6 +715,13 @@ NOINLINE int build_known_tables(const uint8_t *const *points, uint64_t *const *t
 
 // MARK: The kernel's functions
 
+INLINE void check_count(size_t count) {
+    kernel_check(count > 0 && count <= RG_P256_BATCH_MAX, "batch: from 1 to RG_P256_BATCH_MAX checks");
+}
+
+/// How many of the checks that are left are verified together.
+INLINE size_t part(size_t rest) { return rest < CHECKS_TOGETHER ? rest : CHECKS_TOGETHER; }
+
 static void build_generator(uint64_t *generator, void *workspace) {
     const arithmetic before = begin_arithmetic();
     build_generator_table(generator, workspace);
@@ -729,7 +731,9 @@ static void build_generator(uint64_t *generator, void *workspace) {
 static void verify(
     const rg_p256_check *checks, size_t count, const uint64_t *generator, void *workspace, uint8_t *outcomes) {
     const arithmetic before = begin_arithmetic();
-    verify_batch(checks, count, generator, workspace, outcomes);
+    check_count(count);
+    for (size_t first = 0; first < count; first += CHECKS_TOGETHER)
+        verify_batch(checks + first, part(count - first), generator, workspace, outcomes + first);
     end_arithmetic(before);
 }
 
@@ -737,7 +741,9 @@ static void verify_known(
     const rg_p256_check *checks, const uint64_t *const *tables, size_t count, const uint64_t *generator,
     void *workspace, uint8_t *outcomes) {
     const arithmetic before = begin_arithmetic();
-    verify_known_batch(checks, tables, count, generator, workspace, outcomes);
+    check_count(count);
+    for (size_t first = 0; first < count; first += CHECKS_TOGETHER)
+        verify_known_batch(checks + first, tables + first, part(count - first), generator, workspace, outcomes + first);
     end_arithmetic(before);
 }
 
@@ -750,4 +756,4 @@ static int build_known(const uint8_t *const *points, uint64_t *const *tables, si
 
 /// The table of a kernel's functions.
 #define FUNCTIONS \
-    { BLOCK, sizeof(Workspace), build_generator, verify, verify_known, build_known }
+    { BLOCK, sizeof(Workspace), KNOWN_KEY_BYTES, KNOWN_KEY_FORM, build_generator, verify, verify_known, build_known }
