@@ -145,4 +145,72 @@ struct FieldTests {
             }
         }
     }
+
+    /// A value of the field of words, below p or below 2^256: striking words, or a value within 2 of p.
+    private static func words(
+        _ generator: inout SeededGenerator, isBelowPrime: Bool, _ prime: Integer,
+        _ arithmetic: borrowing IntegerArithmetic
+    ) throws -> Integer {
+        var value = try Integer()
+        if Int.random(in: 0..<4, using: &generator) == 0 {
+            let near = try arithmetic.sum(prime, Integer(UInt.random(in: 0...4, using: &generator)))
+            value = try arithmetic.difference(near, Integer(2))
+        } else {
+            for _ in 0..<4 {
+                // 52 bits of one striking limb, and 12 of another.
+                let word = limb(&generator) << 12 | limb(&generator) & 0xfff
+                value = try arithmetic.sum(arithmetic.shifted(value, by: 64), Integer(UInt(word)))
+            }
+        }
+        return isBelowPrime ? try arithmetic.residue(value, modulo: prime) : value
+    }
+
+    /// What an operation on words is to be times the power of 2, modulo p.
+    private static func expectedOfWords(
+        _ name: String, _ values: [Integer], _ prime: Integer, _ arithmetic: borrowing IntegerArithmetic
+    ) throws -> (value: Integer, power: Int) {
+        let inverseRadix = try arithmetic.inverse(of: arithmetic.shifted(Integer(1), by: 256), modulo: prime)
+        return switch name {
+        case "sum": (try arithmetic.sum(values[0], values[1]), 0)
+        case "difference": (try arithmetic.difference(values[0], values[1]), 0)
+        case "row": (try arithmetic.shifted(values[0], by: 4), 0)
+        case "coordinate": (try arithmetic.copy(of: values[0]), 4)
+        case "integer": (try arithmetic.shifted(values[0], by: 256), 0)
+        case "residue": (try arithmetic.copy(of: values[0]), 0)
+        case "parity":
+            // Outside of Montgomery form.
+            (try Integer(UInt(arithmetic.product(values[0], inverseRadix, modulo: prime).digits(1, 1)[0])), 0)
+        default: (try expected(name, values, arithmetic), 256)
+        }
+    }
+
+    @Test("Operations on striking words agree with libcrypto and stay below p", arguments: 0..<rg_word_operation_count)
+    func wordOperations(index: Int) throws {
+        let operation = rg_word_operations[index], name = String(cString: operation.name)
+        let library = try CurveLibrary(), arithmetic = try IntegerArithmetic()
+        var generator = SeededGenerator(seed: runSeed &+ UInt64(index))
+        for round in 0..<2000 {
+            let isBelowPrime = name != "coordinate" && name != "integer"
+            var values: [Integer] = []
+            for _ in 0..<4 {
+                values.append(
+                    try Self.words(&generator, isBelowPrime: isBelowPrime, library.prime, arithmetic))
+            }
+            let operands = values.flatMap { $0.digits(64, 4) }
+            var result = [UInt64](repeating: 0, count: 4)
+            operands.withUnsafeBufferPointer { words in
+                let start = words.baseAddress
+                operation.run(&result, [0, 4, 8, 12].map { place in start.map { $0 + place } })
+            }
+            var given = try Integer()
+            for word in result.reversed() {
+                given = try arithmetic.sum(arithmetic.shifted(given, by: 64), Integer(UInt(word)))
+            }
+            let place: Comment = "\(name), seed \(runSeed), round \(round)"
+            #expect(given.compared(to: library.prime) < 0, place)
+            let (whole, power) = try Self.expectedOfWords(name, values, library.prime, arithmetic)
+            let left = try arithmetic.residue(arithmetic.shifted(given, by: power), modulo: library.prime)
+            #expect(try left.compared(to: arithmetic.residue(whole, modulo: library.prime)) == 0, place)
+        }
+    }
 }

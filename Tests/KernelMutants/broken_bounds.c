@@ -353,6 +353,7 @@ void rg_run_with_broken_bound(size_t bound) {
     static _Alignas(RG_P256_ALIGNMENT) Workspace workspace;
     static const int few = 2 * BLOCK;
     broken_bound = bound;
+    if (IS_BROKEN(value_of_words)) rg_run_with_broken_word();
     make_checks(checks, keys);
     const uint8_t *point = generator_point;
     uint64_t *table = known;

@@ -22,6 +22,7 @@
     BOUND(product_limbs, "product: limbs below 2^57")                                 \
     BOUND(product_value, "product: from 0 to ((a b + c d) / 16 + 1) p")               \
     BOUND(product_256_bits, "product below 256 bits: below 2 p before it is reduced") \
+    BOUND(value_of_words, "value of words: below p")                                  \
     BOUND(point_x, "point: X from 2.4 p to 9.8 p")                                    \
     BOUND(point_v, "point: V at most 2.1 p")                                          \
     BOUND(point_z, "point: Z at most 1.3 p")                                          \

@@ -1,5 +1,5 @@
 // Other forms of the field's values: integers outside of Montgomery form, the words of a table's row, and what
-// modulus.h inverts.
+// modulus.h inverts. This is for fields of limbs; forms_words.h has the same functions for words.
 #pragma once
 
 /// Clean digits in Montgomery form, of the integer below 2^256 whose limbs of 52 bits stand there.

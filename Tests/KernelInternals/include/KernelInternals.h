@@ -40,3 +40,7 @@ typedef struct {
 /// The operations of a kind of lanes that needs no features which `features` lacks, and that was compiled in; 0 behind
 /// the last.
 const rg_field_operations *rg_field_operations_of(size_t number, uint32_t features);
+
+/// The operations of the field of words, for one lane. Operands and results are four words.
+extern const rg_field_operation *const rg_word_operations;
+extern const size_t rg_word_operation_count;

@@ -18,3 +18,5 @@ extern const size_t rg_bound_count;
 /// Runs a P-256 kernel with checks that breaks bound number `bound`, and aborts there. Returns when there is no such
 /// bound: then nothing is broken. One call at a time.
 void rg_run_with_broken_bound(size_t bound);
+/// Squares p in the field of words, with checks, and aborts there.
+void rg_run_with_broken_word(void);
