@@ -13,7 +13,9 @@ struct ConstantsTests {
         let (p, b, n, x, y) = try arithmetic.curve()
         let radix = try arithmetic.power(260, modulo: p)
         let limb = try Integer(1 << 52)
-        let factor = try arithmetic.difference(limb, arithmetic.inverse(of: n, modulo: limb))
+        func factor(_ modulus: Integer) throws -> Integer {
+            try arithmetic.difference(limb, arithmetic.inverse(of: modulus, modulo: limb))
+        }
         return [
             "P_LIMBS": p, "P_WORDS": p, "P_ONE": radix,
             "P_THREE": try arithmetic.product(Integer(3), radix, modulo: p),
@@ -24,7 +26,7 @@ struct ConstantsTests {
             "GENERATOR_Y": try arithmetic.product(y, radix, modulo: p), "N_LIMBS": n, "N_WORDS": n,
             "N_SQUARED_RADIX": try arithmetic.power(520, modulo: n),
             "N_CUBED_RADIX": try arithmetic.power(780, modulo: n),
-            "P_MINUS_N": try arithmetic.difference(p, n), "N_FACTOR": factor,
+            "P_MINUS_N": try arithmetic.difference(p, n), "P_FACTOR": try factor(p), "N_FACTOR": try factor(n),
         ]
     }
 

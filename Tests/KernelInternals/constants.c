@@ -9,11 +9,22 @@
     { #name, 64, sizeof name / sizeof name[0], name }
 
 static const rg_p256_constant constants[] = {
-    LIMBS_OF(P_LIMBS),   WORDS_OF(P_WORDS),         LIMBS_OF(P_ONE),
-    LIMBS_OF(P_THREE),   LIMBS_OF(P_SQUARED_RADIX), LIMBS_OF(P_CUBED_RADIX),
-    LIMBS_OF(CURVE_B),   LIMBS_OF(GENERATOR_X),     LIMBS_OF(GENERATOR_Y),
-    LIMBS_OF(N_LIMBS),   WORDS_OF(N_WORDS),         LIMBS_OF(N_SQUARED_RADIX),
-    LIMBS_OF(P_MINUS_N), LIMBS_OF(N_CUBED_RADIX),   {"N_FACTOR", 52, 1, &N_FACTOR},
+    LIMBS_OF(P_LIMBS),
+    WORDS_OF(P_WORDS),
+    LIMBS_OF(P_ONE),
+    LIMBS_OF(P_THREE),
+    LIMBS_OF(P_SQUARED_RADIX),
+    LIMBS_OF(P_CUBED_RADIX),
+    LIMBS_OF(CURVE_B),
+    LIMBS_OF(GENERATOR_X),
+    LIMBS_OF(GENERATOR_Y),
+    LIMBS_OF(N_LIMBS),
+    WORDS_OF(N_WORDS),
+    LIMBS_OF(N_SQUARED_RADIX),
+    LIMBS_OF(P_MINUS_N),
+    LIMBS_OF(N_CUBED_RADIX),
+    {"P_FACTOR", 52, 1, &P_FACTOR},
+    {"N_FACTOR", 52, 1, &N_FACTOR},
 };
 
 const rg_p256_constant *const rg_p256_constants = constants;

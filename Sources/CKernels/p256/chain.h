@@ -4,7 +4,9 @@
 //
 // The exceptional cases do not occur. P is on the curve (`load_keys` sees to that) and is not infinity, so its order is
 // the prime n. The x of (2 k + 1) P and of 2 P are equal only if 2 k + 1 is 2 or -2 modulo n, and no k below
-// (n - 3) / 2 does that. So no z ratio is 0, and no Z.
+// (n - 3) / 2 does that. So no z ratio is 0, and no Z: it begins as 2 y, and no point has order 2. (A longer chain
+// would have Z = 0 from n P on, which is infinity. No caller could repair that: it would fail the inversion of all
+// lanes.)
 #pragma once
 
 #include "point.h"

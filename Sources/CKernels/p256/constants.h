@@ -4,10 +4,15 @@
 
 #include <stdint.h>
 
+/// Bits of p and of n: every scalar is below 2^SCALAR_BITS.
+enum { SCALAR_BITS = 256 };
+
 /// The field's prime p = 2^256 - 2^224 + 2^192 + 2^96 - 1.
 static const uint64_t P_LIMBS[5] = {
     0xfffffffffffff, 0x00fffffffffff, 0x0000000000000, 0x0001000000000, 0x0ffffffff0000};
 static const uint64_t P_WORDS[4] = {0xffffffffffffffff, 0x00000000ffffffff, 0x0000000000000000, 0xffffffff00000001};
+/// -1 / p mod 2^52: the Montgomery factor of the prime.
+static const uint64_t P_FACTOR = 1;
 /// 1 in Montgomery form.
 static const uint64_t P_ONE[5] = {0x0000000000010, 0xf000000000000, 0xfffffffffffff, 0xffeffffffffff, 0x00000000fffff};
 /// 3 in Montgomery form.

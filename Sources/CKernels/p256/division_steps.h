@@ -35,14 +35,15 @@ static inline void words_of_digits62(uint64_t word[4], const Signed62 *a) {
     word[3] = d[3] >> 6 | d[4] << 56;
 }
 
-/// a / m, rounded.
+/// a / m, rounded. A negative a is -1 - c of its complement c, whose digits don't cancel each other.
 static inline double multiples_of_modulus(const Signed62 *a, const Signed62 *m) {
     double value = 0, modulus = 0;
+    const int64_t sign = a->digit[4] >> 63;
     for (int i = 4; i >= 0; i--) {
-        value = value * 0x1p62 + (double)a->digit[i];
+        value = value * 0x1p62 + (double)(a->digit[i] ^ (i < 4 ? sign & DIGIT62_MASK : sign));
         modulus = modulus * 0x1p62 + (double)m->digit[i];
     }
-    return value / modulus;
+    return (sign ? -1 - value : value) / modulus;
 }
 
 /// The value is not 0 and below the modulus. Both have digits that are not negative.

@@ -3,6 +3,8 @@
 //     zz = Z^2              g = V^2              s = X g
 //     alpha = 3 (X - zz) (X + zz)
 //     X' = alpha^2 - 2 s    Z' = V Z             V' = -(2 alpha (s - X') - g^2)
+//
+// It holds for every point, and leaves Z = 0 where Z is 0 (point.h).
 #pragma once
 
 #include "point.h"

@@ -2,7 +2,11 @@
 // one code serves both primes and is not written for speed.
 #pragma once
 
-#include "constants.h"
+#ifndef CONSTANTS_FILE
+/// The numbers of the curve. Tests run this code on small curves.
+#define CONSTANTS_FILE "constants.h"
+#endif
+#include CONSTANTS_FILE
 #include "inverse.h"
 #include "lanes.h"
 #include "limbs.h"
@@ -13,7 +17,7 @@ typedef struct {
     uint64_t factor;
 } Modulus;
 
-static const Modulus FIELD_PRIME = {P_LIMBS, P_WORDS, P_SQUARED_RADIX, P_CUBED_RADIX, 1};
+static const Modulus FIELD_PRIME = {P_LIMBS, P_WORDS, P_SQUARED_RADIX, P_CUBED_RADIX, P_FACTOR};
 static const Modulus GROUP_ORDER = {N_LIMBS, N_WORDS, N_SQUARED_RADIX, N_CUBED_RADIX, N_FACTOR};
 
 /// product = a * b / 2^260, below a * b / 2^260 + modulus, which is to be below 2^260, with clean limbs.

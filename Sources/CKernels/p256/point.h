@@ -8,13 +8,13 @@
 // converse holds too: p is a prime, so 2 Z h is 0 only if Z or h is, and the new Z = 2 Y Z of a doubling is 0 only if Z
 // is or Y is; but a point with Y = 0 has order 2, and the order n of the group is an odd prime. So one look at the last
 // Z finds exactly the lanes in which some operation met an exceptional case. Infinity is among them: it arises only
-// from adding P to -P.
+// from adding P to -P. (The tests run the formulas and the verification on all points and scalars of a small curve.)
 //
 // Debug builds check the bounds, which are an invariant (`check_point`).
 #pragma once
 
 #ifndef FIELD_FILE
-/// The field of the curve.
+/// The field of the curve. Tests have another one for small primes.
 #define FIELD_FILE "field.h"
 #endif
 #include FIELD_FILE

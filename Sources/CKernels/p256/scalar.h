@@ -60,7 +60,8 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
     return bit_and(bits, broadcast((1ull << width) - 1));
 }
 
-/// Digit `place` of an odd u below 2^256 in `count` signed odd digits of `width` bits, width * count >= 256:
+/// Digit `place` of an odd u below 2^SCALAR_BITS in `count` signed odd digits of `width` bits, which are as many
+/// bits or more:
 ///
 ///     u = sum of digit[place] * 2^(width * place),  digit = +-(2 row + 1),  0 <= row < 2^(width - 1)
 ///
@@ -68,7 +69,7 @@ INLINE lanes window(const lanes u[LIMBS], int bit, int width) {
 /// is `width` of these bits: its highest bit is the sign, and a negative digit is minus the digit of the complement.
 /// Writes the row, returns the lanes with a negative digit.
 INLINE lane_mask odd_digit(lanes *row, const lanes u[LIMBS], int place, int width, int count) {
-    kernel_check(width * count >= 256 && place >= 0 && place < count, "digit: digits for 256 bits");
+    kernel_check(width * count >= SCALAR_BITS && place >= 0 && place < count, "digit: digits for 256 bits");
     check_odd(u);
     lanes bits = window(u, width * place + 1, width);
     if (place == count - 1) bits = bit_or(bits, broadcast(1ull << (width - 1)));

@@ -30,6 +30,10 @@ typedef struct {
     int width, digits, columns;
 } Shape;
 
+#ifdef SHAPES_FILE
+// The shapes for a test's small curve.
+#include SHAPES_FILE
+#else
 /// A key seen for the first time: one subtable of 16 points, 250 doublings.
 static const Shape NEW_KEY = {5, 52, 52};
 /// A known key (known_keys.h).
@@ -37,6 +41,7 @@ static const Shape KNOWN_KEY = {KNOWN_KEY_WIDTH, KNOWN_KEY_DIGITS, KNOWN_KEY_COL
 /// The generator: 20 subtables of 4,096 points, no doublings.
 static const Shape GENERATOR = {13, GENERATOR_DIGITS, 1};
 _Static_assert(5 * 52 >= 256 && 13 * GENERATOR_DIGITS >= 256, "digits for a scalar");
+#endif
 
 /// No lane.
 static const lane_mask NONE[GROUPS];
@@ -536,7 +541,7 @@ NOINLINE void verify_batch(
         memset(undecided, 0, sizeof undecided);
         const int by_tree = some >= TREE_BLOCKS_MIN;
         if (by_tree) {
-            static const Run generator_run = {0, GENERATOR_DIGITS};
+            const Run generator_run = {0, GENERATOR.digits};
             for (int b = 0; b < some; b++)
                 load_leaves(
                     &w->tree.leaves[b], 0, w->block[first + b].u1, w->block[first + b].opposite_signs, generators,
