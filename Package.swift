@@ -102,7 +102,7 @@ let package = Package(
             ]),
 
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for
-        // every processor, and kernels that are broken on purpose.
+        // every processor, the same kernel over small curves, and kernels that are broken on purpose.
         .target(
             name: "KernelInternals", dependencies: ["CKernels"], path: "Tests/KernelInternals",
             cSettings: [
@@ -111,6 +111,12 @@ let package = Package(
             ]),
         .target(
             name: "KernelEmulation", dependencies: ["CKernels", "KernelInternals"], path: "Tests/KernelEmulation",
+            cSettings: [
+                .unsafeFlags(["-O2"], .when(configuration: .debug)),
+                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+            ]),
+        .target(
+            name: "ToyCurve", dependencies: ["CKernels", "KernelInternals"], path: "Tests/ToyCurve",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
                 .define("KERNEL_CHECKS", .when(configuration: .debug)),
@@ -133,7 +139,10 @@ let package = Package(
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
         tests(
             of: "CKernels",
-            ["COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "KernelMutants"]),
+            [
+                "COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "ToyCurve",
+                "KernelMutants",
+            ]),
         tests(of: "Core"),
         tests(of: "Platform", ["SandboxProbe"]),
         tests(of: "Hashing", ["CKernels", "Core", "Kernels", "Platform"]),
