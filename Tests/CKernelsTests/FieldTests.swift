@@ -23,7 +23,7 @@ struct FieldOperation: Sendable, CustomTestStringConvertible {
             let row = operations.operation[index]
             return FieldOperation(
                 index: index, name: String(cString: row.name), lanes: Int(operations.lanes),
-                lanesName: String(cString: operations.name) + (isEmulated ? ", eight of them" : ""),
+                lanesName: String(cString: operations.name) + (isEmulated ? ", \(operations.lanes) of them" : ""),
                 isEmulated: isEmulated, run: row.run)
         }
     }
@@ -31,6 +31,7 @@ struct FieldOperation: Sendable, CustomTestStringConvertible {
     /// Those that this processor can run.
     static let all: [FieldOperation] = {
         var all = rows(rg_emulated_field_operations, isEmulated: true)
+        all += rows(rg_emulated_field_operations_doubles, isEmulated: true)
         var number = 0
         while let operations = rg_field_operations_of(number, rg_cpu_features()) {
             all += rows(operations.pointee, isEmulated: false)

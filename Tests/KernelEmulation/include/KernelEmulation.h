@@ -9,4 +9,4 @@
 extern const rg_kernel *const rg_emulated_kernels;
 extern const size_t rg_emulated_kernel_count;
 
-extern const rg_field_operations rg_emulated_field_operations;
+extern const rg_field_operations rg_emulated_field_operations, rg_emulated_field_operations_doubles;

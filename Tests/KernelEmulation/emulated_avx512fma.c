@@ -1,0 +1,9 @@
+// The kernel with eight lanes of doubles, in plain C.
+#define PORTABLE_LANES 8
+#define GROUPS 1
+#define LANES_FILE "../../../Tests/KernelEmulation/double_lanes.h"
+#include "../../Sources/CKernels/p256/kernel_headers.h"
+#include "../../Sources/CKernels/p256/verify.h"
+
+extern const rg_p256_functions rg_p256_emulated_avx512fma;
+const rg_p256_functions rg_p256_emulated_avx512fma = FUNCTIONS;
