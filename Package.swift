@@ -125,6 +125,12 @@ let package = Package(
             name: "KernelMutants", dependencies: ["CKernels"], path: "Tests/KernelMutants",
             cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // Proofs of the bounds that the kernels rely on, for all inputs: the kernels' sources with lanes that stand for
+        // all numbers.
+        .target(
+            name: "KernelProofs", dependencies: ["CKernels"], path: "Tests/KernelProofs",
+            cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
+
         // Enters a sandbox and attempts what it should refuse, for the tests of Platform.
         .executableTarget(
             name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
@@ -141,7 +147,7 @@ let package = Package(
             of: "CKernels",
             [
                 "COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "ToyCurve",
-                "KernelMutants",
+                "KernelMutants", "KernelProofs",
             ]),
         tests(of: "Core"),
         tests(of: "Platform", ["SandboxProbe"]),

@@ -37,8 +37,11 @@ struct NamedKernel: Sendable, CustomTestStringConvertible {
 
     /// The kernels that this processor can run.
     static let nativeP256: [NamedKernel] = all.filter { $0.p256 != nil && $0.canRun }
-    /// The same, and the emulated kernels, which every processor can run.
-    static let p256: [NamedKernel] = nativeP256 + emulated
+    /// The same, and the emulated kernels but for those of a native one: every processor can run them.
+    static let p256: [NamedKernel] =
+        nativeP256 + emulated.filter { emulation in !nativeP256.contains { emulation.name.hasPrefix("\($0.name),") } }
+    /// With all emulated kernels.
+    static let allP256: [NamedKernel] = nativeP256 + emulated
     static let sha256 = all.filter { $0.sha256 != nil && $0.canRun }
     static let p256Mutants = mutants.filter { $0.p256 != nil && $0.canRun }
     static let sha256Mutants = mutants.filter { $0.sha256 != nil && $0.canRun }

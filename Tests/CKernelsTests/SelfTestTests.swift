@@ -7,7 +7,7 @@ import Testing
 struct SelfTestTests {
     private static let signatures = try? SignatureSelfTest()
 
-    @Test("The signature self-test passes the true kernels", arguments: NamedKernel.p256)
+    @Test("The signature self-test passes the true kernels", arguments: NamedKernel.allP256)
     func trueKernels(kernel: NamedKernel) throws {
         let selfTest = try #require(Self.signatures), equipped = try kernel.equipped()
         #expect(selfTest.failure(of: equipped.kernel, generator: equipped.generator) == nil)

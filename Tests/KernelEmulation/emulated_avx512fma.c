@@ -1,6 +1,7 @@
 // The kernel with eight lanes of doubles, in plain C.
 #define PORTABLE_LANES 8
 #define GROUPS 1
+#define KNOWN_KEY_FORM 1
 #define LANES_FILE "../../../Tests/KernelEmulation/double_lanes.h"
 #include "../../Sources/CKernels/p256/kernel_headers.h"
 #include "../../Sources/CKernels/p256/verify.h"

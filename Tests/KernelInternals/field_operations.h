@@ -43,4 +43,4 @@ static const rg_field_operation operations[] = {
 
 /// The operations of the lanes that the file has included.
 #define FIELD_OPERATIONS \
-    { LANES_FILE, LANES, operations, sizeof operations / sizeof operations[0] }
+    { LANES_FILE, LANES, HAS_SIGNED_SHIFTS, SHIFTS_ARE_QUICKER, operations, sizeof operations / sizeof operations[0] }

@@ -177,7 +177,7 @@ static int sum_of_doubling(const char *a, const char *b) {
 // The same for an addition.
 #define subtract(a, b) raised(subtract(a, b), difference_of_addition(#a, #b))
 static int difference_of_addition(const char *a, const char *b) {
-    if (is(a, "own")) return WHEN(addition_r, -3);
+    if (is(a, "own")) return WHEN(addition_r, 5);
     if (!is(a, "*x")) return 0;
     return is(b, "*w") ? WHEN(addition_x_difference, -4) : WHEN(addition_difference, -4);
 }
@@ -253,24 +253,24 @@ static int offset_of_tree(const char *sum) {
                                                                                : WHEN(tree_y, 2);
 }
 // The repair leaves the divisors as they are.
-#define choose(mask, a, b) (IS_BROKEN(tree_repair) ? (b) : choose(mask, a, b))
+#define choose_limbs(r, mask, a, b) (IS_BROKEN(tree_repair) ? (void)0 : choose_limbs(r, mask, a, b))
 #include "../../Sources/CKernels/p256/tree.h"
 #undef factor_difference
 #undef product
 #undef multiply
 #undef add_p
-#undef choose
+#undef choose_limbs
 
 // MARK: Scalars
 
 // An even scalar stays even.
-#define choose(mask, a, b) (IS_BROKEN(scalar_odd) ? (b) : choose(mask, a, b))
+#define choose_limbs(r, mask, a, b) (IS_BROKEN(scalar_odd) ? (void)0 : choose_limbs(r, mask, a, b))
 // A scalar is not reduced.
 #define subtract_once(limb, bound) (IS_BROKEN(scalar_range) ? (void)0 : subtract_once(limb, bound))
 // The bits of a row are not masked.
 #define bit_and(a, b) (IS_BROKEN(digit_row) && is(#b, "broadcast((1ull << (width - 1)) - 1)") ? (a) : bit_and(a, b))
 #include "../../Sources/CKernels/p256/scalar.h"
-#undef choose
+#undef choose_limbs
 #undef subtract_once
 #undef bit_and
 

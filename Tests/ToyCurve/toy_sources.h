@@ -4,6 +4,7 @@
 
 #define PORTABLE_LANES 8
 #define LANES_FILE "lanes/portable.h"
+#define KNOWN_KEY_FORM 0
 #define FIELD_FILE "../../../Tests/ToyCurve/toy_field.h"
 #define SHAPES_FILE "../../../Tests/ToyCurve/toy_shapes.h"
 #include "../../Sources/CKernels/p256/kernel_headers.h"

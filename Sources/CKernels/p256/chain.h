@@ -33,7 +33,7 @@ INLINE Sum sum_of_difference(const Digits *a, const Digits *b, int twice) {
     return twice ? add(r, r) : r;
 }
 
-/// a - b + 2 p, or twice that; at most 6.2 p. a and b are clean and at most 1.1 p.
+/// a - b + 2 p, or twice that; at most 6.1 p. a and b are clean and at most 1.1 p.
 INLINE Digits factor_difference(const Digits *a, const Digits *b, int twice) {
     return digits(sum_of_difference(a, b, twice));
 }
@@ -51,14 +51,14 @@ NOINLINE void begin_chain(Chain *chain, const Affine *p) {
     multiply_clean(&s, &p->x, &g);
     const Digits one = constant(P_ONE);
     const Sum third = add_p(subtract(square(&p->x), sum_of(&one)), 2);
-    check_sum_range(&third, 1, 3.1, "chain: alpha / 3 from p to 3.1 p before it is reduced");
+    check_sum_range(&third, 1.9, 3.1, "chain: alpha / 3 from 1.9 p to 3.1 p before it is reduced");
     alpha = clean_digits(add(add(third, third), third));
     // P on Z = 2 y is (4 x y^2, 8 y^4), and 2 P is (alpha^2 - 2 s, alpha (s - X') - 8 y^4).
     chain->x[0] = s;
     multiply_clean(&chain->v[0], &g, &g);
     const Sum s_sum = sum_of(&s);
     const Sum x_sum = add_p(subtract(subtract(square(&alpha), s_sum), s_sum), 3);
-    check_sum_range(&x_sum, 0.8, 4.1, "chain: X of 2 P from 0.8 p to 4.1 p before it is reduced");
+    check_sum_range(&x_sum, 0.9, 4.1, "chain: X of 2 P from 0.9 p to 4.1 p before it is reduced");
     chain->step_x = clean_digits(x_sum);
     u = factor_difference(&s, &chain->step_x, 1);
     multiply_clean(&u, &alpha, &u);
@@ -78,7 +78,7 @@ NOINLINE void extend_chain(Chain *chain, int from, int k) {
     multiply_clean(&b, &chain->step_x, &a);
     multiply_clean(&c, x, &a);
     const Sum x_sum = add_p(subtract(subtract(square(&y_difference), sum_of(&b)), sum_of(&c)), 3);
-    check_sum_range(&x_sum, 0.8, 4.7, "chain: X' from 0.8 p to 4.7 p before it is reduced");
+    check_sum_range(&x_sum, 1, 4.6, "chain: X' from p to 4.6 p before it is reduced");
     const Digits x_new = clean_digits(x_sum);
     u = factor_difference(&c, &b, 0);
     multiply_clean(&e, &chain->step_v, &u);

@@ -12,10 +12,10 @@
 /// X - zz and X + zz.
 NOINLINE void doubling_factors(Digits *difference, Digits *total, const Sum *x, const Digits *z) {
     const Sum zz = square(z);
-    check_sum_range(&zz, 0, 1.2, "doubling: zz at most 1.2 p");
+    check_sum_range(&zz, 0, 1.1, "doubling: zz at most 1.1 p");
     const Sum minus_zz = subtract(*x, zz), plus_zz = add(*x, zz);
-    check_sum_range(&minus_zz, 1.2, 9.8, "doubling: X - zz from 1.2 p to 9.8 p");
-    check_sum_range(&plus_zz, 2.4, 11, "doubling: X + zz at most 11 p");
+    check_sum_range(&minus_zz, 1.5, 9.7, "doubling: X - zz from 1.5 p to 9.7 p");
+    check_sum_range(&plus_zz, 2.6, 10.8, "doubling: X + zz from 2.6 p to 10.8 p");
     *difference = digits(minus_zz);
     *total = digits(plus_zz);
 }
@@ -23,7 +23,7 @@ NOINLINE void doubling_factors(Digits *difference, Digits *total, const Sum *x, 
 /// alpha = 3 a b, weakly reduced.
 NOINLINE void doubling_slope(Digits *alpha, const Digits *a, const Digits *b) {
     const Sum r = product(a, b);
-    check_sum_range(&r, 0, 7.8, "doubling: (X - zz) (X + zz) at most 7.8 p");
+    check_sum_range(&r, 0.2, 7.5, "doubling: (X - zz) (X + zz) from 0.2 p to 7.5 p");
     *alpha = digits(reduce_weakly(add(add(r, r), r)));
     check_digits(alpha, 0, 1.1, "doubling: alpha at most 1.1 p");
 }
@@ -32,23 +32,23 @@ NOINLINE void doubling_slope(Digits *alpha, const Digits *a, const Digits *b) {
 NOINLINE void doubling_x(Sum *x, Digits *x_digits, Digits *twice_x_difference, const Digits *alpha, const Sum *s) {
     const Sum squared = square(alpha);
     check_sum_range(&squared, 0, 1.1, "doubling: alpha^2 at most 1.1 p");
-    check_sum_range(s, 0, 1.8, "doubling: s at most 1.8 p");
+    check_sum_range(s, 0, 1.7, "doubling: s at most 1.7 p");
     *x = add_p(subtract(subtract(squared, *s), *s), 6);
-    check_sum_range(x, 2.4, 7.1, "doubling: X' from 2.4 p to 7.1 p");
+    check_sum_range(x, 2.7, 7.1, "doubling: X' from 2.7 p to 7.1 p");
     *x_digits = digits(*x);
     const Sum x_difference = subtract(*x, *s);
-    check_sum_range(&x_difference, 0.6, 7.1, "doubling: X' - s from 0.6 p to 7.1 p");
+    check_sum_range(&x_difference, 1, 7.1, "doubling: X' - s from p to 7.1 p");
     const Sum twice = add(x_difference, x_difference);
-    check_sum_range(&twice, 1.2, 14.2, "doubling: 2 (X' - s) at most 14.2 p");
+    check_sum_range(&twice, 2.1, 14.2, "doubling: 2 (X' - s) from 2.1 p to 14.2 p");
     *twice_x_difference = digits(twice);
 }
 
-/// V' = g^2 + alpha * 2 (X' - s), at most (1.3^2 + 1.1 * 14.2) / 16 + 1 < 2.1.
+/// V' = g^2 + alpha * 2 (X' - s), at most (1.25^2 + 1.01 * 14.2) / 16 + 1 < 2.
 NOINLINE void doubling_v(
     Sum *v, Digits *v_digits, const Digits *g, const Digits *alpha, const Digits *twice_x_difference) {
     check_digits(g, 0, 1.3, "doubling: g at most 1.3 p");
     *v = square_plus_product(g, alpha, twice_x_difference);
-    check_sum_range(v, 0, 2.1, "doubling: V' at most 2.1 p");
+    check_sum_range(v, 0, 2, "doubling: V' at most 2 p");
     *v_digits = product_digits(*v);
 }
 

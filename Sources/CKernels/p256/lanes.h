@@ -39,13 +39,14 @@
 #error "define GROUPS and LANES_FILE before including the lanes"
 #endif
 
-#ifndef PORTABLE_LANES
+#if !defined(PORTABLE_LANES) && !defined(SYMBOLIC_LANES)
 /// Part of a formula. It is inlined into its caller, so that its values stay in registers.
 #define INLINE static inline __attribute__((always_inline, unused))
 /// A loop whose bounds the compiler knows, unrolled, so that arrays of vectors stay in registers.
 #define UNROLL(index, first, end) _Pragma("clang loop unroll(full)") for (int index = (first); index < (end); index++)
 #else
-// Vectors of several lanes in plain C are for tests. Nothing stays in registers there, and this compiles faster.
+// Vectors of several lanes in plain C, and those that stand for all inputs, are for tests. Nothing stays in registers
+// there, and this compiles faster.
 #define INLINE static inline __attribute__((unused))
 #define UNROLL(index, first, end) for (int index = (first); index < (end); index++)
 #endif

@@ -41,6 +41,21 @@ INLINE lane_mask is_nonzero(const lanes limb[LIMBS]) {
     return nonzero_lanes(any);
 }
 
+/// The limbs of a in the lanes of the mask, those of b elsewhere. `r` may be either.
+INLINE void choose_limbs(lanes r[LIMBS], lane_mask mask, const lanes a[LIMBS], const lanes b[LIMBS]) {
+    EACH_LIMB(i) r[i] = choose(mask, a[i], b[i]);
+}
+
+/// bound - limb, of clean limbs whose value is at most the bound; clean.
+INLINE void subtract_from(lanes r[LIMBS], const uint64_t bound[LIMBS], const lanes limb[LIMBS]) {
+    lanes borrow = zero_lanes();
+    EACH_LIMB(i) {
+        const lanes d = plus(minus(broadcast(bound[i]), limb[i]), borrow);
+        borrow = carry_of(d);
+        r[i] = low_bits(d);
+    }
+}
+
 /// Clean limbs minus `bound` where they are not below it.
 INLINE void subtract_once(lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
     check_limbs(limb, LIMB_BITS, "subtraction of a modulus: from clean limbs");
@@ -51,5 +66,10 @@ INLINE void subtract_once(lanes limb[LIMBS], const uint64_t bound[LIMBS]) {
         difference[i] = low_bits(d);
     }
     const lane_mask below = negative_lanes(borrow);
-    EACH_LIMB(i) limb[i] = choose(below, limb[i], difference[i]);
+    choose_limbs(limb, below, limb, difference);
+}
+
+/// The numbers of the lanes at a distance, a power of 2 below LANES.
+INLINE void neighbours(lanes neighbouring[LIMBS], const lanes limb[LIMBS], int distance) {
+    EACH_LIMB(i) neighbouring[i] = neighbour(limb[i], distance);
 }

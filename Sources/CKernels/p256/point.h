@@ -41,9 +41,9 @@ typedef struct {
 
 /// The invariant: holds before and after every operation, also in lanes with an exceptional case.
 INLINE void check_point(const Point *p) {
-    check_sum_range(&p->x, 2.4, 9.8, "point: X from 2.4 p to 9.8 p");
-    check_sum_range(&p->v, 0, 2.1, "point: V at most 2.1 p");
-    check_digits(&p->z, 0, 1.3, "point: Z at most 1.3 p");
+    check_sum_range(&p->x, 2.5, 9.7, "point: X from 2.5 p to 9.7 p");
+    check_sum_range(&p->v, 0, 2, "point: V at most 2 p");
+    check_digits(&p->z, 0, 1.2, "point: Z at most 1.2 p");
 }
 
 INLINE void check_coordinate(const Digits *a) {

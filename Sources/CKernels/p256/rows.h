@@ -31,7 +31,7 @@ NOINLINE void store_chain(Chain *chain, Digits *inverse, uint64_t *const table_o
     for (int k = CHAIN - 1; k >= 0; k--) {
         Digits zz, zzz;
         Affine a;
-        check_digits(inverse, 0, 1.7, "rows: 1 / Z at most 1.7 p");
+        check_digits(inverse, 0, 1.6, "rows: 1 / Z at most 1.6 p");
         square_digits(&zz, inverse);
         multiply(&zzz, &zz, inverse);
         multiply_below_256_bits(&a.x, &chain->x[k], &zz);

@@ -1,7 +1,7 @@
 // Scalars modulo the group's order n: from a signature to the digits that choose table rows.
 #pragma once
 
-#include "modulus.h"
+#include "montgomery.h"
 
 /// Lanes whose lowest limb is even.
 INLINE lane_mask even_lanes(lanes lowest) { return ALL_LANES & ~nonzero_lanes(bit_and(lowest, broadcast(1))); }
@@ -9,11 +9,10 @@ INLINE lane_mask even_lanes(lanes lowest) { return ALL_LANES & ~nonzero_lanes(bi
 /// The scalar is odd and from 1 to n.
 INLINE void check_odd(const lanes u[LIMBS]) {
     if (!KERNEL_CHECKS_ON) return;
-    lanes less[LIMBS];
-    less[0] = minus(u[0], broadcast(1));
-    UNROLL(i, 1, LIMBS) less[i] = u[i];
+    uint64_t end[LIMBS];
+    UNROLL(i, 0, LIMBS) end[i] = N_LIMBS[i] + (i == 0);
     kernel_check(even_lanes(u[0]) == 0, "scalar: odd");
-    kernel_check(is_below(less, N_LIMBS) == ALL_LANES, "scalar: from 1 to n");
+    kernel_check(is_below(u, end) == ALL_LANES, "scalar: from 1 to n");
 }
 
 /// Clean limbs of u or n - u, whichever is odd, of clean limbs below 2 n. Returns the lanes with n - u. The result is
@@ -26,14 +25,10 @@ INLINE void check_odd(const lanes u[LIMBS]) {
 INLINE lane_mask make_odd(lanes u[LIMBS]) {
     check_below_twice(u, &GROUP_ORDER, "scalar: below 2 n");
     subtract_once(u, N_LIMBS);
-    lanes negated[LIMBS], borrow = zero_lanes();
-    EACH_LIMB(i) {
-        lanes d = plus(minus(broadcast(N_LIMBS[i]), u[i]), borrow);
-        borrow = carry_of(d);
-        negated[i] = low_bits(d);
-    }
+    lanes negated[LIMBS];
+    subtract_from(negated, N_LIMBS, u);
     const lane_mask even = even_lanes(u[0]);
-    EACH_LIMB(i) u[i] = choose(even, negated[i], u[i]);
+    choose_limbs(u, even, negated, u);
     check_odd(u);
     return even;
 }
@@ -41,9 +36,11 @@ INLINE lane_mask make_odd(lanes u[LIMBS]) {
 /// sum = r + n in the lanes of `small`, whose r is below p - n, and r in the others; clean, of clean limbs below 2^256.
 /// r + n is below p, so no carry leaves the top limb.
 INLINE void add_order(lanes sum[LIMBS], const lanes r[LIMBS], lane_mask small) {
-    lanes carry = zero_lanes();
+    lanes total[LIMBS], carry = zero_lanes();
+    EACH_LIMB(i) total[i] = plus(r[i], broadcast(N_LIMBS[i]));
+    choose_limbs(total, small, total, r);
     EACH_LIMB(i) {
-        const lanes limb = plus(choose(small, plus(r[i], broadcast(N_LIMBS[i])), r[i]), carry);
+        const lanes limb = plus(total[i], carry);
         carry = carry_of(limb);
         sum[i] = low_bits(limb);
     }

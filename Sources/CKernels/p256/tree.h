@@ -48,12 +48,12 @@ INLINE void check_leaf(const Affine *a) {
     check_signed_digits(&a->y2, -0.1, 1.1, "tree: 2 y from -0.1 p to 1.1 p");
 }
 
-/// 2 (xb - xa), from 1.8 p to 6.2 p, and its product with those `before`.
+/// 2 (xb - xa), from 1.9 p to 6.1 p, and its product with those `before`.
 NOINLINE void tree_divisor(Digits *divisor, Digits *prefix, const Affine *a, const Affine *b, const Digits *before) {
     const Digits own = factor_difference(&b->x, &a->x, 1);
     *divisor = own;
     *prefix = product_digits(product(&own, before));
-    check_digits(divisor, 1.8, 6.2, "tree: divisor from 1.8 p to 6.2 p");
+    check_digits(divisor, 1.9, 6.1, "tree: divisor from 1.9 p to 6.1 p");
     check_digits(prefix, 0, 1.7, "tree: product of divisors at most 1.7 p");
 }
 
@@ -70,16 +70,16 @@ INLINE Sum sum_of_signed(const Digits *y2) {
 NOINLINE void tree_slope(Digits *slope, const Affine *a, const Affine *b, const Digits *inverse) {
     check_digits(inverse, 0, 1.7, "tree: inverse at most 1.7 p");
     const Sum y_difference = add_p(subtract(sum_of_signed(&b->y2), sum_of_signed(&a->y2)), 3);
-    check_sum_range(&y_difference, 1.8, 4.2, "tree: 2 yb - 2 ya + 3 p from 1.8 p to 4.2 p");
+    check_sum_range(&y_difference, 1.9, 4.1, "tree: 2 yb - 2 ya + 3 p from 1.9 p to 4.1 p");
     const Digits factor = digits(y_difference);
     *slope = product_digits(product(&factor, inverse));
-    check_digits(slope, 0, 1.5, "tree: slope at most 1.5 p");
+    check_digits(slope, 0, 1.4, "tree: slope at most 1.4 p");
 }
 
 /// x' in place of xa, and 2 (xa - x').
 NOINLINE void tree_x(Digits *xa, Digits *x_difference, const Digits *slope, const Digits *xb) {
     const Sum sum = add_p(subtract(subtract(square(slope), sum_of(xa)), sum_of(xb)), 3);
-    check_sum_range(&sum, 0.8, 4.2, "tree: slope^2 - xa - xb + 3 p from 0.8 p to 4.2 p");
+    check_sum_range(&sum, 0.9, 4.2, "tree: slope^2 - xa - xb + 3 p from 0.9 p to 4.2 p");
     const Digits x = clean_digits(sum);
     *x_difference = factor_difference(xa, &x, 1);
     *xa = x;
@@ -87,7 +87,7 @@ NOINLINE void tree_x(Digits *xa, Digits *x_difference, const Digits *slope, cons
 
 NOINLINE void tree_y(Digits *y2, const Digits *slope, const Digits *x_difference) {
     const Sum sum = add_p(subtract(product(slope, x_difference), sum_of_signed(y2)), 2);
-    check_sum_range(&sum, 0.9, 3.7, "tree: 2 y' from 0.9 p to 3.7 p before it is reduced");
+    check_sum_range(&sum, 0.9, 3.6, "tree: 2 y' from 0.9 p to 3.6 p before it is reduced");
     *y2 = clean_digits(sum);
 }
 
@@ -111,7 +111,7 @@ NOINLINE void tree_repair(Digits *divisor, int count, int blocks, lane_mask (*un
         is_zero(zero, &divisor[k]);
         EACH_GROUP(g) {
             undecided[k % blocks][g] |= zero[g];
-            EACH_LIMB(i) divisor[k].limb[g][i] = choose(zero[g], one.limb[g][i], divisor[k].limb[g][i]);
+            choose_limbs(divisor[k].limb[g], zero[g], one.limb[g], divisor[k].limb[g]);
         }
     }
 }

@@ -32,7 +32,8 @@ typedef struct {
 /// Products and the like, of operands below 2^260 with clean limbs, for one kind of lanes.
 typedef struct {
     const char *name;
-    int lanes;
+    /// The number of lanes, and what the lanes say of themselves.
+    int lanes, signed_shifts, shifts_are_quicker;
     const rg_field_operation *operation;
     size_t count;
 } rg_field_operations;

@@ -1,0 +1,8 @@
+// Kernels with eight lanes.
+#define SYMBOLIC_LANES 8
+#define SYMBOLIC_SIGNED_SHIFTS 1
+#define GROUPS 1
+#define KNOWN_KEY_FORM 0
+#define LANES_OF "lanes/avx512ifma.h"
+#define PROOF rg_group_proof_x8
+#include "group_proof.h"
