@@ -74,9 +74,14 @@ public enum Limits {
     public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
     /// Ready sockets that an event loop serves at once. When there are more, peers take turns, and so many microseconds
-    /// pass before the loop looks which others are ready.
+    /// pass before the loop looks which others are ready. In between it does other work for so long.
     public static let readySocketsAtOnce = 32
     public static let readyTurnMicroseconds: Int64 = 400
+    public static let workTurnMicroseconds: Int64 = 200
+    /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
+    /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.
+    public static let processorTurnMicroseconds: Int64 = 500
+    public static let timeSliceMicroseconds: Int64 = 100
     /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
     /// stays in it.
     public static let copiedFrameBytesMax = 16 << 10
@@ -258,8 +263,11 @@ public enum Limits {
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256
     public static let mutationBytesBesideUrgentMax = 256 << 10
-    /// Milliseconds after which a commit takes no more mutations that are not urgent, when several peers have some.
-    public static let sharedCommitMilliseconds = 10
+    /// A commit with mutations of several peers takes them for so many times as long as the last commit was written, at
+    /// least and at most for so many milliseconds. Later each peer adds one urgent mutation, if it has none in it.
+    public static let sharedCommitWrites = 2
+    public static let sharedCommitMillisecondsMin = 2
+    public static let sharedCommitMillisecondsMax = 10
     /// Urgent mutations that the writer takes before one that is not urgent, when both wait.
     public static let urgentMutationsInRow = 8
     /// Seconds between two lines of the log that say that the storage or its disk is full.

@@ -53,6 +53,12 @@ package enum System {
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() {}
 
+    /// Does nothing here: the system chooses the processors. Returns false.
+    package static func confineThread(toProcessor number: Int?) -> Bool { false }
+
+    /// Does nothing here: the system chooses the time slices.
+    package static func shortenTimeSlice(microseconds: Int64) {}
+
     /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
     package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {
         var value: CInt = holdsBack ? 1 : 0

@@ -5,7 +5,9 @@ import Foundation
 
 final class EpollPoller: Poller {
     private let descriptor: CInt
-    private var events = [epoll_event](repeating: epoll_event(), count: 512)
+    /// A socket that becomes ready is told after those that were ready before, and these are told again in each wait.
+    /// So a newly ready one may have to wait for as many waits as there are ready sockets, divided by this number.
+    private var events = [epoll_event](repeating: epoll_event(), count: 1024)
 
     init() throws(SystemFailure) {
         descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -90,6 +92,25 @@ package enum System {
 
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() { sharpen_timers() }
+
+    /// The processors that this program may use, as they were when it first asked.
+    private static let processors = processors_of_thread()
+
+    /// How many processors the calling thread may use.
+    package static var processorsOfThread: Int { Int(count_processors(processors_of_thread())) }
+
+    /// Lets the calling thread, and threads that it starts from now on, run only on the processor of this number,
+    /// counted from 0 among those that the program may use; `nil`: on all of these. Returns false when that is not
+    /// possible. For measurements.
+    package static func confineThread(toProcessor number: Int?) -> Bool {
+        use_processors(number.map { one_processor(processors, CInt(clamping: $0)) } ?? processors) == 0
+    }
+
+    /// Asks the system for time slices of so many microseconds for the calling thread. A thread that lets others run
+    /// gives away the rest of its slice, so it loses less with short ones. Does nothing on systems before Linux 6.12.
+    package static func shortenTimeSlice(microseconds: Int64) {
+        shorten_time_slice(UInt64(1000 * microseconds))
+    }
 
     /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
     package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {

@@ -2,6 +2,7 @@ import CLMDB
 import Core
 import Dispatch
 import Foundation
+import Platform
 import Synchronization
 
 /// The mutations that wait for the writer. One writer thread takes all waiting mutations, commits them together, and
@@ -16,6 +17,8 @@ final class CommitQueue: Sendable {
         /// The places of waiting mutations, and their bytes.
         var places = PeerShares(capacity: Limits.mutationsQueuedMax)
         var bytes = PeerShares(capacity: Limits.mutationBytesQueuedMax)
+        /// How long the last commit was written.
+        var written = Duration.zero
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
@@ -46,28 +49,30 @@ final class CommitQueue: Sendable {
         private(set) var mutations: [WaitingMutation] = []
         private var bytes = 0
         private var hasUrgent = false
-        private var hasSeveralPeers = false
-        private let began = ContinuousClock.now
+        private var peers: Set<Holder> = []
+        /// When the group takes no more, if it has mutations of several peers.
+        private let sharedEnd: ContinuousClock.Instant
         /// Mutations that waited when the group was begun. Later ones that are not urgent go into the next group.
         let waiting: Int
 
-        init(waiting: Int) {
+        /// `written`: how long the last commit was written.
+        init(waiting: Int, written: Duration) {
             self.waiting = waiting
+            sharedEnd = ContinuousClock.now + CommitQueue.sharedTime(afterWriting: written)
         }
 
         /// A group of one mutation.
         init(_ alone: WaitingMutation) {
-            waiting = 0
+            self.init(waiting: 0, written: .zero)
             append(alone)
         }
 
         /// Whether a mutation may be added. `beforeUrgent`: whether the next mutation of some peer is urgent.
         func allows(_ next: WaitingMutation, beforeUrgent: Bool) -> Bool {
-            guard let first = mutations.first else { return true }
-            // Otherwise a peer with a few mutations would wait for all of one with many.
-            if !next.isUrgent, hasSeveralPeers || next.peer != first.peer,
-                ContinuousClock.now - began > .milliseconds(Limits.sharedCommitMilliseconds)
-            {
+            guard !mutations.isEmpty else { return true }
+            // Otherwise a peer with a few mutations would wait for all of one with many, which may be urgent, too.
+            let isMembers = peers.contains(next.peer)
+            if peers.count > 1 || !isMembers, isMembers || !next.isUrgent, ContinuousClock.now >= sharedEnd {
                 return false
             }
             let endsSoon = !next.isUrgent && (hasUrgent || beforeUrgent)
@@ -78,7 +83,7 @@ final class CommitQueue: Sendable {
         }
 
         mutating func append(_ next: WaitingMutation) {
-            if let first = mutations.first, first.peer != next.peer { hasSeveralPeers = true }
+            peers.insert(next.peer)
             mutations.append(next)
             bytes += next.bytes
             if next.isUrgent { hasUrgent = true }
@@ -169,6 +174,14 @@ final class CommitQueue: Sendable {
         ended.wait()
     }
 
+    /// For how long a commit takes mutations of several peers when the last commit was written in `written`. So what
+    /// writing costs is shared by many mutations, and a peer with few of them waits little for the others'.
+    static func sharedTime(afterWriting written: Duration) -> Duration {
+        min(
+            max(written * Limits.sharedCommitWrites, .milliseconds(Limits.sharedCommitMillisecondsMin)),
+            .milliseconds(Limits.sharedCommitMillisecondsMax))
+    }
+
     private static func weight(of mutation: Mutation) -> Int {
         switch mutation.change {
         case .addRoots(_, let roots), .removeRoots(_, let roots): 256 + roots.count * Digest.byteCount
@@ -181,6 +194,7 @@ final class CommitQueue: Sendable {
 
     private func run() {
         writer.bind()
+        System.shortenTimeSlice(microseconds: Limits.timeSliceMicroseconds)
         while let group = nextGroup() {
             commit(group)
         }
@@ -199,7 +213,7 @@ final class CommitQueue: Sendable {
         writer.assertIsCurrent()
         while true {
             let (group, isClosed) = state.withLock { state -> (Group?, Bool) in
-                var group = Group(waiting: state.waiting.count)
+                var group = Group(waiting: state.waiting.count, written: state.written)
                 if let next = state.next {
                     state.next = nil
                     group.append(next)
@@ -226,7 +240,11 @@ final class CommitQueue: Sendable {
             let results = try attempt(&group, isJoined: true)
             precondition(results.count == group.mutations.count, "there is not one result for each mutation")
             // The commit has succeeded, so each mutation is durable or refused.
-            for (pending, result) in zip(group.mutations, results) { pending.completion(result) }
+            var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
+            for (pending, result) in zip(group.mutations, results) {
+                pending.completion(result)
+                turn.endIfOver()
+            }
         } catch {
             guard error.isLackOfSpace else {
                 for pending in group.mutations { pending.completion(.failure(error.asServiceError)) }
@@ -264,6 +282,7 @@ final class CommitQueue: Sendable {
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
         var last = applier.sequence
+        var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
         while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
@@ -285,10 +304,12 @@ final class CommitQueue: Sendable {
                 note(result, lack, last)
             }
             results.append(result)
+            turn.endIfOver()
         }
         precondition(results.count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
+        let applied = ContinuousClock.now
         try applier.finish(
             trimmingLogTo: UInt64(retentionBytes), count: Applier.trimmedRecordsMax(mutations: results.count))
         do throws(StorageFailure) {
@@ -297,6 +318,7 @@ final class CommitQueue: Sendable {
             // LMDB takes a write that the disk has cut short for a failure of the disk.
             throw error.code == EIO && room.isDiskFull ? StorageFailure(ENOSPC, error.action) : error
         }
+        state.withLock { $0.written = ContinuousClock.now - applied }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(results.count), ordering: .relaxed)

@@ -57,6 +57,7 @@ package final class EventLoop: @unchecked Sendable {
     /// The loop's thread, once it runs.
     private let thread = ThreadConfinement()
     private let poller: any Poller
+    private let letOthersRun: @Sendable () -> Void
     private let commands = Mutex(Commands())
     private let ended = DispatchSemaphore(value: 0)
     private let wakePipe: WakePipe
@@ -75,14 +76,17 @@ package final class EventLoop: @unchecked Sendable {
 
     private static let sweepMilliseconds: UInt64 = 1000
 
+    /// `poller` and `letOthersRun`, which ends the thread's turn on its processor, are for tests.
+    ///
     /// Throws when the system has no more descriptors.
     package init(
         memory: MemoryBudget, timeouts: Timeouts, clock: MonotonicClock = .system,
-        poller: (any Poller)? = nil
+        poller: (any Poller)? = nil, letOthersRun: @escaping @Sendable () -> Void = { System.letOthersRun() }
     ) throws(SystemFailure) {
         self.memory = memory
         self.timeouts = timeouts
         self.clock = clock
+        self.letOthersRun = letOthersRun
         self.poller = if let poller { poller } else { try makePoller() }
         wakePipe = try WakePipe()
         try self.poller.watch(wakePipe.descriptor, for: .reading, isNew: true)
@@ -219,13 +223,17 @@ package final class EventLoop: @unchecked Sendable {
 
     private func run() {
         thread.bind()
+        if work != nil { System.shortenTimeSlice(microseconds: Limits.timeSliceMicroseconds) }
+        var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds, letOthersRun: letOthersRun)
         var ready: [Readiness] = []
         var nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
         while !commands.withLock({ $0.isStopped }) {
-            let hasMoreWork = work?.perform() ?? false
+            let hasMoreWork = performWork()
             let now = clock.milliseconds
             let isBusy = hasMoreWork || !readyLines.isEmpty
+            if isBusy { turn.endIfOver() }
             poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+            if !isBusy { turn.begin() }
             if !ready.isEmpty { work?.awoke() }
             turnBytes = min(
                 max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
@@ -252,6 +260,18 @@ package final class EventLoop: @unchecked Sendable {
         ended.signal()
     }
 
+    /// Performs a portion of the work. While connections wait for their turn, performs further ones for a while:
+    /// otherwise a peer whose portion is the next would wait for those connections first. Returns false when there is
+    /// no more work.
+    private func performWork() -> Bool {
+        guard let work else { return false }
+        let end = ContinuousClock.now + .microseconds(Limits.workTurnMicroseconds)
+        repeat {
+            guard work.perform() else { return false }
+        } while !readyLines.isEmpty && ContinuousClock.now < end
+        return true
+    }
+
     /// Serves what is ready. When that is much, peers take turns, so that one with many connections does not delay
     /// another one; what is left then is served after a look at which others are ready, and after a portion of work.
     private func serve(_ ready: [Readiness]) {
@@ -269,12 +289,10 @@ package final class EventLoop: @unchecked Sendable {
         guard !readyLines.isEmpty else { return }
         let end = ContinuousClock.now + .microseconds(Limits.readyTurnMicroseconds)
         repeat {
-            for _ in 0..<Limits.readySocketsAtOnce / 4 {
-                guard let connection = readyLines.popFirst() else { return }
-                let interest = connection.readiness
-                connection.readiness = []
-                serve(connection, interest)
-            }
+            guard let connection = readyLines.popFirst() else { return }
+            let interest = connection.readiness
+            connection.readiness = []
+            serve(connection, interest)
         } while ContinuousClock.now < end
     }
 

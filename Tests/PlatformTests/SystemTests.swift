@@ -14,6 +14,58 @@ struct SystemTests {
         #expect(resident > count)
     }
 
+    @Test("A thread lets others run when its turn is over, and not before")
+    func processorTurn() {
+        let calls = Shared(0)
+        var short = ProcessorTurn(microseconds: 0) { calls.increment() }
+        for _ in 0..<3 { short.endIfOver() }
+        #expect(calls.value == 3)
+        var long = ProcessorTurn(microseconds: 60_000_000) { calls.increment() }
+        for _ in 0..<3 { long.endIfOver() }
+        #expect(calls.value == 3)
+        // A turn that begins later ends later.
+        var waiting = ProcessorTurn(microseconds: 200_000) { calls.increment() }
+        usleep(210_000)
+        waiting.begin()
+        waiting.endIfOver()
+        #expect(calls.value == 3)
+        usleep(210_000)
+        waiting.endIfOver()
+        #expect(calls.value == 4)
+    }
+
+    #if os(Linux)
+    @Test("A thread with short time slices keeps its niceness")
+    func timeSlice() {
+        let process = CInt(PRIO_PROCESS.rawValue)
+        let levels = Shared<[CInt]>([])
+        onThreads(1) { _ in
+            // On Linux each thread has its own.
+            setpriority(process, 0, 7)
+            System.shortenTimeSlice(microseconds: 100)
+            levels.with { $0.append(getpriority(process, 0)) }
+            setpriority(process, 0, 0)
+        }
+        #expect(levels.value == [7])
+    }
+
+    @Test("A thread that is confined to a processor runs there, and so do the threads that it starts")
+    func confinement() {
+        let processors = ProcessInfo.processInfo.activeProcessorCount
+        let found = Shared<[Int]>([])
+        onThreads(1) { _ in
+            for number in 0..<processors {
+                #expect(System.confineThread(toProcessor: number))
+                onThreads(1) { _ in found.with { $0.append(System.processorsOfThread) } }
+            }
+            #expect(!System.confineThread(toProcessor: processors))
+            #expect(System.confineThread(toProcessor: nil))
+            found.with { $0.append(System.processorsOfThread) }
+        }
+        #expect(found.value == [Int](repeating: 1, count: processors) + [processors])
+    }
+    #endif
+
     /// The descriptor of a new file, which the caller closes. The file has no name any more.
     private func scratchFile() throws -> CInt {
         let scratch = ScratchDirectory()

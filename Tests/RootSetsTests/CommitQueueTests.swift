@@ -1,7 +1,7 @@
 import Core
 import Dispatch
 import Foundation
-import RootSets
+@testable import RootSets
 import TestSupport
 import Testing
 
@@ -143,8 +143,8 @@ import Testing
         #expect(place < 39)
     }
 
-    @Test("Additions of several peers are committed in short commits", arguments: [1, 2])
-    func shortCommits(peers: Int) throws {
+    @Test("Mutations of several peers are committed in short commits", arguments: [1, 2], [false, true])
+    func shortCommits(peers: Int, areUrgent: Bool) throws {
         let storage = try Storage()
         let sets = try storage.sets
         let decks = try storage.create("decks")
@@ -155,13 +155,23 @@ import Testing
         for number in 0..<20 {
             let roots = (0..<4000).map { _ in random.digest() }
             let peer = Holder.address(UInt32(number == 1 ? peers : 1))
-            sets.submit(Mutation(.addRoots(decks, roots)), of: peer) { _ in answers.increment() }
+            sets.submit(Mutation(.addRoots(decks, roots)), of: peer, isUrgent: areUrgent) { _ in
+                answers.increment()
+            }
         }
         hold.release()
         #expect(becomesTrue { answers.value == 20 })
         // One peer alone has all of them in one commit.
         let commits = sets.commitCounts.commits - before
         #expect(peers == 1 ? commits == 1 : commits > 1, "\(commits) commits")
+    }
+
+    @Test("A commit of several peers is longer where writing takes longer, within bounds")
+    func sharedTime() {
+        let times = [0, 900, 1500, 4000, 5100, 60_000].map {
+            CommitQueue.sharedTime(afterWriting: .microseconds($0)) / .microseconds(1)
+        }
+        #expect(times == [2000, 2000, 3000, 8000, 10_000, 10_000])
     }
 
     @Test("A removal stays behind the additions that its own peer has sent before")

@@ -12,39 +12,84 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     let number: Int
     let served: Shared<[Int]>
     let isBusy = false
+    private let log: Shared<LookLog>
 
-    init(_ number: Int, _ served: Shared<[Int]>) {
+    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>) {
         self.number = number
         self.served = served
+        self.log = log
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
         usleep(200)
         served.with { $0.append(number) }
+        log.with { $0.served += 1 }
         return Transport.Progress(consumed: range.count, nextFrameBytes: 0)
     }
     func drained() {}
     func closed() {}
 }
 
+/// What a loop did between two looks at its sockets.
+private struct LookLog {
+    /// Connections that were served, and portions of work that were performed.
+    var between: [(served: Int, performed: Int)] = []
+    var served = 0
+    var performed = 0
+
+    mutating func look() {
+        between.append((served, performed))
+        (served, performed) = (0, 0)
+    }
+}
+
+/// A poller that notes each look.
+private final class LoggingPoller: Poller {
+    private let poller: any Poller
+    private let log: Shared<LookLog>
+
+    init(_ poller: any Poller, _ log: Shared<LookLog>) {
+        (self.poller, self.log) = (poller, log)
+    }
+
+    func watch(_ descriptor: CInt, for interest: Interest, isNew: Bool) throws(SystemFailure) {
+        try poller.watch(descriptor, for: interest, isNew: isNew)
+    }
+    func forget(_ descriptor: CInt) { poller.forget(descriptor) }
+    func wait(milliseconds: CInt, into ready: inout [Readiness]) {
+        log.with { $0.look() }
+        poller.wait(milliseconds: milliseconds, into: &ready)
+    }
+}
+
 /// The clients' ends of connections to one loop, all on this machine's sockets without a name.
 private final class Crowd {
     let loop: EventLoop
     let served = Shared<[Int]>([])
+    let log = Shared(LookLog())
+    /// How often the loop let other threads run.
+    let pauses = Shared(0)
     private var clients: [CInt] = []
 
-    /// Connection `number` belongs to `owner(number)`.
-    init(_ count: Int, _ kind: PollerKind, owner: (Int) -> Holder) throws {
+    /// Connection `number` belongs to `owner(number)`. `works`: whether the loop always has other work, too.
+    init(_ count: Int, _ kind: PollerKind, works: Bool = false, owner: (Int) -> Holder) throws {
         loop = try EventLoop(
             memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
-            poller: try kind.make())
-        loop.start(name: "crowd")
+            poller: LoggingPoller(try kind.make(), log), letOthersRun: { [pauses] in pauses.increment() })
+        let work = EventLoop.Work(
+            perform: { [log] in
+                log.with { $0.performed += 1 }
+                return true
+            }, awoke: {})
+        loop.start(name: "crowd", work: works ? work : nil)
         for number in 0..<count {
             var ends: [CInt] = [0, 0]
             try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
             try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
             clients.append(ends[1])
-            Connection.start(ends[0], on: loop, of: owner(number)) { [served] _ in SlowHandler(number, served) }
+            Connection.start(ends[0], on: loop, of: owner(number)) { [served, log] _ in
+                SlowHandler(number, served, log)
+            }
         }
     }
 
@@ -81,6 +126,41 @@ struct TurnsTests {
         let place = try #require(crowd.served.value.firstIndex(of: 400))
         #expect(place < 100, "the other peer was served as number \(place)")
         #expect(Set(crowd.served.value).count == 401)
+    }
+
+    @Test("A loop looks which others are ready when a turn's time is over, however few connections it has served")
+    func lengthOfTurn() throws {
+        let crowd = try Crowd(200, .systems) { _ in .address(UInt32(1)) }
+        crowd.sendAtOnce()
+        #expect(becomesTrue { crowd.served.value.count == 200 })
+        // Each takes more than 0.2 ms of the 0.4 ms.
+        let most = crowd.log.value.between.map(\.served).max()
+        #expect(most ?? 0 <= 2)
+    }
+
+    @Test("While connections wait, a loop performs several portions of work in a turn, and otherwise one")
+    func portions() throws {
+        let crowd = try Crowd(200, .systems, works: true) { _ in .address(UInt32(1)) }
+        crowd.loop.execute { [log = crowd.log] in log.with { $0 = LookLog() } }
+        crowd.sendAtOnce()
+        #expect(becomesTrue { crowd.served.value.count == 200 })
+        let between = crowd.log.value.between
+        let first = try #require(between.firstIndex { $0.served > 0 && $0.performed > 0 })
+        #expect(between[..<first].allSatisfy { $0.performed <= 1 })
+        #expect(between.contains { $0.performed > 1 })
+    }
+
+    @Test("A loop lets other threads run while it always has something to do, and otherwise need not")
+    func pauses() throws {
+        let crowd = try Crowd(200, .systems) { _ in .address(UInt32(1)) }
+        crowd.sendAtOnce()
+        #expect(becomesTrue { crowd.served.value.count == 200 })
+        // That took at least 40 ms.
+        #expect(crowd.pauses.value >= 10)
+        let idle = try Crowd(1, .systems) { _ in .address(UInt32(1)) }
+        idle.sendAtOnce()
+        #expect(becomesTrue { idle.served.value.count == 1 })
+        #expect(idle.pauses.value == 0)
     }
 
     @Test("Ready connections of one peer are served in the order in which they became ready")

@@ -140,6 +140,12 @@ enum SystemCallTable {
                 Call("setpriority", 141, 140),
             ]),
         Group(
+            "the time slices of the calling thread",
+            .allowWhen([Condition(0, .max, 0)]),
+            [
+                Call("sched_getattr", 315, 275), Call("sched_setattr", 314, 274),
+            ]),
+        Group(
             "names of threads and of memory areas, and exact timers",
             .allowWhen([
                 Condition(0, .max, Control.setName), Condition(0, .max, Control.getName),
