@@ -155,7 +155,7 @@ struct AttackTests {
         }
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)
         try await scene.run(
-            "proofs in masses", plan.repeated(), connections: connections, isCompared: connections < 16
+            "proofs in masses", plan.repeated(), connections: connections, turns: connections < 16 ? .none : .ofLoop
         ) { attack in
             attack.sentBytes.load(ordering: .relaxed) > 1 << 20
         }
@@ -167,7 +167,8 @@ struct AttackTests {
         let bytes = requests(.issueChallenges(count: Limits.challengesPerRequestMax), count: 16)
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)
         try await scene.run(
-            "challenges in masses", plan.repeated(), connections: connections, isCompared: connections < 1000
+            "challenges in masses", plan.repeated(), connections: connections,
+            turns: connections < 1000 ? .none : .ofLoop
         ) { attack in
             attack.sentBytes.load(ordering: .relaxed) > connections * bytes.count
         } request: {
@@ -197,7 +198,7 @@ struct AttackTests {
             return bytes
         }
         try await scene.run(
-            "mutations in masses", plan, connections: connections, isCompared: false
+            "mutations in masses", plan, connections: connections, turns: .ofLoopAndWriter
         ) { attack in
             attack.sentBytes.load(ordering: .relaxed) > 1 << 20
         } request: {
