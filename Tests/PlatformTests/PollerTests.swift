@@ -83,6 +83,18 @@ struct PollerTests {
         #expect(poller.readyNow() == [pipe.writer: .writing])
     }
 
+    @Test("A thousand ready descriptors are told at once", arguments: PollerKind.allCases)
+    func thousand(kind: PollerKind) throws {
+        #expect(System.raiseDescriptorLimit() > 2200)
+        let poller = try kind.make()
+        let pipes = try (0..<1000).map { _ in try TestPipe() }
+        for pipe in pipes {
+            try poller.watch(pipe.reader, for: .reading, isNew: true)
+            pipe.put(1)
+        }
+        #expect(poller.readyNow().count == 1000)
+    }
+
     @Test("A forgotten descriptor is never ready", arguments: PollerKind.allCases)
     func forgotten(kind: PollerKind) throws {
         let poller = try kind.make()
