@@ -2,6 +2,7 @@ import Core
 import Dispatch
 import Foundation
 import LoadHarness
+import Platform
 import RootSets
 import RootgateClient
 import Server
@@ -46,6 +47,8 @@ final class ProofBench {
     private var service: Service!
     private var workers: Int
     private var hasKernels = true
+    /// Whether the service's threads run on one processor and this one, which generates the load, on another.
+    private(set) var isApart = false
     private var mix: DeviceMix
     private var fillers = 0
     /// Proofs per second in the last round of a traffic, since the service was configured as it is.
@@ -174,13 +177,28 @@ final class ProofBench {
         mix = DeviceMix(known: mix.known, knownPercent: 100)
         _ = service.shutDown()
         service = nil
+        // The service's threads run where the one that starts them does.
+        if isApart { _ = System.confineThread(toProcessor: 0) }
         service = try ProofBench.service(
             in: directory, certificates, workers: self.workers, hasKernels: self.hasKernels)
+        if isApart { _ = System.confineThread(toProcessor: 1) }
         if share > 0 { try makeKeysKnown() }
         mix = DeviceMix(known: mix.known, knownPercent: share)
         // The threads, the signature kernels, the pages of the storage and its directory of buckets.
         _ = try drive(.batches, proofs: scale.size(4096, tiny: 64))
         _ = try inclusion(seconds: scale.seconds / 4)
+    }
+
+    /// Runs `body` with a service of one thread, on a processor of its own where the system allows that. The load
+    /// generator runs on another one.
+    func apart<Result>(_ body: () throws -> Result) throws -> Result {
+        isApart = System.confineThread(toProcessor: 1)
+        defer {
+            (isApart, workers, lastRates) = (false, cores, [:])
+            _ = System.confineThread(toProcessor: nil)
+        }
+        try restart(workers: 1)
+        return try body()
     }
 
     /// Sends proofs of every known device several times, and waits for the tables of their keys, which a thread of the
@@ -298,7 +316,7 @@ final class ProofBench {
             case .traffic(let traffic):
                 "\(grouped(traffic.connections)) connections x \(traffic.depth) requests x \(grouped(traffic.batch)) "
                     + "proofs in flight"
-            case .threads: "\(workers) threads"
+            case .threads: "\(workers) threads" + (isApart ? ", load generator on another processor" : "")
             case .roots: "\(grouped(fillers * Synthetic.rootsPerCollaboration)) roots"
             case .round(let seconds): "rounds of \(twoDecimals(seconds)) s"
             }
@@ -328,6 +346,14 @@ final class ProofBench {
         try check(report, proofs: Int(report.requests))
         mix.advance(by: requests.count)
         return Double(report.latency.quantile(0.5)) / 1000
+    }
+
+    /// The 99th percentile of the microseconds that a proof takes at half of the rate of `traffic`, which is `highest`
+    /// requests a second, at random moments. Counted from the moment when a request was due.
+    func lateLatency(_ traffic: Traffic, highest: Double) throws -> Double {
+        let count = scale.count(at: highest / 2, for: 1.5 * scale.seconds, in: scale.size(1000, tiny: 100)...30_000)
+        let report = try drive(traffic, proofs: count, perSecond: highest / 2)
+        return Double(report.latency.quantile(0.99)) / 1000
     }
 
     /// Signed proofs per second of so many tasks that share one client, one proof a call.

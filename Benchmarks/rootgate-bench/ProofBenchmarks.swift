@@ -90,6 +90,25 @@ let proofBenchmarks = [
         }
         return Measurement("latency.lone", unit: "us", rounds: rounds, against: "one ECDSA_do_verify")
     },
+    Benchmark(
+        "latency.half", "99th percentile at half the highest rate, single proofs on 256 connections", seconds: 15
+    ) { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let values = try lateLatencies(bench, scale)
+        return Measurement(
+            "latency.half", unit: "us", values: values, conditions: bench.conditions(lateTraffic(scale)))
+    },
+    Benchmark(
+        "latency.half.apart",
+        "latency.half with one thread of the service and the load generator on a processor each", seconds: 15
+    ) { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        return try bench.apart {
+            let values = try lateLatencies(bench, scale)
+            return Measurement(
+                "latency.half.apart", unit: "us", values: values, conditions: bench.conditions(lateTraffic(scale)))
+        }
+    },
     Benchmark("scale.roots", "proof.new.loopback with 10 M roots", seconds: 120, setUpShare: 0.8) { scale in
         let few = try ProofBench(scale, roots: scale.size(10_000, tiny: 1000))
         let many = try ProofBench(scale, roots: scale.size(10_000_000, tiny: 5000))
@@ -103,6 +122,15 @@ let proofBenchmarks = [
             conditions: many.conditions(.batches))
     },
 ]
+
+private func lateTraffic(_ scale: Scale) -> Traffic { .singles(connections: scale.size(256, tiny: 8)) }
+
+/// The 99th percentile of each round at half of the highest rate.
+private func lateLatencies(_ bench: ProofBench, _ scale: Scale) throws -> [Double] {
+    let traffic = lateTraffic(scale)
+    let highest = median(try (0..<3).map { _ in try bench.overLoopback(traffic) })
+    return try scale.repeated { try bench.lateLatency(traffic, highest: highest) }
+}
 
 private let onAllCores = "ECDSA_do_verify, all cores"
 
