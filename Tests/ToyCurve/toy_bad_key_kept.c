@@ -7,7 +7,7 @@
 #include "../../Sources/CKernels/p256/scalar.h"
 #include "../../Sources/CKernels/p256/tree.h"
 
-#define choose(mask, a, b) (#mask[0] == 'g' ? (a) : choose(mask, a, b))
+#define choose_limbs(r, mask, a, b) choose_limbs(r, #mask[0] == 'g' ? (lane_mask)ALL_LANES : (mask), a, b)
 #include "toy_kernel.h"
 
 extern const rg_toy_curve rg_toy_mutant_bad_key_kept;

@@ -31,12 +31,15 @@ INLINE void check_multiples(const lanes limb[GROUPS][LIMBS], double low, double 
     }
 }
 
+// The formulas' lower bounds hold here up to p less: 1 in Montgomery form is small for P-256 only, and a product can be
+// small here whatever its factors are. `digits` and `reduce_weakly` refuse what is negative.
+
 INLINE void check_sum_range(const Sum *a, double low, double high, const char *bound) {
-    check_multiples(a->limb, low, high, bound);
+    check_multiples(a->limb, low - 1, high, bound);
 }
 
 INLINE void check_digits(const Digits *a, double low, double high, const char *bound) {
-    check_multiples(a->limb, low, high, bound);
+    check_multiples(a->limb, low - 1, high, bound);
 }
 
 INLINE void check_clean(const Digits *a, const char *bound) {
@@ -69,7 +72,7 @@ INLINE Sum sum_of(const Digits *clean) {
 
 INLINE Digits digits(Sum a) {
     Digits r;
-    check_sum_range(&a, 0, 16, "digits: from 0 to 16 p");
+    check_multiples(a.limb, 0, 16, "digits: from 0 to 16 p");
     memcpy(&r, &a, sizeof r);
     return r;
 }
@@ -78,7 +81,7 @@ INLINE Digits product_digits(Sum a) { return digits(a); }
 
 /// From 0 to p: p stays p.
 INLINE Sum reduce_weakly(Sum a) {
-    check_sum_range(&a, 0, 4096, "weak reduction: from 0 to 4,096 p");
+    check_multiples(a.limb, 0, 4096, "weak reduction: from 0 to 4,096 p");
     EACH_GROUP(g)
         for (int l = 0; l < LANES; l++) {
             uint64_t *value = &a.limb[g][0].lane[l];
