@@ -8,7 +8,7 @@
 //
 // - The low bits of a form. The same form gets the same atom, so that a carry and what it leaves behind cancel.
 // - The product of two atoms.
-// - Five limbs of a group and their value, the sum of limb i times 2^(52 i). A form with all five of them in these
+// - The limbs of a group and their value, the sum of limb i times 2^(GROUP_BITS i). A form with all of them in these
 //   proportions is bounded by what is known of the value, which is much less than what the limbs say one by one.
 #pragma once
 
@@ -18,9 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FORM_FRACTION
+/// The field of words has longer chains of carries, and groups of four words.
+#define FORM_FRACTION 512
+#define GROUP_SIZE 5
+#define GROUP_BITS 52
+#endif
+
 enum {
-    FRACTION_BITS = 512,
-    EXACT_BITS = 1088,
+    FRACTION_BITS = FORM_FRACTION,
+    EXACT_BITS = FRACTION_BITS + 576,
     /// Terms of a form. A form that would have more becomes an atom.
     TERMS = FORM_TERMS,
 };
@@ -107,7 +114,7 @@ enum { IS_PLAIN, IS_LIMB, IS_VALUE };
 
 typedef struct {
     Range range;
-    /// IS_LIMB: limb `place` of a group, whose value is the atom 5 - place further on.
+    /// IS_LIMB: limb `place` of a group, whose value is the atom GROUP_SIZE - place further on.
     int kind, place;
     /// For the low bits of a form: the number of bits, and the place of the form in the memory of forms.
     int bits;
@@ -253,17 +260,19 @@ static int equation_count;
 static Range group_range(const Form *a, int *k) {
     const AtomFacts *facts = &atoms[a->term[*k].atom];
     const Atom first = a->term[*k].atom - (Atom)facts->place;
-    Exact c[6] = {0};
-    for (; *k < a->count && a->term[*k].atom <= first + 5; ++*k) c[a->term[*k].atom - first] = a->term[*k].coefficient;
+    Exact c[GROUP_SIZE + 1] = {0};
+    for (; *k < a->count && a->term[*k].atom <= first + GROUP_SIZE; ++*k)
+        c[a->term[*k].atom - first] = a->term[*k].coefficient;
     Range plain = range(0, 0);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i <= GROUP_SIZE; i++)
         if (c[i] != 0) plain = sum_of_ranges(plain, times(atoms[first + (Atom)i].range, c[i]));
     // With the top limb replaced by the value and the other limbs.
-    if (c[4] == 0 || trailing_zeros(c[4]) < 208) return plain;
-    const Exact share = c[4] >> 208;
-    Range by_value = times(atoms[first + 5].range, c[5] + share);
-    for (int i = 0; i < 4; i++)
-        by_value = sum_of_ranges(by_value, times(atoms[first + (Atom)i].range, c[i] - (share << (52 * i))));
+    const int top = GROUP_BITS * (GROUP_SIZE - 1);
+    if (c[GROUP_SIZE - 1] == 0 || trailing_zeros(c[GROUP_SIZE - 1]) < top) return plain;
+    const Exact share = c[GROUP_SIZE - 1] >> top;
+    Range by_value = times(atoms[first + GROUP_SIZE].range, c[GROUP_SIZE] + share);
+    for (int i = 0; i < GROUP_SIZE - 1; i++)
+        by_value = sum_of_ranges(by_value, times(atoms[first + (Atom)i].range, c[i] - (share << (GROUP_BITS * i))));
     return meet(plain, by_value);
 }
 
@@ -282,10 +291,11 @@ static Range range_by_terms(const Form *a) {
     return range((r.low + power(FRACTION_BITS) - 1) >> FRACTION_BITS, r.high >> FRACTION_BITS);
 }
 
-/// Bounds with the help of equations up to number `count`, each used once at most.
-static Range range_by_equations(const Form *a, int count) {
+/// Bounds with the help of the equations that `used` has no bit for, each used once at most.
+static Range range_by_equations(const Form *a, unsigned used) {
     Range r = range_by_terms(a);
-    for (int e = 0; e < count; e++) {
+    for (int e = 0; e < equation_count; e++) {
+        if (used >> e & 1) continue;
         const Form *equation = &equations[e].form;
         for (int k = 0; k < a->count; k++)
             for (int j = 0; j < equation->count; j++) {
@@ -294,13 +304,13 @@ static Range range_by_equations(const Form *a, int count) {
                 const Exact own = a->term[k].coefficient, other = equation->term[j].coefficient;
                 const int shift = trailing_zeros(own) - trailing_zeros(other);
                 const Exact sign = (own < 0) == (other < 0) ? -1 : 1;
+                if (shifted_by(other, shift) * -sign != own) continue;
                 Form part;
                 shift_form(&part, equation, shift);
                 if (part.count != equation->count) continue;
                 add_multiple(&part, a, &part, sign);
-                int is_gone = 1;
-                for (int i = 0; i < part.count; i++) is_gone &= part.term[i].atom != a->term[k].atom;
-                if (is_gone) r = meet(r, range_by_equations(&part, e));
+                r = meet(r, range_by_equations(&part, used | 1u << e));
+                if (r.low == r.high) return r;
             }
     }
     return r;
@@ -308,7 +318,18 @@ static Range range_by_equations(const Form *a, int count) {
 
 /// The bounds of the form's value.
 static Range range_of(const Form *a) {
-    return meet(a->range, equation_count ? range_by_equations(a, equation_count) : range_by_terms(a));
+    return meet(a->range, equation_count ? range_by_equations(a, 0) : range_by_terms(a));
+}
+
+/// Adds an equation, and what follows from it for the bounds of its atoms.
+static void know(const Form *zero) {
+    if (equation_count == EQUATIONS_MAX) abort();
+    equations[equation_count++].form = *zero;
+    for (int k = 0; k < zero->count; k++) {
+        const Atom atom = zero->term[k].atom;
+        const Form alone = atom_form(atom);
+        atoms[atom].range = meet(atoms[atom].range, range_of(&alone));
+    }
 }
 
 // MARK: Low bits
@@ -497,12 +518,10 @@ static void upper_part(Form *r, const Form *a, int bits) {
 
 // MARK: Groups
 
-enum { GROUP_LIMBS = 5 };
-
-/// Five unknown limbs and their value: the sum of limb i times 2^(52 i).
-static void new_group(Form limb[GROUP_LIMBS], const Range limb_range[GROUP_LIMBS], Range value) {
+/// Unknown limbs and their value: the sum of limb i times 2^(GROUP_BITS i).
+static void new_group(Form limb[GROUP_SIZE], const Range limb_range[GROUP_SIZE], Range value) {
     Atom first = 0;
-    for (int i = 0; i < GROUP_LIMBS; i++) {
+    for (int i = 0; i < GROUP_SIZE; i++) {
         const Atom atom = new_atom(limb_range[i]);
         if (i == 0) first = atom;
         atoms[atom].kind = IS_LIMB;
@@ -510,16 +529,16 @@ static void new_group(Form limb[GROUP_LIMBS], const Range limb_range[GROUP_LIMBS
     }
     const Atom atom = new_atom(value);
     atoms[atom].kind = IS_VALUE;
-    atoms[atom].place = GROUP_LIMBS;
-    for (int i = 0; i < GROUP_LIMBS; i++) limb[i] = atom_form(first + (Atom)i);
+    atoms[atom].place = GROUP_SIZE;
+    for (int i = 0; i < GROUP_SIZE; i++) limb[i] = atom_form(first + (Atom)i);
 }
 
-/// The sum of limb i times 2^(52 i).
-static void value_of(Form *r, const Form limb[GROUP_LIMBS]) {
+/// The sum of limb i times 2^(GROUP_BITS i).
+static void value_of(Form *r, const Form limb[GROUP_SIZE]) {
     *r = constant_form(0);
-    for (int i = 0; i < GROUP_LIMBS; i++) {
+    for (int i = 0; i < GROUP_SIZE; i++) {
         Form part;
-        shift_form(&part, &limb[i], 52 * i);
+        shift_form(&part, &limb[i], GROUP_BITS * i);
         add_multiple(r, r, &part, 1);
     }
 }

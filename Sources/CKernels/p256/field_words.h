@@ -1,9 +1,9 @@
 // The field of P-256 for a single lane: the operations of field.h on four words of 64 bits, for processors whose
 // multiplier takes words. A product of words is 16 multiplications, and one of limbs is 25.
 //
-// Every value is below p and in Montgomery form with radix 2^256. So a sum and its digits are the same, nothing is
-// reduced weakly, and a multiple of p that keeps a difference positive (`add_p`) changes nothing. The ranges that
-// formulas state in multiples of p are those of field.h; here debug builds check that every value is below p.
+// Every value is below p (value_words.h) and in Montgomery form with radix 2^256. So a sum and its digits are the same,
+// nothing is reduced weakly, and a multiple of p that keeps a difference positive (`add_p`) changes nothing. The ranges
+// that formulas state in multiples of p are those of field.h; here debug builds check that every value is below p.
 //
 // The words stand in limbs 0 to 3. Limb 4 is zero.
 #pragma once
@@ -17,43 +17,11 @@
 #include "lanes.h"
 #include "limbs.h"
 #include "modulus.h"
+#include "value_words.h"
 
 /// What a value of the field is besides a number modulo p.
 #define FORMS_FILE "forms_words.h"
 
-_Static_assert(LANES == 1 && GROUPS == 1, "a single lane");
-
-typedef struct {
-    lanes limb[GROUPS][LIMBS];
-} Digits;
-typedef Digits Sum;
-
-typedef unsigned long long word;
-typedef unsigned __int128 two_words;
-
-/// a + b + the variable `carry`, which becomes the sum's carry.
-#define ADD(a, b) __builtin_addcll(a, b, carry, &carry)
-/// a - b - the variable `borrow`, which becomes the difference's borrow.
-#define SUBTRACT(a, b) __builtin_subcll(a, b, borrow, &borrow)
-
-#define EACH_WORD(i) UNROLL(i, 0, 4)
-
-INLINE word word_of(const Digits *a, int i) { return a->limb[0][i].lane[0]; }
-
-INLINE Digits digits_of_words(const word words[4]) {
-    Digits r;
-    EACH_LIMB(i) r.limb[0][i] = broadcast(i < 4 ? words[i] : 0);
-    return r;
-}
-
-// MARK: Contracts
-
-INLINE void check_value_of_words(const Digits *a) {
-    if (!KERNEL_CHECKS_ON) return;
-    word borrow = 0;
-    EACH_WORD(i) { (void)SUBTRACT(word_of(a, i), P_WORDS[i]); }
-    kernel_check(borrow == 1, "value of words: below p");
-}
 INLINE void check_sum_range(const Sum *a, double low, double high, const char *bound) {
     (void)low, (void)high, (void)bound;
     check_value_of_words(a);
@@ -69,29 +37,17 @@ INLINE void check_clean(const Digits *a, const char *bound) {
 
 // MARK: Sums
 
-/// The value of five words that are below 2 p.
-INLINE Sum without_prime(const word t[5]) {
-    word less[4], borrow = 0;
-    EACH_WORD(i) less[i] = SUBTRACT(t[i], P_WORDS[i]);
-    (void)SUBTRACT(t[4], 0);
-    EACH_WORD(i) less[i] = borrow ? t[i] : less[i];
-    const Sum r = digits_of_words(less);
-    check_value_of_words(&r);
-    return r;
-}
-
 INLINE Sum add(Sum a, Sum b) {
-    word t[5], carry = 0;
-    EACH_WORD(i) t[i] = ADD(word_of(&a, i), word_of(&b, i));
+    word t[5], carry = word_of_number(0);
+    EACH_WORD(i) t[i] = add_words(word_of(&a, i), word_of(&b, i), &carry);
     t[4] = carry;
     return without_prime(t);
 }
 
 INLINE Sum subtract(Sum a, Sum b) {
-    word t[4], borrow = 0, carry = 0;
-    EACH_WORD(i) t[i] = SUBTRACT(word_of(&a, i), word_of(&b, i));
-    const word mask = 0 - borrow;
-    EACH_WORD(i) t[i] = ADD(t[i], mask & P_WORDS[i]);
+    word t[4], borrow = word_of_number(0), carry = word_of_number(0);
+    EACH_WORD(i) t[i] = subtract_words(word_of(&a, i), word_of(&b, i), &borrow);
+    EACH_WORD(i) t[i] = add_words(t[i], choose_word(borrow, word_of_p(i), word_of_number(0)), &carry);
     const Sum r = digits_of_words(t);
     check_value_of_words(&r);
     return r;
@@ -116,38 +72,36 @@ INLINE Digits clean_digits(Sum a) { return a; }
 
 /// t += a b. t was below 2^320.
 INLINE void multiply_row(word t[6], const Digits *a, word b) {
-    word low[4], high[4], carry = 0;
-    EACH_WORD(i) {
-        const two_words product = (two_words)word_of(a, i) * b;
-        low[i] = (word)product;
-        high[i] = (word)(product >> 64);
-    }
-    EACH_WORD(i) t[i] = ADD(t[i], low[i]);
-    t[4] = ADD(t[4], 0);
+    word low[4], high[4], carry = word_of_number(0);
+    EACH_WORD(i) low[i] = multiply_words(&high[i], word_of(a, i), b);
+    EACH_WORD(i) t[i] = add_words(t[i], low[i], &carry);
+    t[4] = add_words(t[4], word_of_number(0), &carry);
     t[5] = carry;
-    carry = 0;
-    EACH_WORD(i) t[i + 1] = ADD(t[i + 1], high[i]);
-    t[5] += carry;
+    carry = word_of_number(0);
+    EACH_WORD(i) t[i + 1] = add_words(t[i + 1], high[i], &carry);
+    t[5] = sum_of_words(t[5], carry);
 }
 
 /// t = (t + m p) / 2^64 with the m below 2^64 that makes it a whole number. p is -1 modulo 2^64, so m is word 0; and
 ///
 ///     m p = (m 2^64 - m 2^32 + m) 2^192 + m 2^96 - m
 INLINE void reduce_row(word t[6]) {
-    const word m = t[0], low = m << 32, high = m >> 32;
-    word borrow = 0, carry = 0;
-    const word at192 = SUBTRACT(m, low), at256 = m - high - borrow;
-    t[0] = ADD(t[1], low);
-    t[1] = ADD(t[2], high);
-    t[2] = ADD(t[3], at192);
-    t[3] = ADD(t[4], at256);
-    t[4] = t[5] + carry;
-    t[5] = 0;
+    const word m = t[0], low = shift_word_left(m, 32), high = shift_word_right(m, 32);
+    word borrow = word_of_number(0), carry = word_of_number(0);
+    const word at192 = subtract_words(m, low, &borrow);
+    const word at256 = difference_of_words(difference_of_words(m, high), borrow);
+    t[0] = add_words(t[1], low, &carry);
+    t[1] = add_words(t[2], high, &carry);
+    t[2] = add_words(t[3], at192, &carry);
+    t[3] = add_words(t[4], at256, &carry);
+    t[4] = sum_of_words(t[5], carry);
+    t[5] = word_of_number(0);
 }
 
 /// a b / 2^256, of an a below 2^256. Every row leaves t below 2 p: (2 p + (2^64 - 1) p + (2^64 - 1) p) / 2^64 is 2 p.
 PRODUCT Sum product(const Digits *a, const Digits *b) {
-    word t[6] = {0};
+    word t[6];
+    UNROLL(i, 0, 6) t[i] = word_of_number(0);
     check_value_of_words(b);
     EACH_WORD(i) {
         multiply_row(t, b, word_of(a, i));
@@ -158,45 +112,44 @@ PRODUCT Sum product(const Digits *a, const Digits *b) {
 
 /// t = a^2, by ten multiplications.
 INLINE void square_words(word t[8], const Digits *a) {
-    two_words p[4][4];
-    EACH_WORD(i) UNROLL(k, i, 4) p[i][k] = (two_words)word_of(a, i) * word_of(a, k);
-    word carry = 0;
-    t[1] = (word)p[0][1];
-    t[2] = ADD((word)(p[0][1] >> 64), (word)p[0][2]);
-    t[3] = ADD((word)(p[0][2] >> 64), (word)p[0][3]);
-    t[4] = (word)(p[0][3] >> 64) + carry;
-    carry = 0;
-    t[3] = ADD(t[3], (word)p[1][2]);
-    t[4] = ADD(t[4], (word)(p[1][2] >> 64));
+    word low[4][4], high[4][4];
+    EACH_WORD(i) UNROLL(k, i, 4) low[i][k] = multiply_words(&high[i][k], word_of(a, i), word_of(a, k));
+    word carry = word_of_number(0);
+    t[1] = low[0][1];
+    t[2] = add_words(high[0][1], low[0][2], &carry);
+    t[3] = add_words(high[0][2], low[0][3], &carry);
+    t[4] = sum_of_words(high[0][3], carry);
+    carry = word_of_number(0);
+    t[3] = add_words(t[3], low[1][2], &carry);
+    t[4] = add_words(t[4], high[1][2], &carry);
     t[5] = carry;
-    carry = 0;
-    t[4] = ADD(t[4], (word)p[1][3]);
-    t[5] = ADD(t[5], (word)(p[1][3] >> 64));
-    // Without a carry: so far, t is below 2^384.
-    carry = 0;
-    t[5] = ADD(t[5], (word)p[2][3]);
-    t[6] = (word)(p[2][3] >> 64) + carry;
-    carry = 0;
-    UNROLL(i, 1, 7) t[i] = ADD(t[i], t[i]);
+    carry = word_of_number(0);
+    t[4] = add_words(t[4], low[1][3], &carry);
+    t[5] = sum_of_words(sum_of_words(t[5], high[1][3]), carry);
+    carry = word_of_number(0);
+    t[5] = add_words(t[5], low[2][3], &carry);
+    t[6] = sum_of_words(high[2][3], carry);
+    carry = word_of_number(0);
+    UNROLL(i, 1, 7) t[i] = add_words(t[i], t[i], &carry);
     t[7] = carry;
-    carry = 0;
-    t[0] = (word)p[0][0];
-    t[1] = ADD(t[1], (word)(p[0][0] >> 64));
+    carry = word_of_number(0);
+    t[0] = low[0][0];
+    t[1] = add_words(t[1], high[0][0], &carry);
     UNROLL(i, 1, 4) {
-        t[2 * i] = ADD(t[2 * i], (word)p[i][i]);
-        t[2 * i + 1] = ADD(t[2 * i + 1], (word)(p[i][i] >> 64));
+        t[2 * i] = add_words(t[2 * i], low[i][i], &carry);
+        t[2 * i + 1] = add_words(t[2 * i + 1], high[i][i], &carry);
     }
 }
 
 /// a^2 / 2^256. The lower half of a^2 becomes at most p, and the upper half is below p.
 PRODUCT Sum square(const Digits *a) {
-    word t[8], carry = 0;
+    word t[8], lower[6], carry = word_of_number(0);
     check_value_of_words(a);
     square_words(t, a);
-    word lower[6] = {t[0], t[1], t[2], t[3]};
+    UNROLL(i, 0, 6) lower[i] = i < 4 ? t[i] : word_of_number(0);
     EACH_WORD(i) reduce_row(lower);
-    EACH_WORD(i) lower[i] = ADD(lower[i], t[4 + i]);
-    lower[4] += carry;
+    EACH_WORD(i) lower[i] = add_words(lower[i], t[4 + i], &carry);
+    lower[4] = sum_of_words(lower[4], carry);
     return without_prime(lower);
 }
 
@@ -225,7 +178,8 @@ INLINE void canonical(Digits *r, const Digits *a) { *r = *a; }
 /// Lanes in which the value is zero.
 INLINE void is_zero(lane_mask zero[GROUPS], const Digits *a) {
     check_value_of_words(a);
-    zero[0] = (word_of(a, 0) | word_of(a, 1) | word_of(a, 2) | word_of(a, 3)) == 0;
+    zero[0] = 1;
+    EACH_WORD(i) zero[0] &= is_zero_word(word_of(a, i));
 }
 
 // MARK: Constants
@@ -233,17 +187,17 @@ INLINE void is_zero(lane_mask zero[GROUPS], const Digits *a) {
 /// w / 16, of a w below 2^256: from radix 2^260 to radix 2^256. (w + m p) / 16 with an m below 16 is below 2 p.
 INLINE Digits sixteenth(const word w[4]) {
     // -p is 1 modulo 16, so m is what stands in the low 4 bits; and m p is made as in `reduce_row`.
-    const word m = w[0] & 15, low = m << 32;
-    word borrow = 0, carry = 0, t[5], r[5];
-    const word at192 = SUBTRACT(m, low), at256 = m - borrow;
-    // Bits 96 to 127 are bits 32 to 63 of word 1.
-    t[0] = w[0] - m;
-    t[1] = ADD(w[1], low);
-    t[2] = ADD(w[2], 0);
-    t[3] = ADD(w[3], at192);
-    t[4] = at256 + carry;
-    EACH_WORD(i) r[i] = t[i] >> 4 | t[i + 1] << 60;
-    r[4] = t[4] >> 4;
+    const word m = low_bits_of_word(w[0], 4), low = shift_word_left(m, 32);
+    word borrow = word_of_number(0), carry = word_of_number(0), t[5], r[5];
+    const word at192 = subtract_words(m, low, &borrow), at256 = difference_of_words(m, borrow);
+    // m takes off what is shifted out of word 0. Bits 96 to 127 are bits 32 to 63 of word 1.
+    t[0] = w[0];
+    t[1] = add_words(w[1], low, &carry);
+    t[2] = add_words(w[2], word_of_number(0), &carry);
+    t[3] = add_words(w[3], at192, &carry);
+    t[4] = sum_of_words(at256, carry);
+    EACH_WORD(i) r[i] = join_words(shift_word_right(t[i], 4), shift_word_left(t[i + 1], 60));
+    r[4] = shift_word_right(t[4], 4);
     return without_prime(r);
 }
 
@@ -251,7 +205,7 @@ INLINE Digits sixteenth(const word w[4]) {
 INLINE void words_from_limbs(word w[4], const lanes limb[LIMBS]) {
     lanes words[4];
     words_of_limbs(words, limb);
-    EACH_WORD(i) w[i] = first_lane(words[i]);
+    EACH_WORD(i) w[i] = word_in(words[i]);
 }
 
 /// The value of a constant in Montgomery form with radix 2^260.

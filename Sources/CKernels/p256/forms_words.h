@@ -14,16 +14,17 @@ INLINE void digits_of_integer(Digits *a) {
 }
 
 INLINE void odd_values(lane_mask odd[GROUPS], const Digits *a) {
-    static const word one[4] = {1};
+    word one[4];
+    EACH_WORD(i) one[i] = word_of_number(i == 0);
     const Digits unit = digits_of_words(one);
     Digits plain;
     multiply(&plain, a, &unit);
-    odd[0] = word_of(&plain, 0) & 1;
+    odd[0] = !is_zero_word(low_bits_of_word(word_of(&plain, 0), 1));
 }
 
 INLINE void coordinate_of_words(Digits *a, int g, const lanes words[4]) {
     word w[4];
-    EACH_WORD(i) w[i] = first_lane(words[i]);
+    EACH_WORD(i) w[i] = word_in(words[i]);
     (void)g;
     *a = sixteenth(w);
 }
