@@ -37,6 +37,11 @@ final class Connector: Sendable {
         phase.withLock { if case .closed = $0 { true } else { false } }
     }
 
+    /// The present link; `nil` when `link` has to connect first.
+    var present: Link? {
+        phase.withLock { if case .connected(let link) = $0, link.isConnected { link } else { nil } }
+    }
+
     /// The present link, or the result of connecting. Waits for an attempt that is under way, or begins one.
     func link() async -> Result<Link, ServiceError> {
         enum Step {

@@ -6,30 +6,13 @@ import Wire
 
 /// One connection with the requests that wait for answers on it.
 final class Link: ConnectionHandler {
-    /// Who waits: for the body of an answer, or for the verdict on one proof.
-    private enum Waiter {
-        case body(CheckedContinuation<Result<[UInt8], ServiceError>, Never>)
-        case verdict(CheckedContinuation<Result<Verdict, ServiceError>, Never>)
-
-        func fail(_ error: ServiceError) {
-            switch self {
-            case .body(let waiter): waiter.resume(returning: .failure(error))
-            case .verdict(let waiter): waiter.resume(returning: .failure(error))
-            }
-        }
-    }
-
-    private struct Waiting {
-        let waiter: Waiter
-        let deadline: ContinuousClock.Instant
-        /// The request that a single proof was last sent in; `nil` before it is sent.
-        var package: UInt64?
-    }
+    private typealias Waiter = CheckedContinuation<Result<[UInt8], ServiceError>, Never>
 
     private struct State {
         var nextID: UInt64 = 1
-        var waiting: [UInt64: Waiting] = [:]
-        /// The single proofs among them.
+        /// Who waits for the body of an answer, and until when.
+        var waiting: [UInt64: (waiter: Waiter, deadline: ContinuousClock.Instant)] = [:]
+        /// Who waits for the verdict on a single proof.
         var line = VerifyLine()
         /// Requests that were cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
@@ -44,24 +27,12 @@ final class Link: ConnectionHandler {
         }
 
         /// The requests with single proofs that are to be sent now.
-        mutating func takePackages() -> [VerifyLine.Package] {
-            let packages = line.take(&nextID) { waiting[$0.id] != nil }
-            for package in packages {
-                for call in package.calls { waiting[call.id]?.package = package.requestID }
-            }
-            return packages
-        }
-
-        /// Removes a caller before the answer has come.
-        mutating func giveUp(_ id: UInt64) -> Waiting? {
-            guard let gone = waiting.removeValue(forKey: id) else { return nil }
-            if case .verdict = gone.waiter { line.leave(gone.package) }
-            return gone
-        }
+        mutating func takePackages() -> [VerifyLine.Package] { line.take(&nextID) }
     }
 
     private let connection: Connection
     private let state = Mutex(State())
+    private let isOpen = Atomic<Bool>(true)
     /// Whether the service has sent anything on this connection.
     private let hasReceived = Atomic<Bool>(false)
     /// Set in `init` and cancelled in `deinit`; the reference never changes. Dispatch's sources may be used from any
@@ -79,7 +50,8 @@ final class Link: ConnectionHandler {
         timer.cancel()
     }
 
-    var isConnected: Bool { state.withLock { !$0.isClosed } }
+    /// Whether the connection has not ended. `State.isClosed` says so to who has the lock.
+    var isConnected: Bool { isOpen.load(ordering: .relaxed) }
 
     func close() {
         connection.close()
@@ -92,7 +64,7 @@ final class Link: ConnectionHandler {
         let id = state.withLock { $0.newID() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                guard begin(id, .body(waiter), deadline, { _ in }) else { return }
+                guard begin(id, waiter, deadline) else { return }
                 var bytes: [UInt8] = []
                 bytes.reserveCapacity(Limits.frameHeaderBytes + body.count)
                 FrameWriter.append(.request, operation.rawValue, requestID: id, to: &bytes) {
@@ -105,56 +77,65 @@ final class Link: ConnectionHandler {
         }
     }
 
-    /// Sends a proof, alone or in one request with those of other callers, and waits for its verdict. `proof`: what
-    /// `ProofBatch.encoded` has made.
-    func verify(
-        _ proof: [UInt8], in collaboration: CollaborationIdentifier, _ kind: VerifyLine.Kind,
-        deadline: ContinuousClock.Instant
-    ) async -> Result<Verdict, ServiceError> {
-        let id = state.withLock { $0.newID() }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter in
-                var packages: [VerifyLine.Package] = []
-                let hasBegun = begin(id, .verdict(waiter), deadline) { state in
-                    state.line.append(
-                        VerifyLine.Call(id: id, kind: kind, collaboration: collaboration, proof: proof))
-                    packages = state.takePackages()
-                }
-                if hasBegun { send(packages) }
-            }
+    /// Sends a proof, alone or in one request with those of other callers, and waits for its verdict.
+    nonisolated(nonsending) func verify(_ call: VerifyCall) async -> Result<Verdict, ServiceError> {
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { waiter in begin(call, waiter) }
         } onCancel: {
-            cancel(id)
+            cancel(call)
         }
+        return call.outcome ?? .failure(Link.cancelled)
     }
 
     /// Lets `waiter` wait. Returns false when it was resumed at once, because the request is cancelled or the
-    /// connection closed; then `enter` was not called.
-    private func begin(
-        _ id: UInt64, _ waiter: Waiter, _ deadline: ContinuousClock.Instant, _ enter: (inout State) -> Void
-    ) -> Bool {
+    /// connection closed.
+    private func begin(_ id: UInt64, _ waiter: Waiter, _ deadline: ContinuousClock.Instant) -> Bool {
         let refusal = state.withLock { state -> ServiceError? in
             if state.cancelled.remove(id) != nil { return Link.cancelled }
             if state.isClosed { return Link.lost }
-            let former = state.waiting.updateValue(Waiting(waiter: waiter, deadline: deadline), forKey: id)
+            let former = state.waiting.updateValue((waiter, deadline), forKey: id)
             precondition(former == nil, "two requests have one identifier")
-            if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
-            enter(&state)
+            expect(deadline, &state)
             return nil
         }
-        if let refusal { waiter.fail(refusal) }
+        if let refusal { waiter.resume(returning: .failure(refusal)) }
         return refusal == nil
     }
 
-    private func cancel(_ id: UInt64) {
-        let (waiting, packages) = state.withLock { state -> (Waiting?, [VerifyLine.Package]) in
-            guard let waiting = state.giveUp(id) else {
-                state.cancelled.insert(id)
-                return (nil, [])
-            }
-            return (waiting, state.takePackages())
+    private func begin(_ call: VerifyCall, _ waiter: UnsafeContinuation<Void, Never>) {
+        guard call.wait(waiter) else { return }
+        let packages = state.withLock { state -> [VerifyLine.Package]? in
+            guard !state.isClosed else { return nil }
+            // It may have been cancelled since; then nobody else would take it from the line.
+            guard call.isAwaited else { return [] }
+            state.line.append(call, &state.nextID)
+            expect(call.deadline, &state)
+            return state.takePackages()
         }
-        waiting?.waiter.fail(Link.cancelled)
-        send(packages)
+        if let packages { send(packages) } else { call.end(.failure(Link.lost)) }
+    }
+
+    private func cancel(_ id: UInt64) {
+        let waiting = state.withLock { state in
+            let waiting = state.waiting.removeValue(forKey: id)
+            if waiting == nil { state.cancelled.insert(id) }
+            return waiting
+        }
+        waiting?.waiter.resume(returning: .failure(Link.cancelled))
+    }
+
+    private func cancel(_ call: VerifyCall) {
+        if call.end(.failure(Link.cancelled)) { leave([call]) }
+    }
+
+    /// Takes calls that have ended without an answer from the line, which may let others leave.
+    private func leave(_ calls: [VerifyCall]) {
+        guard !calls.isEmpty else { return }
+        send(
+            state.withLock { state in
+                for call in calls { state.line.leave(call) }
+                return state.takePackages()
+            })
     }
 
     private func send(_ packages: [VerifyLine.Package]) {
@@ -169,10 +150,16 @@ final class Link: ConnectionHandler {
     }
 
     private static let cancelled = ServiceError(.cancelled, "the request was cancelled")
+    private static let late = ServiceError(.deadlineExceeded, "the service did not answer in time")
     private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
     private static let silent = ServiceError(
         .connectionLost,
         "the service closed the connection without a byte: it may speak TLS, or it may be no Rootgate service")
+
+    /// Sets the timer unless it is set for an earlier time.
+    private func expect(_ deadline: ContinuousClock.Instant, _ state: inout State) {
+        if state.alarm.map({ deadline < $0 }) ?? true { setAlarm(deadline, &state) }
+    }
 
     private func setAlarm(_ alarm: ContinuousClock.Instant, _ state: inout State) {
         state.alarm = alarm
@@ -184,17 +171,17 @@ final class Link: ConnectionHandler {
 
     private func expire() {
         let now = ContinuousClock.now
-        let (expired, packages) = state.withLock { state in
-            let expired = state.waiting.filter { $0.value.deadline <= now }
-            for id in expired.keys { _ = state.giveUp(id) }
+        let (requests, calls) = state.withLock { state in
+            let requests = state.waiting.filter { $0.value.deadline <= now }
+            for id in requests.keys { state.waiting[id] = nil }
+            let calls = state.line.calls.filter(\.isAwaited)
             state.alarm = nil
-            if let earliest = state.waiting.values.map(\.deadline).min() { setAlarm(earliest, &state) }
-            return (expired, state.takePackages())
+            let deadlines = state.waiting.values.map(\.deadline) + calls.map(\.deadline).filter { $0 > now }
+            if let earliest = deadlines.min() { setAlarm(earliest, &state) }
+            return (requests.values, calls.filter { $0.deadline <= now })
         }
-        for waiting in expired.values {
-            waiting.waiter.fail(ServiceError(.deadlineExceeded, "the service did not answer in time"))
-        }
-        send(packages)
+        for waiting in requests { waiting.waiter.resume(returning: .failure(Link.late)) }
+        leave(calls.filter { $0.end(.failure(Link.late)) })
     }
 
     // MARK: On the loop's thread
@@ -233,8 +220,8 @@ final class Link: ConnectionHandler {
     /// Ends a request. It is absent when its deadline has passed or it was cancelled. `takePackages` follows.
     private func finish(_ id: UInt64, _ result: Result<[UInt8], ServiceError>) {
         enum Ended {
-            case request(CheckedContinuation<Result<[UInt8], ServiceError>, Never>)
-            case proofs([VerifyLine.Call])
+            case request(Waiter)
+            case proofs([VerifyCall])
             case nothing
         }
         let ended = state.withLock { state -> Ended in
@@ -244,10 +231,7 @@ final class Link: ConnectionHandler {
                 return .nothing
             }
             if let calls = state.line.removeAnswered(id) { return .proofs(calls) }
-            // A single proof's identifier is no request's, so that no answer may name it.
-            guard case .body(let waiter) = state.waiting[id]?.waiter else { return .nothing }
-            state.waiting[id] = nil
-            return .request(waiter)
+            return state.waiting.removeValue(forKey: id).map { .request($0.waiter) } ?? .nothing
         }
         switch ended {
         case .request(let waiter): waiter.resume(returning: result)
@@ -257,12 +241,10 @@ final class Link: ConnectionHandler {
     }
 
     /// Ends a request with single proofs: each caller gets the verdict on its proof.
-    private func finish(_ calls: [VerifyLine.Call], _ result: Result<[UInt8], ServiceError>) {
-        let verdicts = Link.verdicts(result, count: calls.count)
-        let waiting = state.withLock { state in calls.map { state.waiting.removeValue(forKey: $0.id) } }
-        for (position, waiting) in waiting.enumerated() {
-            guard case .verdict(let waiter) = waiting?.waiter else { continue }
-            waiter.resume(returning: verdicts.map { $0[position] })
+    private func finish(_ calls: [VerifyCall], _ result: Result<[UInt8], ServiceError>) {
+        switch Link.verdicts(result, count: calls.count) {
+        case .success(let verdicts): for (call, verdict) in zip(calls, verdicts) { call.end(.success(verdict)) }
+        case .failure(let error): for call in calls { call.end(.failure(error)) }
         }
     }
 
@@ -283,7 +265,7 @@ final class Link: ConnectionHandler {
         }
     }
 
-    var isBusy: Bool { state.withLock { !$0.waiting.isEmpty } }
+    var isBusy: Bool { state.withLock { !$0.waiting.isEmpty || !$0.line.isEmpty } }
 
     func drained() {}
 
@@ -296,13 +278,17 @@ final class Link: ConnectionHandler {
     }
 
     private func failAll(_ error: ServiceError) {
-        let all = state.withLock { state in
-            defer { state.waiting = [:] }
+        isOpen.store(false, ordering: .relaxed)
+        let (requests, calls) = state.withLock { state in
+            defer {
+                state.waiting = [:]
+                state.line.removeAll()
+            }
             state.isClosed = true
-            state.line.removeAll()
-            return state.waiting
+            return (state.waiting.values, state.line.calls)
         }
-        for waiting in all.values { waiting.waiter.fail(error) }
+        for waiting in requests { waiting.waiter.resume(returning: .failure(error)) }
+        for call in calls { call.end(.failure(error)) }
     }
 }
 

@@ -114,16 +114,16 @@ public final class RootgateClient: Sendable {
     public func verify(
         _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> Verdict {
-        try await verdict(on: proof, in: collaboration, VerifyLine.Kind(isSigned: true, atLeast: atLeast))
+        try await verdict(on: proof, in: collaboration, VerifyCall.Kind(isSigned: true, atLeast: atLeast))
     }
 
     /// The verdict on one proof. Proofs of several tasks share requests.
-    private func verdict(
-        on proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, _ kind: VerifyLine.Kind
+    private nonisolated(nonsending) func verdict(
+        on proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, _ kind: VerifyCall.Kind
     ) async throws(ServiceError) -> Verdict {
         let encoded = try ProofBatch.encoded(proof, isSigned: kind.isSigned)
         return try await onLink(isRepeatable: !kind.isSigned) { link, deadline in
-            await link.verify(encoded, in: collaboration, kind, deadline: deadline)
+            await link.verify(VerifyCall(encoded, in: collaboration, kind, deadline: deadline))
         }
     }
 
@@ -150,7 +150,7 @@ public final class RootgateClient: Sendable {
         _ requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64
     ) async throws(ServiceError) -> [AccessDecision] {
         if requests.count == 1, !wantsRoots {
-            let kind = VerifyLine.Kind(isSigned: isSigned, atLeast: atLeast)
+            let kind = VerifyCall.Kind(isSigned: isSigned, atLeast: atLeast)
             let verdict = try await verdict(on: requests[0].proof, in: requests[0].collaboration, kind)
             return [AccessDecision(verdict: verdict, rootHash: nil)]
         }
@@ -183,6 +183,7 @@ public final class RootgateClient: Sendable {
         private var positions: [CollaborationIdentifier: Int] = [:]
 
         mutating func position(of collaboration: CollaborationIdentifier) -> Int {
+            if let last = collaborations.last, last == collaboration { return collaborations.count - 1 }
             if let position = positions[collaboration] { return position }
             positions[collaboration] = collaborations.count
             collaborations.append(collaboration)
@@ -315,15 +316,21 @@ public final class RootgateClient: Sendable {
 
     /// Calls `ask` with the present connection. When it is lost and the request `isRepeatable`, calls it with the next
     /// one.
-    private func onLink<Answer: Sendable>(
+    private nonisolated(nonsending) func onLink<Answer: Sendable>(
         isRepeatable: Bool, waiting: Duration = .zero,
-        _ ask: (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
+        _ ask: nonisolated(nonsending) (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
     ) async throws(ServiceError) -> Answer {
         let deadline = ContinuousClock.now + configuration.requestTimeout + waiting
         var pause = configuration.reconnectPause
         while true {
             let failure: ServiceError
-            switch await connector.link() {
+            let connected: Result<Link, ServiceError>
+            if let present = connector.present {
+                connected = .success(present)
+            } else {
+                connected = await connector.link()
+            }
+            switch connected {
             case .success(let link):
                 switch await ask(link, deadline) {
                 case .success(let answer): return answer

@@ -8,74 +8,106 @@ import Wire
 /// answered. Then all that wait leave, packed into as few requests as possible. So nobody waits for a timer, and
 /// requests grow with the load.
 struct VerifyLine {
-    /// What proofs have in common that can be in one request.
-    struct Kind: Hashable {
-        let isSigned: Bool
-        let atLeast: UInt64
-
-        var operation: Operation { isSigned ? .verify : .verifyInclusion }
-    }
-
-    /// One caller's proof.
-    struct Call {
-        /// Differs from every other call's and request's.
-        let id: UInt64
-        let kind: Kind
-        let collaboration: CollaborationIdentifier
-        /// What `ProofBatch.encoded` has made.
-        let proof: [UInt8]
-
-        /// The most bytes that it takes of a request.
-        var byteCount: Int { proof.count + 1 + Limits.collaborationBytesMax }
-    }
+    typealias Kind = VerifyCall.Kind
 
     /// A request that is to be sent.
     struct Package {
         let requestID: UInt64
         /// At least one, all of one kind.
-        let calls: [Call]
+        let calls: [VerifyCall]
+    }
+
+    /// A request that calls of one kind are put in until it is sent.
+    private struct Open {
+        let requestID: UInt64
+        let kind: Kind
+        var calls: [VerifyCall] = []
+        /// The most bytes of its body.
+        var byteCount = BatchHead.byteCount
+
+        func hasRoom(for call: VerifyCall) -> Bool {
+            calls.count < Limits.packedProofsMax && byteCount + call.byteCount <= Limits.packedBytesMax
+        }
     }
 
     /// A request in flight.
     private struct Flight {
-        let calls: [Call]
+        let calls: [VerifyCall]
         /// Callers who still wait.
         var left: Int
         /// What is sent, one after the other, when the request is answered.
-        let followers: [[Call]]
+        let followers: [[VerifyCall]]
     }
 
-    private var queued: [Call] = []
-    /// Calls among them for which nobody waits any more.
+    /// What leaves together, in the order in which it began.
+    private var open: [Open] = []
+    /// Where in `open` the last one of each kind is.
+    private var places: [Kind: Int] = [:]
+    /// Where the last call was put.
+    private var lastPlace = 0
+    /// Calls in `open`.
+    private var queuedCount = 0
+    /// At least as many as those among them for which nobody waits any more.
     private var absent = 0
     private var inFlight: [UInt64: Flight] = [:]
     /// What leaves next, however much is in flight. The parts of each element are requests that are sent one after the
     /// other, each when the one before is answered.
-    private var due: [[[Call]]] = []
+    private var due: [[[VerifyCall]]] = []
 
-    /// Adds a call. It leaves with `take`.
-    mutating func append(_ call: Call) { queued.append(call) }
+    /// Adds a call. It leaves with `take`. A request gets its identifier from `nextID`, which moves on.
+    mutating func append(_ call: VerifyCall, _ nextID: inout UInt64) {
+        let place = openPlace(for: call, &nextID)
+        call.request = open[place].requestID
+        open[place].byteCount += call.byteCount
+        open[place].calls.append(call)
+        lastPlace = place
+        queuedCount += 1
+    }
 
-    /// What leaves now. The requests get identifiers from `nextID` on, which moves on. Calls that are not awaited any
-    /// more are left out.
-    mutating func take(_ nextID: inout UInt64, _ isAwaited: (Call) -> Bool) -> [Package] {
-        var packages = takeDue(&nextID, isAwaited)
-        let leaves = !queued.isEmpty && inFlight.count < Limits.verifiesInFlightBeforePacking
-        if absent > 0, leaves || 2 * absent > queued.count {
-            queued.removeAll { !isAwaited($0) }
-            absent = 0
-        }
-        if leaves { packages += takeQueued(&nextID) }
+    /// Where in `open` the call has room.
+    private mutating func openPlace(for call: VerifyCall, _ nextID: inout UInt64) -> Int {
+        let isLast = lastPlace < open.count && open[lastPlace].kind == call.kind
+        if let place = isLast ? lastPlace : places[call.kind], open[place].hasRoom(for: call) { return place }
+        defer { nextID += 1 }
+        places[call.kind] = open.count
+        open.append(Open(requestID: nextID, kind: call.kind))
+        return open.count - 1
+    }
+
+    /// What leaves now. Requests that are not known yet get identifiers from `nextID`, which moves on. Calls that are
+    /// not awaited any more are left out.
+    mutating func take(_ nextID: inout UInt64) -> [Package] {
+        var packages = due.isEmpty ? [] : takeDue(&nextID)
+        let leaves = queuedCount > 0 && inFlight.count < Limits.verifiesInFlightBeforePacking
+        if absent > 0, leaves || 2 * absent > queuedCount { removeAbsent() }
+        guard leaves else { return packages }
+        for request in open { packages.append(send(request.calls, as: request.requestID)) }
+        open.removeAll(keepingCapacity: open.count == 1)
+        places.removeAll(keepingCapacity: places.count == 1)
+        queuedCount = 0
         return packages
     }
 
-    private mutating func takeDue(_ nextID: inout UInt64, _ isAwaited: (Call) -> Bool) -> [Package] {
+    private mutating func removeAbsent() {
+        places.removeAll()
+        for place in open.indices { open[place].calls.removeAll { !$0.isAwaited } }
+        open.removeAll { $0.calls.isEmpty }
+        for place in open.indices {
+            open[place].byteCount = open[place].calls.reduce(BatchHead.byteCount) { $0 + $1.byteCount }
+            places[open[place].kind] = place
+        }
+        (absent, queuedCount) = (0, open.reduce(0) { $0 + $1.calls.count })
+    }
+
+    private mutating func takeDue(_ nextID: inout UInt64) -> [Package] {
         var packages: [Package] = []
         for parts in due {
             for (position, part) in parts.enumerated() {
-                let calls = part.filter(isAwaited)
+                let calls = part.filter(\.isAwaited)
                 guard !calls.isEmpty else { continue }
-                packages.append(send(calls, followedBy: Array(parts[(position + 1)...]), &nextID))
+                for call in calls { call.request = nextID }
+                packages.append(send(calls, as: nextID, followedBy: Array(parts[(position + 1)...])))
+                nextID += 1
                 break
             }
         }
@@ -83,38 +115,15 @@ struct VerifyLine {
         return packages
     }
 
-    private mutating func takeQueued(_ nextID: inout UInt64) -> [Package] {
-        var packages: [Package] = []
-        var open: [Kind: [Call]] = [:]
-        var bytes: [Kind: Int] = [:]
-        func close(_ kind: Kind) {
-            guard let calls = open.removeValue(forKey: kind) else { return }
-            packages.append(send(calls, &nextID))
-            bytes[kind] = nil
-        }
-        for call in queued {
-            let isFull =
-                open[call.kind, default: []].count >= Limits.packedProofsMax
-                || bytes[call.kind, default: BatchHead.byteCount] + call.byteCount > Limits.packedBytesMax
-            if isFull { close(call.kind) }
-            open[call.kind, default: []].append(call)
-            bytes[call.kind, default: BatchHead.byteCount] += call.byteCount
-        }
-        for kind in Array(open.keys) { close(kind) }
-        queued.removeAll(keepingCapacity: queued.capacity <= Limits.packedProofsMax)
-        return packages
-    }
-
     private mutating func send(
-        _ calls: [Call], followedBy followers: [[Call]] = [], _ nextID: inout UInt64
+        _ calls: [VerifyCall], as requestID: UInt64, followedBy followers: [[VerifyCall]] = []
     ) -> Package {
-        defer { nextID += 1 }
-        inFlight[nextID] = Flight(calls: calls, left: calls.count, followers: followers)
-        return Package(requestID: nextID, calls: calls)
+        inFlight[requestID] = Flight(calls: calls, left: calls.count, followers: followers)
+        return Package(requestID: requestID, calls: calls)
     }
 
     /// Removes an answered request and returns its calls; `nil` when there is none. `take` follows.
-    mutating func removeAnswered(_ requestID: UInt64) -> [Call]? {
+    mutating func removeAnswered(_ requestID: UInt64) -> [VerifyCall]? {
         guard let flight = inFlight.removeValue(forKey: requestID) else { return nil }
         if !flight.followers.isEmpty { due.append(flight.followers) }
         return flight.calls
@@ -138,16 +147,24 @@ struct VerifyLine {
         return true
     }
 
-    /// A caller waits no more. `requestID`: the request that the call was last sent in; `nil`: it was not sent. A
-    /// request for which nobody waits counts as answered. `take` follows.
-    mutating func leave(_ requestID: UInt64?) {
-        guard let requestID else {
+    /// The caller of a call that was added waits no more: the call has ended without an answer. A request for which
+    /// nobody waits counts as answered. `take` follows.
+    mutating func leave(_ call: VerifyCall) {
+        if let left = inFlight[call.request]?.left {
+            inFlight[call.request]?.left = left - 1
+            if left == 1 { _ = removeAnswered(call.request) }
+        } else if queuedCount > 0, call.request != 0 {
             absent += 1
-            return
         }
-        inFlight[requestID]?.left -= 1
-        if inFlight[requestID]?.left == 0 { _ = removeAnswered(requestID) }
     }
+
+    /// All calls, and perhaps some that have ended.
+    var calls: [VerifyCall] {
+        open.flatMap(\.calls) + inFlight.values.flatMap { $0.calls + $0.followers.flatMap { $0 } }
+            + due.flatMap { $0.flatMap { $0 } }
+    }
+
+    var isEmpty: Bool { open.isEmpty && inFlight.isEmpty && due.isEmpty }
 
     mutating func removeAll() { self = VerifyLine() }
 }
@@ -157,17 +174,20 @@ extension VerifyLine.Package {
     ///
     /// Throws `limitExceeded`, which `take` rules out.
     func frame() throws(ServiceError) -> [UInt8] {
-        var body: [UInt8] = []
-        body.reserveCapacity(calls.reduce(BatchHead.byteCount) { $0 + $1.byteCount })
         var named = RootgateClient.NamedCollaborations()
-        let entries = calls.map { (named.position(of: $0.collaboration), $0.proof) }
-        let kind = calls[0].kind
-        try ProofBatch.append(encoded: entries, of: named.collaborations, atLeast: kind.atLeast, to: &body)
+        let positions = calls.map { named.position(of: $0.collaboration) }
+        let names = named.collaborations.reduce(0) { $0 + 1 + $1.utf8.count }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(Limits.frameHeaderBytes + body.count)
-        FrameWriter.append(.request, kind.operation.rawValue, requestID: requestID, to: &bytes) {
-            $0.append(contentsOf: body)
+        bytes.reserveCapacity(
+            calls.reduce(Limits.frameHeaderBytes + BatchHead.byteCount + names) { $0 + $1.proof.count })
+        let kind = calls[0].kind
+        let start = FrameWriter.begin(.request, kind.operation.rawValue, requestID: requestID, to: &bytes)
+        try ProofBatch.appendHead(
+            ofEncoded: calls.count, of: named.collaborations, atLeast: kind.atLeast, to: &bytes)
+        for (position, call) in zip(positions, calls) {
+            ProofBatch.append(encoded: call.proof, at: position, to: &bytes)
         }
+        FrameWriter.end(start, &bytes)
         return bytes
     }
 }

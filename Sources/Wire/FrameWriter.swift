@@ -7,9 +7,21 @@ package enum FrameWriter {
         _ kind: FrameKind, _ operation: UInt16, requestID: UInt64, to bytes: inout [UInt8],
         body: (inout [UInt8]) -> Void = { _ in }
     ) {
-        let start = bytes.count
-        FrameHeader(kind: kind, operation: operation, requestID: requestID).append(to: &bytes)
+        let start = begin(kind, operation, requestID: requestID, to: &bytes)
         body(&bytes)
+        end(start, &bytes)
+    }
+
+    /// Appends the header of a frame. What is appended then is its body, until `end`. Returns what `end` needs.
+    package static func begin(
+        _ kind: FrameKind, _ operation: UInt16, requestID: UInt64, to bytes: inout [UInt8]
+    ) -> Int {
+        defer { FrameHeader(kind: kind, operation: operation, requestID: requestID).append(to: &bytes) }
+        return bytes.count
+    }
+
+    /// Ends the frame that `begin` began, the last one in `bytes`. `start`: what it returned.
+    package static func end(_ start: Int, _ bytes: inout [UInt8]) {
         let length = UInt32(bytes.count - start - Limits.frameHeaderBytes)
         withUnsafeBytes(of: length.littleEndian) { source in
             for index in 0..<4 { bytes[start + index] = source[index] }

@@ -158,61 +158,82 @@ package struct ProofBatch: Sendable {
         try BatchHead.append(
             atLeast: atLeast, flags: (wantsRoots ? wantsRootsFlag : 0) | (wantsOptions ? OptionLists.flag : 0),
             collaborations, itemCount: entries.count, itemsMax: Limits.proofsPerRequestMax, "proofs", to: &bytes)
-        for (collaboration, proof) in entries { try append(proof, collaboration, isSigned: isSigned, to: &bytes) }
+        for (collaboration, proof) in entries {
+            bytes.append(contentsOf: try encoded(proof, at: collaboration, isSigned: isSigned))
+        }
     }
 
-    /// A proof as it stands in a request, at position 0 of the collaborations.
+    /// A proof as it stands in a request. `collaboration`: the position of its collaboration.
     ///
     /// Throws `limitExceeded` as `append` does.
-    package static func encoded(_ proof: SignedIdentityProof, isSigned: Bool) throws(ServiceError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        let digests = proof.inclusionHashes.count * Digest.byteCount
-        bytes.reserveCapacity(16 + proof.publicKey.count + digests + proof.signature.count + proof.data.count)
-        try append(proof, 0, isSigned: isSigned, to: &bytes)
-        return bytes
+    package static func encoded(
+        _ proof: SignedIdentityProof, at collaboration: Int = 0, isSigned: Bool
+    ) throws(ServiceError) -> [UInt8] {
+        try check(proof, isSigned: isSigned)
+        let byteCount = byteCount(proof, isSigned: isSigned)
+        return [UInt8](unsafeUninitializedCapacity: byteCount) { memory, count in
+            write(proof, collaboration, isSigned: isSigned, to: UnsafeMutableRawBufferPointer(memory))
+            count = byteCount
+        }
     }
 
-    /// Appends the body of a request with proofs that `encoded` has made. Each gets the position of its collaboration.
+    /// Appends the beginning of a request with `count` proofs that `encoded` has made. Each then follows by
+    /// `append(encoded:at:to:)`.
     ///
     /// Throws `limitExceeded` for a count over its limit.
-    package static func append(
-        encoded entries: [(collaboration: Int, proof: [UInt8])], of collaborations: [CollaborationIdentifier],
-        atLeast: UInt64, to bytes: inout [UInt8]
+    package static func appendHead(
+        ofEncoded count: Int, of collaborations: [CollaborationIdentifier], atLeast: UInt64, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         try BatchHead.append(
-            atLeast: atLeast, collaborations, itemCount: entries.count, itemsMax: Limits.proofsPerRequestMax, "proofs",
+            atLeast: atLeast, collaborations, itemCount: count, itemsMax: Limits.proofsPerRequestMax, "proofs",
             to: &bytes)
-        for (collaboration, proof) in entries {
-            bytes.appendInteger(UInt16(collaboration))
-            bytes.append(contentsOf: proof[2...])
-        }
     }
 
-    private static func append(
-        _ proof: SignedIdentityProof, _ collaboration: Int, isSigned: Bool, to bytes: inout [UInt8]
-    ) throws(ServiceError) {
+    /// Appends a proof that `encoded` has made, with the position of its collaboration.
+    package static func append(encoded proof: [UInt8], at collaboration: Int, to bytes: inout [UInt8]) {
+        bytes.appendInteger(UInt16(collaboration))
+        proof.withUnsafeBytes { bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[2...])) }
+    }
+
+    /// Throws `limitExceeded` when a length does not fit into its field.
+    private static func check(_ proof: SignedIdentityProof, isSigned: Bool) throws(ServiceError) {
         try checkLimit(proof.publicKey.count, 255, "bytes of public key")
         try checkLimit(proof.inclusionHashes.count, 255, "inclusion hashes")
-        bytes.appendInteger(UInt16(collaboration))
-        bytes.append(UInt8(proof.inclusionHashes.count))
+        guard isSigned else { return }
+        try checkLimit(proof.signature.count, 255, "bytes of signature")
+        try checkLimit(proof.data.count, 65_535, "bytes of signed data")
+    }
+
+    /// Bytes of a proof in a request.
+    private static func byteCount(_ proof: SignedIdentityProof, isSigned: Bool) -> Int {
+        let path = proof.publicKey.count + proof.inclusionHashes.count * Digest.byteCount
+        return isSigned ? 16 + path + proof.signature.count + proof.data.count : 12 + path
+    }
+
+    /// Writes a proof that `check` has accepted to memory of `byteCount` bytes.
+    private static func write(
+        _ proof: SignedIdentityProof, _ collaboration: Int, isSigned: Bool, to memory: UnsafeMutableRawBufferPointer
+    ) {
+        var writer = ByteWriter(memory)
+        writer.append(UInt16(collaboration))
+        writer.append(UInt8(proof.inclusionHashes.count))
         if isSigned {
-            try checkLimit(proof.signature.count, 255, "bytes of signature")
-            try checkLimit(proof.data.count, 65_535, "bytes of signed data")
-            bytes.append(proof.signatureFormat.rawValue)
-            bytes.appendInteger(proof.publicKeyIndex)
-            bytes.append(UInt8(proof.publicKey.count))
-            bytes.append(UInt8(proof.signature.count))
-            bytes.appendInteger(UInt16(proof.data.count))
+            writer.append(proof.signatureFormat.rawValue)
+            writer.append(proof.publicKeyIndex)
+            writer.append(UInt8(proof.publicKey.count))
+            writer.append(UInt8(proof.signature.count))
+            writer.append(UInt16(proof.data.count))
         } else {
-            bytes.append(UInt8(proof.publicKey.count))
-            bytes.appendInteger(proof.publicKeyIndex)
+            writer.append(UInt8(proof.publicKey.count))
+            writer.append(proof.publicKeyIndex)
         }
-        bytes.append(contentsOf: proof.publicKey)
-        bytes.appendDigests(proof.inclusionHashes)
+        writer.append(proof.publicKey)
+        writer.append(proof.inclusionHashes)
         if isSigned {
-            bytes.append(contentsOf: proof.signature)
-            bytes.append(contentsOf: proof.data)
+            writer.append(proof.signature)
+            writer.append(proof.data)
         }
+        precondition(writer.count == memory.count, "a proof's length was computed wrongly")
     }
 }
 

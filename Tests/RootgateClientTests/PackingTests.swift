@@ -116,8 +116,10 @@ struct PackingTests {
     /// What a call came to.
     private typealias Outcome = Result<Verdict, ServiceError>
 
-    private func call(_ key: UInt64, atLeast: UInt64 = 0) -> Task<Outcome, Never> {
-        Task { [client, deck] in
+    private func call(
+        _ key: UInt64, atLeast: UInt64 = 0, by other: RootgateClient? = nil
+    ) -> Task<Outcome, Never> {
+        Task { [client = other ?? client, deck] in
             do throws(ServiceError) {
                 return .success(try await client.verify(PackingTests.proof(key), in: deck, atLeast: atLeast))
             } catch {
@@ -325,6 +327,70 @@ struct PackingTests {
         service.answer(asked[1])
     }
 
+    @Test("A call of a cancelled task is not sent")
+    func cancelledBefore() async throws {
+        let ahead = call(1)
+        service.answer(try await service.next())
+        _ = await ahead.value
+        let thrown = await Task { [client, deck] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await code { () throws(ServiceError) in
+                _ = try await client.verify(PackingTests.proof(2), in: deck)
+            }
+        }.value
+        #expect(thrown == .cancelled)
+        let next = call(3)
+        let asked = try await service.next()
+        #expect(asked.keys == [3])
+        service.answer(asked)
+        #expect(await next.value == .success(SlowService.verdict(3)))
+    }
+
+    @Test("Calls in flight and calls that wait end at their deadlines, and keep no further ones waiting")
+    func late() async throws {
+        let hasty = try RootgateClient(service.endpoint, configuration: .init(requestTimeout: .milliseconds(600)))
+        var calls = [call(0, by: hasty)]
+        _ = try await service.next()
+        calls.append(call(1, by: hasty))
+        _ = try await service.next()
+        calls += (2..<9).map { call($0, by: hasty) }
+        for call in calls {
+            let outcome = await call.value
+            #expect(throws: ServiceError(.deadlineExceeded, "")) { try outcome.get() }
+        }
+        let next = call(10, by: hasty)
+        var asked = try await service.next()
+        // Those that waited may have left when the first ones were given up.
+        if asked.keys != [10] { asked = try await service.next() }
+        #expect(asked.keys == [10])
+        service.answer(asked)
+        #expect(await next.value == .success(SlowService.verdict(10)))
+    }
+
+    @Test("Of those who end a call at once, one does, and its caller is resumed with that outcome")
+    func endedOnce() async throws {
+        for round in 0..<200 {
+            let call = try newCall(PackingTests.proof(1), in: deck, VerifyCall.Kind(isSigned: true, atLeast: 0))
+            let ends = Shared<[Int]>([])
+            DispatchQueue.global().async {
+                DispatchQueue.concurrentPerform(iterations: 4) { number in
+                    if call.end(.failure(ServiceError(.busy, detail: UInt32(number), ""))) {
+                        ends.with { $0.append(number) }
+                    }
+                }
+                ends.with { $0.append(-1) }
+            }
+            if round % 2 == 0 { await Task.yield() }
+            await withUnsafeContinuation { _ = call.wait($0) }
+            #expect(!call.isAwaited)
+            while ends.value.last != -1 { await Task.yield() }
+            #expect(ends.value.count == 2)
+            // Nothing was told to a caller who had not begun to wait.
+            guard case .failure(let error)? = call.outcome else { continue }
+            #expect(error.detail == UInt32(ends.value[0]))
+        }
+    }
+
     @Test("Calls whose requests were given up keep no further ones waiting")
     func givenUp() async throws {
         let (first, _) = try await occupy()
@@ -355,21 +421,28 @@ struct PackingTests {
         service.answer(asked[1])
     }
 
+    private func newCall(
+        _ proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, _ kind: VerifyCall.Kind
+    ) throws -> VerifyCall {
+        VerifyCall(
+            try ProofBatch.encoded(proof, isSigned: true), in: collaboration, kind, deadline: .now + .seconds(9))
+    }
+
     @Test("Requests keep to the limits of proofs and bytes, and lose and repeat nothing")
     func limits() throws {
         var random = SeededGenerator(seed: runSeed)
         var line = VerifyLine()
         var nextID: UInt64 = 1 << 32
+        var calls: [VerifyCall] = []
         for id in 0..<UInt64(3000) {
             let proof = PackingTests.proof(id, data: Int.random(in: 0...4096, using: &random))
-            line.append(
-                VerifyLine.Call(
-                    id: id, kind: VerifyLine.Kind(isSigned: id % 7 != 0, atLeast: id % 3),
-                    collaboration: try #require(CollaborationIdentifier("c\(id % 400)")),
-                    proof: try ProofBatch.encoded(proof, isSigned: true)))
+            let name = try #require(CollaborationIdentifier("c\(id % 400)"))
+            calls.append(try newCall(proof, in: name, VerifyCall.Kind(isSigned: id % 7 != 0, atLeast: id % 3)))
+            line.append(calls[Int(id)], &nextID)
         }
-        let packages = line.take(&nextID, { _ in true })
-        #expect(packages.flatMap(\.calls).map(\.id).sorted() == Array(0..<3000), "seed \(runSeed)")
+        let packages = line.take(&nextID)
+        #expect(packages.flatMap(\.calls).count == 3000, "seed \(runSeed)")
+        #expect(Set(packages.flatMap(\.calls).map(ObjectIdentifier.init)) == Set(calls.map(ObjectIdentifier.init)))
         #expect(Set(packages.map(\.requestID)).count == packages.count)
         var few = 0
         for package in packages {
@@ -381,19 +454,17 @@ struct PackingTests {
         }
         // Only the last one of each kind may be small.
         #expect(few <= 6)
-        #expect(line.take(&nextID, { _ in true }).isEmpty)
+        #expect(line.take(&nextID).isEmpty)
         // Further calls wait until fewer are in flight.
-        line.append(
-            VerifyLine.Call(
-                id: 9999, kind: VerifyLine.Kind(isSigned: true, atLeast: 0), collaboration: deck,
-                proof: try ProofBatch.encoded(PackingTests.proof(1), isSigned: true)))
+        let last = try newCall(PackingTests.proof(1), in: deck, VerifyCall.Kind(isSigned: true, atLeast: 0))
+        line.append(last, &nextID)
         for (number, package) in packages.enumerated() {
             let left = packages.count - number
-            #expect(line.take(&nextID, { _ in true }).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
+            #expect(line.take(&nextID).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
             #expect(line.removeAnswered(package.requestID)?.count == package.calls.count)
             if left - 1 < Limits.verifiesInFlightBeforePacking { break }
         }
-        #expect(line.take(&nextID, { _ in true }).flatMap(\.calls).map(\.id) == [9999])
+        #expect(line.take(&nextID).flatMap(\.calls).map(ObjectIdentifier.init) == [ObjectIdentifier(last)])
         #expect(line.removeAnswered(packages[0].requestID) == nil)
     }
 }

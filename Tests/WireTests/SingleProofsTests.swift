@@ -126,9 +126,11 @@ struct SingleProofsTests {
         let entries = (0..<9).map { ($0 % 2, generator.proof()) }
         let together = try body(entries, of: names, isSigned: isSigned, atLeast: 3)
         let apart = try bytes { bytes in
-            try ProofBatch.append(
-                encoded: entries.map { ($0.0, try ProofBatch.encoded($0.1, isSigned: isSigned)) }, of: names,
-                atLeast: 3, to: &bytes)
+            try ProofBatch.appendHead(ofEncoded: entries.count, of: names, atLeast: 3, to: &bytes)
+            for (collaboration, proof) in entries {
+                let encoded = try ProofBatch.encoded(proof, isSigned: isSigned)
+                ProofBatch.append(encoded: encoded, at: collaboration, to: &bytes)
+            }
         }
         #expect(apart == together, "seed \(runSeed)")
     }
