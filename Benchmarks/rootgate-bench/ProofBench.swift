@@ -53,6 +53,8 @@ final class ProofBench {
     private var fillers = 0
     /// Proofs per second in the last round of a traffic, since the service was configured as it is.
     private var lastRates: [Traffic: Double] = [:]
+    /// The load generator's share of all processors' time in each round of a traffic since then.
+    private var generatorShares: [Traffic: [Double]] = [:]
     private var lastInProcess = 0.0
     private var lastOfTasks = 0.0
 
@@ -172,7 +174,9 @@ final class ProofBench {
     func restart(workers: Int? = nil, hasKernels: Bool? = nil, knownPercent: Int? = nil) throws {
         let share = knownPercent ?? mix.knownPercent
         let (workers, hasKernels) = (workers ?? self.workers, hasKernels ?? self.hasKernels)
-        if (workers, hasKernels, share) != (self.workers, self.hasKernels, mix.knownPercent) { lastRates = [:] }
+        if (workers, hasKernels, share) != (self.workers, self.hasKernels, mix.knownPercent) {
+            (lastRates, generatorShares) = ([:], [:])
+        }
         (self.workers, self.hasKernels) = (workers, hasKernels)
         mix = DeviceMix(known: mix.known, knownPercent: 100)
         _ = service.shutDown()
@@ -289,7 +293,9 @@ final class ProofBench {
         let fewest = max(2 * traffic.window, scale.size(4096, tiny: 512))
         let most = max(fewest, scale.size(131_072, tiny: 512))
         func round(_ proofs: Int) throws -> Double {
-            try drive(traffic, proofs: proofs, seconds: scale.sendingSeconds).proofsPerSecond
+            let report = try drive(traffic, proofs: proofs, seconds: scale.sendingSeconds)
+            generatorShares[traffic, default: []].append(report.processorSeconds / (report.seconds * Double(cores)))
+            return report.proofsPerSecond
         }
         // A short round tells how many proofs have to be signed for one that lasts its time.
         let expected = try lastRates[traffic] ?? round(fewest)
@@ -302,16 +308,20 @@ final class ProofBench {
     enum Condition {
         case traffic(Traffic)
         case threads, roots
+        /// The load generator's share of the processors' time, where it was measured.
+        case generator(Traffic)
         case round(seconds: Double)
     }
 
     /// The conditions of this traffic's rate.
     func conditions(_ traffic: Traffic, seconds: Double? = nil) -> String {
-        conditions([.traffic(traffic), .threads, .roots, .round(seconds: seconds ?? scale.sendingSeconds)])
+        conditions([
+            .traffic(traffic), .threads, .roots, .round(seconds: seconds ?? scale.sendingSeconds), .generator(traffic),
+        ])
     }
 
     func conditions(_ conditions: [Condition]) -> String {
-        conditions.map { condition in
+        conditions.compactMap { condition -> String? in
             switch condition {
             case .traffic(let traffic):
                 "\(grouped(traffic.connections)) connections x \(traffic.depth) requests x \(grouped(traffic.batch)) "
@@ -319,6 +329,10 @@ final class ProofBench {
             case .threads: "\(workers) threads" + (isApart ? ", load generator on another processor" : "")
             case .roots: "\(grouped(fillers * Synthetic.rootsPerCollaboration)) roots"
             case .round(let seconds): "rounds of \(twoDecimals(seconds)) s"
+            case .generator(let traffic):
+                generatorShares[traffic].map {
+                    "load generator: \(Int((100 * median($0)).rounded())) % of the processors' time"
+                }
             }
         }.joined(separator: ", ")
     }

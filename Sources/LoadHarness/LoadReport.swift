@@ -5,6 +5,8 @@ package struct LoadReport: Sendable {
     package var proofs: UInt64 = 0
     package var requests: UInt64 = 0
     package var seconds = 0.0
+    /// Seconds for which the load generator kept a processor busy; 0 when it sent on a schedule, with another thread.
+    package var processorSeconds = 0.0
     /// From sending a request to its answer, in nanoseconds. When requests are sent on a schedule, from the time at
     /// which the request was due.
     package var latency = Histogram()
@@ -23,6 +25,7 @@ package struct LoadReport: Sendable {
         proofs += other.proofs
         requests += other.requests
         seconds += other.seconds
+        processorSeconds += other.processorSeconds
         latency.add(other.latency)
         verdicts.merge(other.verdicts, uniquingKeysWith: +)
         wrong += other.wrong

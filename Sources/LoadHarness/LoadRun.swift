@@ -72,6 +72,7 @@ package final class LoadRun: @unchecked Sendable {
         let workload = Workload(requests)
         var tally = Tally(workload)
         let begin = LoadRun.now
+        let busyBefore = LoadRun.processorSeconds
         let end = seconds.isFinite ? begin + UInt64(seconds * 1e9) : .max
         var next = 0
         var inFlight = 0
@@ -119,7 +120,17 @@ package final class LoadRun: @unchecked Sendable {
             }
         }
         assert(connections.allSatisfy { $0.isLost || $0.inFlight == 0 }, "a request is neither answered nor lost")
-        return tally.report(seconds: Double(LoadRun.now - begin) / 1e9)
+        var report = tally.report(seconds: Double(LoadRun.now - begin) / 1e9)
+        report.processorSeconds = LoadRun.processorSeconds - busyBefore
+        return report
+    }
+
+    /// Seconds that the calling thread has kept a processor busy.
+    static var processorSeconds: Double {
+        var time = timespec()
+        // It fails only where the clock does not exist.
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
