@@ -66,6 +66,8 @@
 #undef accumulator
 #undef plus
 
+#include "proof_run.h"
+
 // MARK: Inputs
 
 /// Any digits: limbs of which nothing is known.
@@ -265,19 +267,6 @@ static void prove_weak_reduction(void) {
     }
 }
 
-/// Runs `prove` for every sequence of decisions.
-static void for_all_decisions(void (*prove)(void)) {
-    unsigned runs = 1;
-    for (script = 0; script < runs; script++) {
-        decided = equation_count = 0;
-        prove();
-        if (decided > 12) fail("too many decisions");
-        if (runs < 1u << decided) runs = 1u << decided;
-    }
-    script = 0;
-    equation_count = 0;
-}
-
 static const uint64_t *bound_limbs;
 
 static void prove_comparison(void) {
@@ -333,32 +322,23 @@ static void prove_words(void) {
     }
 }
 
+static void prove_all(void) {
+    prove_products();
+    prove_montgomery(&FIELD_PRIME, "montgomery modulo p");
+    prove_montgomery(&GROUP_ORDER, "montgomery modulo n");
+    prove_sums();
+    prove_weak_reduction();
+    prove_words();
+    bound_limbs = P_LIMBS;
+    for_all_decisions(prove_comparison);
+    bound_limbs = N_LIMBS;
+    for_all_decisions(prove_comparison);
+}
+
 static long run(size_t chosen, const char **failed, rg_claim claims[256], size_t *written) {
     (void)claims;
-    jmp_buf escape;
-    begin_proof();
-    mutant = chosen;
-    proof_failures = 0;
-    product_count = 0;
-    first_failure = 0;
-    script = 0;
-    after_failure = mutant < MUTANT_COUNT ? &escape : 0;
-    if (!after_failure || setjmp(escape) == 0) {
-        prove_products();
-        prove_montgomery(&FIELD_PRIME, "montgomery modulo p");
-        prove_montgomery(&GROUP_ORDER, "montgomery modulo n");
-        prove_sums();
-        prove_weak_reduction();
-        prove_words();
-        bound_limbs = P_LIMBS;
-        for_all_decisions(prove_comparison);
-        bound_limbs = N_LIMBS;
-        for_all_decisions(prove_comparison);
-    }
-    end_proof();
-    *failed = first_failure;
     *written = 0;
-    return proof_failures;
+    return run_proof(chosen, failed, prove_all);
 }
 
 extern const rg_proof PROOF;

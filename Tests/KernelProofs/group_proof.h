@@ -57,13 +57,16 @@ static int tree_inversion(Digits *inverse, const Digits *z) {
 #undef bit_and
 #include "../../Sources/CKernels/p256/verify.h"
 
+#include "proof_run.h"
+
 // MARK: The proof
 
+static Workspace *workspace;
 static const uint8_t compressed_key[33] = {2}, plain_key[65] = {4};
 
 /// A batch with new keys and one with known keys. What the bytes say is nowhere looked at: nothing is known of a word
 /// that is loaded.
-static void prove_batches(Workspace *w, size_t count) {
+static void prove_batches(size_t count) {
     static rg_p256_check checks[RG_P256_BATCH_MAX];
     static const uint64_t table[ROW_WORDS];
     static const uint64_t *tables[RG_P256_BATCH_MAX];
@@ -73,58 +76,50 @@ static void prove_batches(Workspace *w, size_t count) {
         tables[i] = table;
     }
     proof_place = "verify";
-    verify(checks, count, table, w, outcomes);
+    verify(checks, count, table, workspace, outcomes);
     proof_place = "verify_known";
-    verify_known(checks, tables, count, table, w, outcomes);
+    verify_known(checks, tables, count, table, workspace, outcomes);
 }
 
-static void prove_tables(Workspace *w) {
+static void prove_tables(void) {
     const uint8_t *points[BLOCK];
     uint64_t *tables[BLOCK] = {0};
     for (int k = 0; k < BLOCK; k++) points[k] = k % 2 ? compressed_key : plain_key;
     proof_place = "build_known";
-    build_known(points, tables, BLOCK, w);
+    build_known(points, tables, BLOCK, workspace);
     // The generator's table has one column as this one, and an odd width: the sign is flipped at the end of a subtable.
     // It has more rows, but in a longer loop each round begins with what the round before claims.
     proof_place = "build_tables";
     static const Shape odd_width = {7, 3, 1};
-    build_tables(&w->block[0].chain, &w->block[0].key, odd_width, tables);
+    build_tables(&workspace->block[0].chain, &workspace->block[0].key, odd_width, tables);
 }
 
 /// Every path: batches with single additions and with trees, with what is unknown of every mask on one side and then on
 /// the other, and with trees that are repaired.
-static void prove_all(Workspace *w) {
+static void prove_all(void) {
     tree_is_repaired = 0;
     unknown_mask = 0;
-    prove_batches(w, 1);
-    prove_batches(w, TREE_BLOCKS_MIN * BLOCK);
-    prove_tables(w);
+    prove_batches(1);
+    prove_batches(TREE_BLOCKS_MIN * BLOCK);
+    prove_tables();
     tree_is_repaired = 1;
     unknown_mask = EVERY_LANE;
-    prove_batches(w, TREE_BLOCKS_MIN * BLOCK);
+    prove_batches(TREE_BLOCKS_MIN * BLOCK);
 }
 
 static long run(size_t chosen, const char **failed, rg_claim claims[256], size_t *claims_written) {
-    jmp_buf escape;
-    Workspace *w = calloc(1, sizeof *w);
-    if (!w) abort();
-    begin_proof();
-    mutant = chosen;
-    proof_failures = 0;
-    first_failure = 0;
+    workspace = calloc(1, sizeof *workspace);
+    if (!workspace) abort();
     claim_count = 0;
-    after_failure = mutant < MUTANT_COUNT ? &escape : 0;
-    if (!after_failure || setjmp(escape) == 0) prove_all(w);
-    end_proof();
-    free(w);
+    const long failures = run_proof(chosen, failed, prove_all);
+    free(workspace);
     for (int k = 0; k < claim_count; k++) {
         const ClaimRecord *r = &claim_records[k];
         claims[k] =
             (rg_claim){r->bound, r->low, r->high, (double)r->claimed_low * 1e-6, (double)r->claimed_high * 1e-6};
     }
     *claims_written = (size_t)claim_count;
-    *failed = first_failure;
-    return proof_failures;
+    return failures;
 }
 
 extern const rg_proof PROOF;

@@ -29,6 +29,7 @@
 #include "../../Sources/CKernels/p256/lanes.h"
 #include "../../Sources/CKernels/p256/bounds.h"
 #include "symbolic_words.h"
+#include "proof_run.h"
 
 #undef kernel_check
 static void claim(int holds, const char *bound) {
@@ -217,40 +218,19 @@ static void prove_difference(void) {
         fail("p is added once, or not at all");
 }
 
-/// Runs `prove` for every sequence of decisions.
-static void for_all_decisions(void (*prove)(void)) {
-    unsigned runs = 1;
-    for (script = 0; script < runs; script++) {
-        decided = equation_count = 0;
-        prove();
-        if (decided > 12) fail("too many decisions");
-        if (runs < 1u << decided) runs = 1u << decided;
-    }
-    script = 0;
-    equation_count = 0;
+static void prove_all(void) {
+    for_all_decisions(prove_reduction);
+    for_all_decisions(prove_product);
+    for_all_decisions(prove_square);
+    for_all_decisions(prove_sum);
+    for_all_decisions(prove_sixteenth);
+    for_all_decisions(prove_difference);
 }
 
 static long run(size_t chosen, const char **failed, rg_claim claims[256], size_t *written) {
     (void)claims;
-    jmp_buf escape;
-    begin_proof();
-    mutant = chosen;
-    proof_failures = 0;
-    product_count = 0;
-    first_failure = 0;
-    after_failure = mutant < MUTANT_COUNT ? &escape : 0;
-    if (!after_failure || setjmp(escape) == 0) {
-        for_all_decisions(prove_reduction);
-        for_all_decisions(prove_product);
-        for_all_decisions(prove_square);
-        for_all_decisions(prove_sum);
-        for_all_decisions(prove_sixteenth);
-        for_all_decisions(prove_difference);
-    }
-    end_proof();
-    *failed = first_failure;
     *written = 0;
-    return proof_failures;
+    return run_proof(chosen, failed, prove_all);
 }
 
 extern const rg_proof rg_word_proof;

@@ -90,9 +90,17 @@ INLINE Sum sum_of(const Digits *clean) {
     return r;
 }
 
+/// Carried limbs as digits.
+INLINE Digits carried_digits(const Sum *a) {
+    Digits r;
+    EACH_GROUP(g)
+        EACH_LIMB(i) r.limb[g][i] = a->limb[g][i];
+    EACH_GROUP(g) check_below_power(r.limb[g][4], LIMB_BITS, "digits: from 0 to 2^260 - 1");
+    return r;
+}
+
 /// Carries. The sum is from 0 to 2^260 - 1.
 INLINE Digits digits(Sum a) {
-    Digits r;
     if (HAS_SIGNED_SHIFTS) {
         UNROLL(i, 0, LIMBS - 1)
             EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], carry_of(a.limb[g][i]));
@@ -105,21 +113,14 @@ INLINE Digits digits(Sum a) {
         UNROLL(i, 0, LIMBS - 1)
             EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], shift_right(a.limb[g][i], LIMB_BITS));
     }
-    EACH_GROUP(g)
-        EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP(g) check_below_power(r.limb[g][4], LIMB_BITS, "digits: from 0 to 2^260 - 1");
-    return r;
+    return carried_digits(&a);
 }
 
 /// Carries of a product, whose limbs are not negative. The product is from 0 to 2^260 - 1.
 INLINE Digits product_digits(Sum a) {
-    Digits r;
     UNROLL(i, 0, LIMBS - 1)
         EACH_GROUP(g) a.limb[g][i + 1] = plus(a.limb[g][i + 1], shift_right(a.limb[g][i], LIMB_BITS));
-    EACH_GROUP(g)
-        EACH_LIMB(i) r.limb[g][i] = a.limb[g][i];
-    EACH_GROUP(g) check_below_power(r.limb[g][4], LIMB_BITS, "digits: from 0 to 2^260 - 1");
-    return r;
+    return carried_digits(&a);
 }
 
 /// The same value modulo p, from 0 to p + 2^225 (h + 1), where h is what stands above the low 48 bits of the top limb.
