@@ -13,11 +13,11 @@ let usage = """
     --seconds N         how long a round measures, from 0.01 to 60 (default: 0.4); signed proofs are sent for 3/8 of it,
                         because they have to be signed beforehand
     --json              an array of {"name","value","unit","minimum","maximum","baseline","ratio"}
-    --report            all benchmarks, and sweeps over batch sizes, connections, roots, known keys, threads and
-                        load, written to RESULTS.md and plots/*.svg in Benchmarks/results/KIND, where KIND names
-                        what verifies this machine's signatures; with --filter, RESULTS.md keeps the figures of
-                        the others. The figures in README.md are rewritten too. A report that ends early leaves
-                        what it has measured in RESULTS.unfinished.md, and RESULTS.md as it was
+    --report            all benchmarks, and sweeps over kernels, batch sizes, connections, roots, known keys,
+                        threads and load, written to RESULTS.md and plots/*.svg in Benchmarks/results/KIND, where
+                        KIND names what verifies this machine's signatures; with --filter, RESULTS.md keeps the
+                        figures of the others. The figures in README.md are rewritten too. A report that ends early
+                        leaves what it has measured in RESULTS.unfinished.md, and RESULTS.md as it was
     --output DIRECTORY  where the report goes instead; the README's figures go to figures.md there, and README.md
                         stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more

@@ -4,6 +4,13 @@ import LoadHarness
 
 let allSweeps = [
     Sweep(
+        name: "kernels", title: "Signatures per second by kernel",
+        about: """
+            Genuine signatures, each by a key of its own, on one core: with each kernel that the machine can run, \
+            alone, and with libcrypto one at a time. Known keys have tables.
+            """, seconds: 120,
+        run: signaturesByKernel),
+    Sweep(
         name: "batch", title: "Proofs per second by batch size",
         about: "Signed proofs by new keys over loopback, 4 connections with 2 requests in flight each.", seconds: 80
     ) { scale in
