@@ -1011,11 +1011,16 @@ struct CollaborationModelTests {
 
     @Test("Random requests of several clients are answered as a model answers them, through restarts")
     func randomRequests() async throws {
-        let tally = try await withThrowingTaskGroup(of: [String: Int].self) { group in
-            for index in 0..<UInt64(3) {
-                group.addTask { try await CollaborationModelTests.tally(seed: runSeed &+ index) }
+        var tally: [String: Int] = [:]
+        // Some outcomes are rare: about one run in fifty lacks one. Then further seeds follow.
+        for first in [0, 3, 6, 9] as [UInt64]
+        where CollaborationModelTests.outcomes.contains(where: { tally[$0] == nil }) {
+            tally = try await withThrowingTaskGroup(of: [String: Int].self) { group in
+                for index in first..<first + 3 {
+                    group.addTask { try await CollaborationModelTests.tally(seed: runSeed &+ index) }
+                }
+                return try await group.reduce(into: tally) { $0.merge($1, uniquingKeysWith: +) }
             }
-            return try await group.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
         }
         for outcome in CollaborationModelTests.outcomes {
             #expect(tally[outcome] ?? 0 > 0, "seeds from \(runSeed): nothing was tested of “\(outcome)”")
