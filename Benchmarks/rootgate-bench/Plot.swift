@@ -87,7 +87,7 @@ struct Plot {
         guard series.count > 1 else { return "" }
         var place = Box.left
         return series.enumerated().map { number, series in
-            defer { place += 44 + 7.2 * Double(series.name.count) }
+            defer { place += 34 + 7 * Double(series.name.count) }
             let colour = Plot.colours[number % Plot.colours.count]
             return line(place, 48, place + 20, 48, "stroke=\"\(colour)\" stroke-width=\"2.5\"")
                 + text(series.name, at: place + 26, 52.5)
