@@ -76,11 +76,11 @@ public enum Limits {
     /// Ready sockets that an event loop serves at once. When there are more, peers take turns, and so many microseconds
     /// pass before the loop looks which others are ready. In between it does other work for so long.
     public static let readySocketsAtOnce = 32
-    public static let readyTurnMicroseconds: Int64 = 400
-    public static let workTurnMicroseconds: Int64 = 200
+    public static let readyTurnMicroseconds: Int64 = 200
+    public static let workTurnMicroseconds: Int64 = 100
     /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
     /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.
-    public static let processorTurnMicroseconds: Int64 = 500
+    public static let processorTurnMicroseconds: Int64 = 250
     public static let timeSliceMicroseconds: Int64 = 100
     /// Bytes of the longest frame that is always copied for its request. A longer frame that has a buffer of its own
     /// stays in it.

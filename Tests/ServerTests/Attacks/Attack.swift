@@ -35,6 +35,11 @@ final class Attack: Sendable {
         var sent = 0
     }
 
+    /// Each connection is served once in this time, at most.
+    private static let roundMicroseconds = 10_000
+    /// Connections that are served without a pause.
+    private static let burstMembers = 32
+
     private let isStopped = Atomic<Bool>(false)
     private let ended = DispatchSemaphore(value: 0)
     private let processorTime = Shared(0.0)
@@ -49,9 +54,13 @@ final class Attack: Sendable {
         Thread { [self] in
             var members = peers.enumerated().map { Member(number: $0, peer: $1, bytes: plan.bytes) }
             while !isStopped.load(ordering: .relaxed) {
-                for index in members.indices { serve(&members[index], plan, endpoint) }
-                processorTime.with { $0 = processorSecondsOfThread() }
-                usleep(10_000)
+                // In short bursts, because this thread holds a processor that the service needs.
+                for start in stride(from: 0, to: members.count, by: Attack.burstMembers) {
+                    let end = min(start + Attack.burstMembers, members.count)
+                    for index in start..<end { serve(&members[index], plan, endpoint) }
+                    processorTime.with { $0 = processorSecondsOfThread() }
+                    usleep(UInt32(Attack.roundMicroseconds * (end - start) / members.count))
+                }
             }
             members = []
             ended.signal()

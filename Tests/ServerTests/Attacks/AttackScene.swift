@@ -19,8 +19,8 @@ import Testing
 /// Times are compared only when `ROOTGATE_ATTACK_TIMES` is set, because they say little on a machine that does other
 /// things too. Otherwise they are reported. Whether every request is answered, and the memory, are always checked.
 ///
-/// Where an attacker sends without a pause as much as all processors can do, its work also takes its turns before the
-/// client's. `Turns` says how many of them; the time that they take is added, too.
+/// Where an attacker sends without a pause as much as all processors can do, its work also takes a turn before the
+/// client's. `Turns` says which turns; the time that they take is added, too.
 final class AttackScene: Sendable {
     private static let comparesTimes = ProcessInfo.processInfo.environment["ROOTGATE_ATTACK_TIMES"] != nil
     private static let pairsMin = comparesTimes ? 3 : 1
@@ -40,10 +40,9 @@ final class AttackScene: Sendable {
     enum Turns {
         /// The attacker does not keep the service busy.
         case none
-        /// The client's longest request, a challenge and a proof, waits until the loop looks, twice, and until it comes
-        /// to the work of it, twice.
+        /// A request of the client waits until the loop looks at its socket, and until it comes to the work of it.
         case ofLoop
-        /// A mutation also waits for the commit that has begun, and for the others' mutations in its own.
+        /// A mutation also waits for the commit that has begun.
         case ofLoopAndWriter
     }
 
@@ -142,13 +141,13 @@ final class AttackScene: Sendable {
     /// The milliseconds that the attacker's turns take: as long as the service's limits say, times the number of
     /// threads that share a processor meanwhile. Those are the loops, the attacker, and the writer if it works.
     private static func time(of turns: Turns) -> Double {
-        let loop = Double(4 * (Limits.readyTurnMicroseconds + Limits.workTurnMicroseconds)) / 1000
+        let loop = Double(2 * (Limits.readyTurnMicroseconds + Limits.workTurnMicroseconds)) / 1000
         let processors = Double(workers)
         return switch turns {
         case .none: 0
         case .ofLoop: loop * (processors + 1) / processors
         case .ofLoopAndWriter:
-            (loop + Double(2 * Limits.sharedCommitMillisecondsMax)) * (processors + 2) / processors
+            (loop + Double(Limits.sharedCommitMillisecondsMin)) * (processors + 2) / processors
         }
     }
 
