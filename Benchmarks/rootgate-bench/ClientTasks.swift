@@ -25,13 +25,15 @@ struct ClientTasks {
 
         /// Verifies proofs that no other task has taken.
         func verify(with client: RootgateClient, in collaboration: CollaborationIdentifier) async {
+            var count = 0
+            defer { granted.add(count, ordering: .relaxed) }
             do throws(ServiceError) {
                 while monotonicSeconds() < end {
                     let number = next.add(1, ordering: .relaxed).oldValue
                     guard number < proofs.count else { return }
                     let verdict = try await client.verify(proofs[number], in: collaboration)
                     precondition(verdict == .granted, "a verdict is wrong")
-                    granted.add(1, ordering: .relaxed)
+                    count += 1
                 }
             } catch {
                 failure.withLock { $0 = $0 ?? error }
@@ -39,10 +41,16 @@ struct ClientTasks {
         }
     }
 
-    /// Verifies each of `proofs`, none after `seconds`. Returns how many were verified, and the seconds that it took.
+    /// Connects, then verifies each of `proofs`, none after `seconds`. Returns how many were verified, and the seconds
+    /// that it took without the connecting.
     ///
     /// Throws what a call has thrown.
     func verify(_ proofs: [SignedIdentityProof], seconds: Double) throws -> (count: Int, seconds: Double) {
+        let refusal = Mutex<ServiceError?>(nil)
+        perform { [client] in
+            do throws(ServiceError) { try await client.ping() } catch { refusal.withLock { $0 = error } }
+        }
+        if let refusal = refusal.withLock({ $0 }) { throw refusal }
         let begin = monotonicSeconds()
         let run = Run(proofs, end: begin + seconds)
         perform { [client, collaboration, tasks] in

@@ -51,9 +51,7 @@ public enum Limits {
     public static let pingBytesMax = 64
     /// UTF-8 bytes of an error answer's text.
     public static let errorTextBytesMax = 512
-    /// Requests with single proofs that a client has in flight before it packs further proofs into one request, and
-    /// proofs and bytes of such a request.
-    public static let verifiesInFlightBeforePacking = 2
+    /// Proofs and bytes of a request into which a client packs single proofs.
     public static let packedProofsMax = 256
     public static let packedBytesMax = 256 << 10
 

@@ -35,19 +35,16 @@ final class Link: ConnectionHandler {
     private let isOpen = Atomic<Bool>(true)
     /// Whether the service has sent anything on this connection.
     private let hasReceived = Atomic<Bool>(false)
-    /// Set in `init` and cancelled in `deinit`; the reference never changes. Dispatch's sources may be used from any
-    /// thread.
+    /// Holds the link until the connection ends, rather than weakly: counting the references of an object to which
+    /// there are weak ones takes longer, and each call counts. The reference never changes, and Dispatch's sources may be
+    /// used from any thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     init(_ connection: Connection) {
         self.connection = connection
         timer = DispatchSource.makeTimerSource()
-        timer.setEventHandler { [weak self] in self?.expire() }
+        timer.setEventHandler { [self] in expire() }
         timer.resume()
-    }
-
-    deinit {
-        timer.cancel()
     }
 
     /// Whether the connection has not ended. `State.isClosed` says so to who has the lock.
@@ -271,6 +268,7 @@ final class Link: ConnectionHandler {
 
     func closed() {
         connection.assertOnThread()
+        timer.cancel()
         // With TLS 1.3 the service's refusal of a client's certificate arrives after the handshake.
         failAll(
             connection.failure.map { ServiceError(.tlsRefused, "the connection to the service failed: \($0)") }

@@ -4,9 +4,9 @@ import Wire
 /// The single proofs of a connection that wait to be sent, and those in flight. Decides which leave together; it sends
 /// nothing itself.
 ///
-/// As long as few requests are in flight, a proof leaves at once and alone. Otherwise it waits until one of them is
-/// answered. Then all that wait leave, packed into as few requests as possible. So nobody waits for a timer, and
-/// requests grow with the load.
+/// All proofs that wait leave when they are at least as many as those in flight, packed into as few requests as
+/// possible. So a lone proof leaves at once, and so does the next one. Nobody waits for a timer, requests grow with the
+/// load, and the service has work while the client packs.
 struct VerifyLine {
     typealias Kind = VerifyCall.Kind
 
@@ -50,6 +50,8 @@ struct VerifyLine {
     /// At least as many as those among them for which nobody waits any more.
     private var absent = 0
     private var inFlight: [UInt64: Flight] = [:]
+    /// Calls in `inFlight`.
+    private var inFlightCount = 0
     /// What leaves next, however much is in flight. The parts of each element are requests that are sent one after the
     /// other, each when the one before is answered.
     private var due: [[[VerifyCall]]] = []
@@ -78,7 +80,7 @@ struct VerifyLine {
     /// not awaited any more are left out.
     mutating func take(_ nextID: inout UInt64) -> [Package] {
         var packages = due.isEmpty ? [] : takeDue(&nextID)
-        let leaves = queuedCount > 0 && inFlight.count < Limits.verifiesInFlightBeforePacking
+        let leaves = queuedCount > 0 && queuedCount >= inFlightCount
         if absent > 0, leaves || 2 * absent > queuedCount { removeAbsent() }
         guard leaves else { return packages }
         for request in open { packages.append(send(request.calls, as: request.requestID)) }
@@ -119,12 +121,14 @@ struct VerifyLine {
         _ calls: [VerifyCall], as requestID: UInt64, followedBy followers: [[VerifyCall]] = []
     ) -> Package {
         inFlight[requestID] = Flight(calls: calls, left: calls.count, followers: followers)
+        inFlightCount += calls.count
         return Package(requestID: requestID, calls: calls)
     }
 
     /// Removes an answered request and returns its calls; `nil` when there is none. `take` follows.
     mutating func removeAnswered(_ requestID: UInt64) -> [VerifyCall]? {
         guard let flight = inFlight.removeValue(forKey: requestID) else { return nil }
+        inFlightCount -= flight.calls.count
         if !flight.followers.isEmpty { due.append(flight.followers) }
         return flight.calls
     }
@@ -136,6 +140,7 @@ struct VerifyLine {
     mutating func split(_ requestID: UInt64, inTurn: Bool) -> Bool {
         guard let flight = inFlight[requestID], flight.calls.count > 1 else { return false }
         inFlight[requestID] = nil
+        inFlightCount -= flight.calls.count
         let first = Array(flight.calls[..<(flight.calls.count / 2)])
         let second = Array(flight.calls[(flight.calls.count / 2)...])
         if inTurn {

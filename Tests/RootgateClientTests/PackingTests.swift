@@ -128,14 +128,14 @@ struct PackingTests {
         }
     }
 
-    /// Calls that are in flight alone, as many as let further ones wait. Their requests are not answered yet.
+    /// Calls in flight, so many that up to 31 further ones wait. Their requests are not answered yet.
     private func occupy() async throws -> (calls: [Task<Outcome, Never>], asked: [SlowService.Asked]) {
         var calls: [Task<Outcome, Never>] = []
         var asked: [SlowService.Asked] = []
-        for number in 0..<Limits.verifiesInFlightBeforePacking {
-            calls.append(call(UInt64(1000 + number)))
+        for count in [1, 1, 2, 4, 8, 16] {
+            calls += (0..<count).map { call(UInt64(1000 + $0)) }
             asked.append(try await service.next())
-            #expect(asked[number].keys == [UInt64(1000 + number)])
+            try #require(asked[asked.count - 1].keys.count == count)
         }
         return (calls, asked)
     }
@@ -148,18 +148,17 @@ struct PackingTests {
         let (first, asked) = try await occupy()
         let calls = (0..<20).map { call(UInt64($0)) }
         try await settle()
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         let packed = try await service.next()
         #expect(packed.keys.sorted() == Array(0..<20))
         #expect(Set(packed.collaborations) == ["deck"])
         service.answer(packed)
-        service.answer(asked[1])
         for (key, call) in calls.enumerated() {
             #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
         }
-        for (number, call) in first.enumerated() {
-            #expect(await call.value == .success(SlowService.verdict(UInt64(1000 + number))))
-        }
+        var granted = 0
+        for call in first where await call.value == .success(.granted) { granted += 1 }
+        #expect(granted == asked.flatMap(\.keys).filter { SlowService.verdict($0) == .granted }.count)
     }
 
     @Test("Calls that demand different sequences, or are of different kinds, share no request")
@@ -170,7 +169,7 @@ struct PackingTests {
             try await client.verifyInclusion([AccessRequest(collaboration: deck, proof: PackingTests.proof(50))])
         }
         try await settle()
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         var kinds: Set<String> = []
         for _ in 0..<4 {
             let request = try await service.next()
@@ -185,36 +184,35 @@ struct PackingTests {
             #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
         }
         #expect(try await inclusion.value.map(\.verdict) == [SlowService.verdict(50)])
-        service.answer(asked[1])
     }
 
-    /// Calls that have left in one request, and that request, while others are in flight.
+    /// Calls that have left in one request, and that request.
     private func pack(
         _ count: Int
-    ) async throws -> (calls: [Task<Outcome, Never>], packed: SlowService.Asked, other: SlowService.Asked) {
+    ) async throws -> (calls: [Task<Outcome, Never>], packed: SlowService.Asked) {
         let (_, asked) = try await occupy()
         let calls = (0..<count).map { call(UInt64($0)) }
         try await settle()
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         let packed = try await service.next()
         try #require(packed.keys.sorted() == Array(0..<UInt64(count)))
-        return (calls, packed, asked[1])
+        return (calls, packed)
     }
 
     @Test(
         "A request that is refused as a whole is sent again in halves, and a proof that is refused harms no other",
         arguments: [ServiceError.Code.busy, .limitExceeded, .roleMissing, .malformedRequest])
     func refusedWhole(code: ServiceError.Code) async throws {
-        let (calls, packed, other) = try await pack(64)
+        let (calls, packed) = try await pack(16)
         service.answer(packed, with: ServiceError(code, "all of it"))
         var done = 0
         var requests = 0
-        while done < 64 {
+        while done < 16 {
             let part = try await service.next()
             requests += 1
-            if part.keys == [37] {
+            if part.keys == [11] {
                 service.answer(part, with: ServiceError(.roleMissing, "only this"))
-            } else if part.keys.contains(37) {
+            } else if part.keys.contains(11) {
                 service.answer(part, with: ServiceError(code, "a part"))
                 continue
             } else {
@@ -222,22 +220,21 @@ struct PackingTests {
             }
             done += part.keys.count
         }
-        // Two for each halving of 64.
-        #expect(requests == 12)
+        // Two for each halving of 16.
+        #expect(requests == 8)
         for (key, call) in calls.enumerated() {
             let outcome = await call.value
-            if key == 37 {
+            if key == 11 {
                 #expect(throws: ServiceError(.roleMissing, "")) { try outcome.get() }
             } else {
                 #expect(outcome == .success(SlowService.verdict(UInt64(key))))
             }
         }
-        service.answer(other)
     }
 
     @Test("When the service asks for time, a half is sent when the one before is answered")
     func refusedForSomeTime() async throws {
-        let (calls, packed, other) = try await pack(8)
+        let (calls, packed) = try await pack(8)
         let busy = ServiceError(.busy, detail: 50, "for some time")
         service.answer(packed, with: busy)
         let half = try await service.next()
@@ -251,12 +248,11 @@ struct PackingTests {
         for (key, call) in calls.enumerated() {
             #expect(await call.value == .success(SlowService.verdict(UInt64(key))))
         }
-        service.answer(other)
     }
 
     @Test("Halves that wait leave out calls that are cancelled, and don't wait for callers who are gone")
     func cancelledHalves() async throws {
-        let (calls, packed, other) = try await pack(6)
+        let (calls, packed) = try await pack(6)
         service.answer(packed, with: ServiceError(.busy, detail: 50, "for some time"))
         let half = try await service.next()
         #expect(half.keys == Array(packed.keys[..<3]))
@@ -272,7 +268,6 @@ struct PackingTests {
             #expect(await calls[Int(key)].value == .success(SlowService.verdict(key)))
         }
         service.answer(half)
-        service.answer(other)
     }
 
     @Test("Calls that wait are not sent after bytes that are no frame")
@@ -280,9 +275,13 @@ struct PackingTests {
         let (first, asked) = try await occupy()
         let calls = (0..<3).map { call(UInt64($0)) }
         try await settle()
-        service.answer(asked[0], followedBy: [UInt8](repeating: 0xff, count: Limits.frameHeaderBytes))
-        #expect(await first[0].value == .success(SlowService.verdict(1000)))
-        for call in calls + [first[1]] {
+        for request in asked.dropLast() { service.answer(request) }
+        let last = try #require(asked.last)
+        service.answer(last, followedBy: [UInt8](repeating: 0xff, count: Limits.frameHeaderBytes))
+        for call in first {
+            guard case .success = await call.value else { Issue.record("an answered call fails"); continue }
+        }
+        for call in calls {
             let outcome = await call.value
             #expect(throws: malformedAnswer) { try outcome.get() }
         }
@@ -294,7 +293,7 @@ struct PackingTests {
         let (_, asked) = try await occupy()
         let calls = (0..<3).map { call(UInt64($0)) }
         try await settle()
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         let packed = try await service.next()
         service.answer(packed, with: ServiceError(.storageFailed, "the disk"))
         for call in calls {
@@ -304,7 +303,6 @@ struct PackingTests {
         let last = call(7)
         #expect(try await service.next().keys == [7])
         last.cancel()
-        service.answer(asked[1])
     }
 
     @Test("A call that is cancelled while it waits is not sent, and one in flight leaves the others their verdicts")
@@ -316,7 +314,7 @@ struct PackingTests {
         waiting.cancel()
         let outcome = await waiting.value
         #expect(throws: ServiceError(.cancelled, "")) { try outcome.get() }
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         let packed = try await service.next()
         #expect(packed.keys.sorted() == [2, 3])
         others[0].cancel()
@@ -324,7 +322,6 @@ struct PackingTests {
         #expect(throws: ServiceError(.cancelled, "")) { try second.get() }
         service.answer(packed)
         #expect(await others[1].value == .success(SlowService.verdict(3)))
-        service.answer(asked[1])
     }
 
     @Test("A call of a cancelled task is not sent")
@@ -360,9 +357,8 @@ struct PackingTests {
         }
         let next = call(10, by: hasty)
         var asked = try await service.next()
-        // Those that waited may have left when the first ones were given up.
-        if asked.keys != [10] { asked = try await service.next() }
-        #expect(asked.keys == [10])
+        // Those before it have left, too, two by two and so on.
+        while asked.keys != [10] { asked = try await service.next() }
         service.answer(asked)
         #expect(await next.value == .success(SlowService.verdict(10)))
     }
@@ -408,7 +404,7 @@ struct PackingTests {
         let (_, asked) = try await occupy()
         let calls = (0..<3).map { call(UInt64($0)) }
         try await settle()
-        service.answer(asked[0])
+        for request in asked { service.answer(request) }
         let packed = try await service.next()
         service.answer(
             SlowService.Asked(
@@ -418,7 +414,6 @@ struct PackingTests {
             let outcome = await call.value
             #expect(throws: malformedAnswer) { try outcome.get() }
         }
-        service.answer(asked[1])
     }
 
     private func newCall(
@@ -455,16 +450,49 @@ struct PackingTests {
         // Only the last one of each kind may be small.
         #expect(few <= 6)
         #expect(line.take(&nextID).isEmpty)
-        // Further calls wait until fewer are in flight.
+        // A further call waits as long as more are in flight.
         let last = try newCall(PackingTests.proof(1), in: deck, VerifyCall.Kind(isSigned: true, atLeast: 0))
         line.append(last, &nextID)
-        for (number, package) in packages.enumerated() {
-            let left = packages.count - number
-            #expect(line.take(&nextID).isEmpty == (left >= Limits.verifiesInFlightBeforePacking))
+        for package in packages {
+            #expect(line.take(&nextID).isEmpty)
             #expect(line.removeAnswered(package.requestID)?.count == package.calls.count)
-            if left - 1 < Limits.verifiesInFlightBeforePacking { break }
         }
         #expect(line.take(&nextID).flatMap(\.calls).map(ObjectIdentifier.init) == [ObjectIdentifier(last)])
         #expect(line.removeAnswered(packages[0].requestID) == nil)
+    }
+
+    @Test("Calls that wait leave together when they are as many as those in flight")
+    func asManyAsInFlight() throws {
+        var line = VerifyLine()
+        var nextID: UInt64 = 1 << 32
+        func add(_ count: Int) throws -> [VerifyLine.Package] {
+            var packages: [VerifyLine.Package] = []
+            for key in 0..<UInt64(count) {
+                let kind = VerifyCall.Kind(isSigned: true, atLeast: 0)
+                line.append(try newCall(PackingTests.proof(key), in: deck, kind), &nextID)
+                packages += line.take(&nextID)
+            }
+            return packages
+        }
+        var sent: [VerifyLine.Package] = []
+        for size in [1, 1, 2, 4, 8, 16] {
+            #expect(try add(size - 1).isEmpty)
+            let next = try add(1)
+            #expect(next.map(\.calls.count) == [size])
+            sent += next
+        }
+        #expect(try add(20).isEmpty)
+        // Ten are left in flight when those of 16, 4 and 2 are answered, or given up, or split.
+        #expect(line.removeAnswered(sent[3].requestID) != nil)
+        #expect(line.take(&nextID).isEmpty)
+        for call in sent[2].calls { line.leave(call) }
+        #expect(line.take(&nextID).isEmpty)
+        #expect(line.removeAnswered(sent[5].requestID) != nil)
+        #expect(line.take(&nextID).map(\.calls.count) == [20])
+        #expect(line.split(sent[4].requestID, inTurn: true))
+        #expect(line.take(&nextID).map(\.calls.count) == [4])
+        // 26 are in flight now, and the other half of 8 is due.
+        #expect(try add(25).isEmpty)
+        #expect(try add(1).map(\.calls.count) == [26])
     }
 }
