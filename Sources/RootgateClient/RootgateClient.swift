@@ -159,10 +159,21 @@ public final class RootgateClient: Sendable {
             requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
         let answer = try await send(
             isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
-        let (verdicts, roots) = try answer.withRawBytes { body throws(ServiceError) in try VerdictList.decode(body) }
-        guard verdicts.count == requests.count else { throw malformedAnswer }
+        return try answer.withRawBytes { body throws(ServiceError) in
+            try RootgateClient.decisions(in: body, count: requests.count, haveRoots: wantsRoots)
+        }
+    }
+
+    /// The decisions in the answer to a request with so many proofs. `haveRoots`: whether it asked for root hashes.
+    ///
+    /// Throws `malformedAnswer` when the answer is that to another request.
+    static func decisions(
+        in answer: UnsafeRawBufferPointer, count: Int, haveRoots: Bool
+    ) throws(ServiceError) -> [AccessDecision] {
+        let (verdicts, roots) = try VerdictList.decode(answer)
+        guard verdicts.count == count, !haveRoots || roots.count == count else { throw malformedAnswer }
         return verdicts.indices.map { index in
-            let root = wantsRoots && roots[index] != .zero ? roots[index] : nil
+            let root = haveRoots && roots[index] != .zero ? roots[index] : nil
             return AccessDecision(verdict: verdicts[index], rootHash: root)
         }
     }
