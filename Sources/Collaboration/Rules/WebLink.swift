@@ -4,7 +4,7 @@ package import Foundation
 /// are the same link.
 ///
 /// Scheme and host have no upper case. The scheme's default port is left out. Escapes of unreserved characters are
-/// decoded, and other escapes have upper case. The path has no dot segments and no slash at its end. A query or a
+/// decoded, and other escapes have upper case. The path has no dot segments and no slashes at its end. A query or a
 /// fragment that is empty is left out.
 package struct WebLink: Hashable, Sendable {
     private static let defaultPorts = ["http": 80, "https": 443]
@@ -152,7 +152,7 @@ package struct WebLink: Hashable, Sendable {
         }
     }
 
-    /// The parts of a path without dot segments (RFC 3986, section 5.2.4) and without a slash at its end.
+    /// The parts of a path without dot segments (RFC 3986, section 5.2.4) and without slashes at its end.
     private static func segments(ofPath path: String) -> [String] {
         var segments: [String] = []
         for part in path.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
@@ -162,7 +162,7 @@ package struct WebLink: Hashable, Sendable {
             default: segments.append(String(part))
             }
         }
-        if segments.last == "" { segments.removeLast() }
+        while segments.last == "" { segments.removeLast() }
         return segments
     }
 }
