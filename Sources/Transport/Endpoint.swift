@@ -39,7 +39,7 @@ public struct Endpoint: Hashable, Sendable {
         } else if host.contains(":") {
             return nil
         }
-        guard !host.isEmpty else { return nil }
+        guard !host.isEmpty, !host.contains(where: { $0 == "[" || $0 == "]" }) else { return nil }
         self.init(host: String(host), port: port)
     }
 
