@@ -161,6 +161,8 @@ extension Edit {
         if flags & 1 != 0 {
             creation = ProofPolicy(kind: policy, windowSeconds: window)
             guard creation != nil else { return nil }
+        } else if policy != 0 || window != 0 {
+            return nil
         }
         dropsCollaboration = flags & 2 != 0
         self.request = RequestDigest(logged: request)
@@ -190,7 +192,8 @@ extension RecordEdit {
     fileprivate init?(_ reader: inout ByteReader) {
         guard let kind = reader.byte(), let flags = reader.byte(), flags <= 4, let keyCount: UInt16 = reader.integer(),
             let valueCount: UInt32 = reader.integer(), let version: UInt64 = reader.integer(),
-            let key = reader.bytes(Int(keyCount)), let value = reader.bytes(Int(valueCount))
+            let key = reader.bytes(Int(keyCount)), let value = reader.bytes(Int(valueCount)),
+            flags & 2 != 0 || value.isEmpty, kind == 3 || version == 0
         else { return nil }
         let expectation: Expectation
         switch kind {
