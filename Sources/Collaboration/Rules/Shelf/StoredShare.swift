@@ -83,10 +83,17 @@ struct StoredShare {
         }
         self.head = head
         self.handle = handle
-        thumbnail = head.hasThumbnail ? take(Digest.byteCount).flatMap { Digest($0) } : nil
+        if head.hasThumbnail {
+            guard let hash = take(Digest.byteCount).flatMap({ Digest($0) }) else { return nil }
+            thumbnail = hash
+        } else {
+            thumbnail = nil
+        }
         if head.leadsToCollaboration {
-            guard let count = take(1)?.first, let name = take(Int(count)) else { return nil }
-            collaboration = CollaborationIdentifier(utf8: name)
+            guard let count = take(1)?.first,
+                let identifier = take(Int(count)).flatMap({ CollaborationIdentifier(utf8: $0) })
+            else { return nil }
+            collaboration = identifier
         } else {
             collaboration = nil
         }
