@@ -24,7 +24,7 @@ typedef struct {
 
 /// Limb i of k p, in the sparse form that has negative limbs: (-k, k 2^44, 0, k 2^36, k (2^48 - 2^16)).
 INLINE lanes limb_of_p(int i, int64_t k) {
-    const int64_t limb[LIMBS] = {-k, k << 44, 0, k << 36, k * ((1ll << 48) - (1ll << 16))};
+    const int64_t limb[LIMBS] = {-k, k * (1ll << 44), 0, k * (1ll << 36), k * ((1ll << 48) - (1ll << 16))};
     return broadcast((uint64_t)limb[i]);
 }
 
