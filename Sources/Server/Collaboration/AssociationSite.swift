@@ -57,6 +57,17 @@ struct AssociationSite: Sendable {
         }
     }
 
+    /// The offset after the empty line that ends the head; `nil` while that line has not arrived.
+    static func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        var lineStart = 0
+        for (offset, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {
+            let line = bytes[lineStart..<offset]
+            if line.isEmpty || line.elementsEqual([UInt8(ascii: "\r")]), lineStart > 0 { return offset + 1 }
+            lineStart = offset + 1
+        }
+        return nil
+    }
+
     static func response(_ status: String, _ body: [UInt8], hasBody: Bool = true, more: String = "") -> [UInt8] {
         let head = """
             HTTP/1.1 \(status)\r\nContent-Type: application/json\r\nContent-Length: \(body.count)\r\n\
@@ -80,7 +91,7 @@ final class AssociationVisit: ConnectionHandler {
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
         let bytes = buffer.bytes(range)
-        if let end = endOfHead(bytes) {
+        if let end = AssociationSite.endOfHead(bytes) {
             connection.send(site.response(to: UnsafeRawBufferPointer(rebasing: bytes[..<end])))
         } else if bytes.count >= Limits.requestHeadBytesMax {
             connection.send(AssociationSite.response("431 Request Header Fields Too Large", []))
@@ -89,17 +100,6 @@ final class AssociationVisit: ConnectionHandler {
         }
         connection.close()
         return Transport.Progress(consumed: range.count, nextFrameBytes: 0)
-    }
-
-    /// The offset after the empty line that ends the head; `nil` while that line has not arrived.
-    private func endOfHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        var lineStart = 0
-        for (offset, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {
-            let line = bytes[lineStart..<offset]
-            if line.isEmpty || line.elementsEqual([UInt8(ascii: "\r")]), lineStart > 0 { return offset + 1 }
-            lineStart = offset + 1
-        }
-        return nil
     }
 
     var isBusy: Bool { false }
