@@ -10,12 +10,20 @@ let swift: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
+/// Whether the package is built for deploy/fuzz: then its only product is the program in which libFuzzer chooses bytes.
+let isFuzzing = Context.environment["ROOTGATE_TEST_FUZZING"] != nil
+
 func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: swift)
 }
 
 func program(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift)
+    guard !isFuzzing else {
+        // A program can't be a part of another one. So here it is a library, and its entry has another name.
+        let entry = SwiftSetting.unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "\(name)_main"])
+        return .target(name: name, dependencies: dependencies, path: path, swiftSettings: swift + [entry])
+    }
+    return .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift)
 }
 
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -24,14 +32,22 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
     )
 }
 
+/// What has subjects in FuzzingTests.
+let fuzzed: [Target.Dependency] = [
+    "COpenSSL", "Audit", "Collaboration", "Core", "Hashing", "Identity", "Kernels", "Principals", "RootSets",
+    "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport", "Verification", "Wire", "rootgate",
+]
+
 let package = Package(
     name: "rootgate",
     platforms: [.macOS(.v26)],
-    products: [
-        .executable(name: "rootgate", targets: ["rootgate"]),
-        .executable(name: "rootgate-bench", targets: ["rootgate-bench"]),
-        .library(name: "RootgateClient", targets: ["RootgateClient"]),
-    ],
+    products: isFuzzing
+        ? [.executable(name: "rootgate-fuzz", targets: ["FuzzingTests"])]
+        : [
+            .executable(name: "rootgate", targets: ["rootgate"]),
+            .executable(name: "rootgate-bench", targets: ["rootgate-bench"]),
+            .library(name: "RootgateClient", targets: ["RootgateClient"]),
+        ],
     targets: [
         // System libraries.
         .systemLibrary(
@@ -186,6 +202,15 @@ let package = Package(
                 "Audit", "Core", "Hashing", "Identity", "Kernels", "Principals", "Secrets", "Server",
                 "ServiceTestSupport", "Transport",
             ]),
+
+        // Readers of bytes from outside, with the properties that hold for all bytes.
+        isFuzzing
+            ? .executableTarget(
+                name: "FuzzingTests", dependencies: fuzzed, path: "Tests/FuzzingTests",
+                exclude: ["Corpora", "CorpusReplayTests.swift"], swiftSettings: swift)
+            : .testTarget(
+                name: "FuzzingTests", dependencies: fuzzed, exclude: ["Corpora", "FuzzProgram.swift"],
+                swiftSettings: swift),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: swift),

@@ -60,6 +60,8 @@ let filesThatImportC: Set<String> = [
     "Tests/CKernelsTests/SelfTestTests.swift",
     "Tests/CKernelsTests/SignatureKernelTests.swift",
     "Tests/CKernelsTests/TableTests.swift",
+    "Tests/FuzzingTests/FuzzedKeys.swift",
+    "Tests/FuzzingTests/FuzzedSignatures.swift",
     "Tests/HashingTests/HashingTests.swift",
     "Tests/KernelsTests/KernelChoiceTests.swift",
     "Tests/SandboxProbe/Attempt.swift",
