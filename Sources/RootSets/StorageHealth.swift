@@ -1,0 +1,101 @@
+package import Core
+import Synchronization
+
+/// Whether the storage can be relied on. Every part of the storage that meets damage or a fault reports it here, from
+/// any thread. The log gets one line with CRITICAL for each level that is reached, with the first finding of that level.
+///
+/// `damaged` stays until the service is started anew. `failed` ends when the storage was opened again.
+package final class StorageHealth: Sendable {
+    package enum Level: UInt8, Comparable, Sendable {
+        /// Nothing was found.
+        case intact
+        /// Stored data contradict themselves. What is whole is still answered; each request that needs what is not is
+        /// refused with `storageDamaged`.
+        case damaged
+        /// The storage can't be read or written. Every request that needs it is refused.
+        case failed
+
+        package static func < (one: Level, other: Level) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    /// What was found first at a level.
+    package struct Finding: Sendable {
+        package let level: Level
+        /// One line for the operator, without a full stop at its end.
+        package let what: String
+    }
+
+    private struct Findings {
+        var damage: Finding?
+        var failure: Finding?
+    }
+
+    /// The raw value of the level, for readers on hot paths.
+    private let current = Atomic<UInt8>(Level.intact.rawValue)
+    private let findings = Mutex(Findings())
+    private let log: @Sendable (String) -> Void
+
+    /// `log` gets messages of one line, on the thread that reports.
+    package init(log: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.log = log
+    }
+
+    package var level: Level { Level(rawValue: current.load(ordering: .acquiring)) ?? .failed }
+
+    /// Whether nothing may be answered from the storage. One load of a byte.
+    package var hasFailed: Bool { current.load(ordering: .acquiring) == Level.failed.rawValue }
+
+    /// The first finding of the present level; `nil` while the storage is intact.
+    package var finding: Finding? {
+        findings.withLock { $0.failure ?? $0.damage }
+    }
+
+    /// Reports damage or a failure. Only the first finding of a level is kept and logged. `intact` reports nothing.
+    ///
+    /// `what`: one line for the operator, without a full stop at its end.
+    package func report(_ level: Level, _ what: @autoclosure () -> String) {
+        let line: String? = findings.withLock { findings in
+            switch level {
+            case .intact: return nil
+            case .damaged:
+                guard findings.damage == nil else { return nil }
+                let finding = Finding(level: .damaged, what: what())
+                findings.damage = finding
+                if findings.failure == nil { current.store(Level.damaged.rawValue, ordering: .releasing) }
+                return "CRITICAL: the storage is damaged: \(finding.what)"
+            case .failed:
+                guard findings.failure == nil else { return nil }
+                let finding = Finding(level: .failed, what: what())
+                findings.failure = finding
+                current.store(Level.failed.rawValue, ordering: .releasing)
+                return "CRITICAL: the storage has failed: \(finding.what)"
+            }
+        }
+        if let line { log(line) }
+    }
+
+    /// Ends a failure: the storage was opened again and judged. Damage that was found before stays.
+    package func recover() {
+        let recovered = findings.withLock { findings in
+            guard findings.failure != nil else { return false }
+            findings.failure = nil
+            current.store((findings.damage?.level ?? .intact).rawValue, ordering: .releasing)
+            return true
+        }
+        if recovered { log("the storage was opened again: it answers and takes changes") }
+    }
+
+    /// The error for requests that need the storage while it has failed; `nil` while it has not.
+    package var refusal: ServiceError? {
+        guard hasFailed, let finding else { return nil }
+        return ServiceError(.storageDamaged, "the storage has failed: \(finding.what)")
+    }
+
+    /// The error that takes the service out of rotation: whoever asks whether it is ready gets it. `nil` while the
+    /// storage is intact.
+    package var unreadiness: ServiceError? {
+        guard level != .intact, let finding else { return nil }
+        let text = finding.level == .failed ? "has failed" : "is damaged"
+        return ServiceError(.storageDamaged, "the storage \(text): \(finding.what)")
+    }
+}
