@@ -70,6 +70,9 @@ let package = Package(
                 .define("KERNEL_CHECKS", .when(configuration: .debug)),
             ]),
 
+        // Calls of LMDB that come back after a fault.
+        .target(name: "CStorageGuard", dependencies: ["CLMDB"]),
+
         // The gate, bottom-up.
         layer("Core"),
         layer("Platform", ["CLinux"]),
@@ -80,7 +83,7 @@ let package = Package(
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["COpenSSL", "Core", "Hashing", "Merkle", "Signatures"]),
-        layer("RootSets", ["CLMDB", "Core", "Platform"]),
+        layer("RootSets", ["CLMDB", "CStorageGuard", "Core", "Platform"]),
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
@@ -152,6 +155,12 @@ let package = Package(
             name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
         ),
 
+        // Uses a storage that is damaged, or whose disk fails, in a process of its own.
+        .target(name: "FailingDisk", path: "Tests/FailingDisk"),
+        .executableTarget(
+            name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets"], path: "Tests/StorageProbe",
+            swiftSettings: swift),
+
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
@@ -174,7 +183,8 @@ let package = Package(
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
-        tests(of: "RootSets", ["Core", "Platform"]),
+        tests(of: "CStorageGuard", ["CLMDB"]),
+        tests(of: "RootSets", ["Core", "Platform", "StorageProbe"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),

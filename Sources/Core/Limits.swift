@@ -270,6 +270,12 @@ public enum Limits {
     public static let urgentMutationsInRow = 8
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
+    /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what
+    /// it reads leads in a circle. Waiting for the disk does not count.
+    public static let writerSecondsMax = 5
+    /// Seconds after which a failed storage is opened again, at first and at most; each attempt doubles them.
+    public static let reopeningSecondsMin = 1
+    public static let reopeningSecondsMax = 60
     /// Mutations, and bytes of mutations, that may wait for the writer. Above it the service answers `busy`.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20

@@ -59,6 +59,11 @@ package enum System {
     /// Does nothing here: the system chooses the time slices.
     package static func shortenTimeSlice(microseconds: Int64) {}
 
+    /// There is none here that other threads can read.
+    package static var clockOfThread: CInt? { nil }
+
+    package static func time(ofClock clock: CInt) -> Duration? { nil }
+
     /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
     package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {
         var value: CInt = holdsBack ? 1 : 0

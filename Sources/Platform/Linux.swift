@@ -112,6 +112,19 @@ package enum System {
         shorten_time_slice(UInt64(1000 * microseconds))
     }
 
+    /// The clock of the calling thread's processor time, which any thread may read.
+    package static var clockOfThread: CInt? {
+        var clock: clockid_t = 0
+        return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? clock : nil
+    }
+
+    /// The time of a clock; `nil` when its thread has ended.
+    package static func time(ofClock clock: CInt) -> Duration? {
+        var time = timespec()
+        guard clock_gettime(clock, &time) == 0 else { return nil }
+        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    }
+
     /// While a socket holds back, it sends full segments only. What is left is sent when it holds back no more.
     package static func holdBack(_ socket: CInt, _ holdsBack: Bool) {
         var value: CInt = holdsBack ? 1 : 0

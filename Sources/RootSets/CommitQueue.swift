@@ -19,9 +19,14 @@ final class CommitQueue: Sendable {
         var bytes = PeerShares(capacity: Limits.mutationBytesQueuedMax)
         /// How long the last commit was written.
         var written = Duration.zero
+        /// The mutations of the present group, and how many of them were answered.
+        var inWork: [WaitingMutation] = []
+        var answered = 0
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
+        /// Whether the writer was given up. Others have answered its mutations.
+        var isAbandoned = false
 
         /// Takes a place for a mutation. Returns false, and takes none, when it is more than the peer's share.
         mutating func takePlace(bytes count: Int, of peer: Holder) -> Bool {
@@ -39,8 +44,23 @@ final class CommitQueue: Sendable {
             places.giveBack(1, by: next.peer)
             bytes.giveBack(next.bytes, by: next.peer)
             group.append(next)
+            inWork.append(next)
             precondition(!waiting.isEmpty || bytes.taken == 0, "bytes are counted, but no mutation waits")
             return true
+        }
+
+        /// Takes all mutations that were not answered.
+        mutating func takeAll() -> [WaitingMutation] {
+            var all = Array(inWork[answered...])
+            if let next { all.append(next) }
+            (inWork, answered, next) = ([], 0, nil)
+            while let waitingNext = waiting.first {
+                waiting.removeFirst()
+                places.giveBack(1, by: waitingNext.peer)
+                bytes.giveBack(waitingNext.bytes, by: waitingNext.peer)
+                all.append(waitingNext)
+            }
+            return all
         }
     }
 
@@ -95,8 +115,12 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private let environment: StorageEnvironment
+    private let storage: ReadTransactionPool
     private let configuration: RootSets.Configuration
+    private let watch: WriterWatch
+    private let watchTimer: RepeatedCheck
+    private let reopening: Reopening
+    private let onLoss: @Sendable () -> Void
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -109,14 +133,32 @@ final class CommitQueue: Sendable {
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
+    /// Commits whose note is durable.
+    private let noted = Atomic<UInt64>(0)
 
+    /// `onLoss` is called once, on any thread, when the writer was given up. `open` opens the storage after a failure,
+    /// when the environment before is closed.
     init(
-        _ environment: StorageEnvironment, _ configuration: RootSets.Configuration,
-        _ log: @escaping @Sendable (String) -> Void = { _ in }
+        _ storage: ReadTransactionPool, _ configuration: RootSets.Configuration,
+        _ log: @escaping @Sendable (String) -> Void = { _ in }, watch: WriterWatch = WriterWatch(),
+        onLoss: @escaping @Sendable () -> Void = {},
+        open: @escaping @Sendable () throws(ServiceError) -> StorageEnvironment
     ) {
-        self.environment = environment
+        self.storage = storage
         self.configuration = configuration
+        self.watch = watch
+        self.onLoss = onLoss
         fullness = FullnessLog(log)
+        reopening = Reopening(storage, log: log, open: open)
+        watchTimer = RepeatedCheck()
+        storage.health.whenFailed { [weak self] in self?.wakeWriter() }
+    }
+
+    /// A queue of an environment that is not opened again after a failure.
+    convenience init(_ environment: StorageEnvironment, _ configuration: RootSets.Configuration) {
+        self.init(ReadTransactionPool(environment), configuration) { () throws(ServiceError) in
+            throw ServiceError(.storageFailed, "this storage is not opened again")
+        }
     }
 
     /// Starts the writer. Must be called once, before `close`.
@@ -128,6 +170,45 @@ final class CommitQueue: Sendable {
         let writer = Thread { self.run() }
         writer.name = "rootgate writer"
         writer.start()
+        watchTimer.start { [weak self] in self?.checkWriter() }
+    }
+
+    /// Looks whether the writer still proceeds, and makes the note of the newest commit durable.
+    private func checkWriter() {
+        if watch.check() {
+            storage.health.report(
+                .failed,
+                "the writer has computed for \(Limits.writerSecondsMax) s without an end: what it reads leads "
+                    + "in a circle")
+            giveUp()
+        }
+        if let fault = (try? storage.environment())?.displacement { storage.health.report(.failed, fault.action) }
+        if commits.load(ordering: .relaxed) != noted.exchange(commits.load(ordering: .relaxed), ordering: .relaxed) {
+            (try? storage.environment())?.syncNote()
+        }
+        // It may have fallen asleep while the failure was reported.
+        if storage.health.hasFailed { wakeWriter() }
+    }
+
+    /// Answers all mutations with the failure, in the writer's place, which is not coming back or must not touch the
+    /// storage any more.
+    private func giveUp() {
+        storage.abandon()
+        let (left, wasAbandoned) = state.withLock { state in
+            defer { state.isAbandoned = true }
+            return (state.takeAll(), state.isAbandoned)
+        }
+        let refusal = storage.health.refusal ?? ServiceError(.storageDamaged, "the storage has failed")
+        for pending in left { pending.completion(.failure(refusal)) }
+        if !wasAbandoned { onLoss() }
+    }
+
+    private func wakeWriter() {
+        state.withLock { state in
+            guard state.isWriterAsleep else { return }
+            state.isWriterAsleep = false
+            wake.signal()
+        }
     }
 
     /// Queues a mutation of a peer, which shares the queue with others (`Shares`). An urgent one goes before those of
@@ -138,6 +219,7 @@ final class CommitQueue: Sendable {
         precondition(bytes > 0, "a mutation has no bytes")
         let refusal: ServiceError? = state.withLock { state in
             if state.isClosed { return ServiceError(.shuttingDown, "the storage is closing") }
+            if let refusal = storage.health.refusal { return refusal }
             guard state.takePlace(bytes: bytes, of: peer) else {
                 return ServiceError(.busy, "too many mutations wait for the disk: try again later")
             }
@@ -162,7 +244,8 @@ final class CommitQueue: Sendable {
     func close() {
         let wasClosed = state.withLock { state in
             precondition(state.isStarted, "a queue was closed before it was started")
-            let wasClosed = state.isClosed
+            // A writer that was given up may never end.
+            let wasClosed = state.isClosed || state.isAbandoned
             state.isClosed = true
             if state.isWriterAsleep {
                 state.isWriterAsleep = false
@@ -170,6 +253,7 @@ final class CommitQueue: Sendable {
             }
             return wasClosed
         }
+        watchTimer.stop()
         guard !wasClosed, !writer.isCurrent else { return }
         ended.wait()
     }
@@ -194,13 +278,17 @@ final class CommitQueue: Sendable {
 
     private func run() {
         writer.bind()
+        watch.bind()
         System.shortenTimeSlice(microseconds: Limits.timeSliceMicroseconds)
         while let group = nextGroup() {
+            watch.begin()
             commit(group)
+            watch.end()
         }
         state.withLock { state in
             precondition(
-                state.isClosed && state.waiting.isEmpty && state.next == nil, "the writer ends while mutations wait")
+                state.isAbandoned || state.isClosed && state.waiting.isEmpty && state.next == nil,
+                "the writer ends while mutations wait")
         }
         // The thread ends. A later thread may get the same identity.
         writer.unbind()
@@ -208,15 +296,20 @@ final class CommitQueue: Sendable {
     }
 
     /// Waits for mutations, and begins a group with the one whose turn it is. Returns `nil` once the queue is closed
-    /// and empty.
+    /// and empty, or the writer was given up. Opens the storage again if it has failed.
     private func nextGroup() -> Group? {
         writer.assertIsCurrent()
         while true {
-            let (group, isClosed) = state.withLock { state -> (Group?, Bool) in
+            let isAbandoned = state.withLock { $0.isAbandoned }
+            let pause = storage.health.hasFailed && !isAbandoned ? reopening.attempt() : nil
+            let (group, isOver) = state.withLock { state -> (Group?, Bool) in
+                guard !state.isAbandoned else { return (nil, true) }
                 var group = Group(waiting: state.waiting.count, written: state.written)
+                (state.inWork, state.answered) = ([], 0)
                 if let next = state.next {
                     state.next = nil
                     group.append(next)
+                    state.inWork.append(next)
                     return (group, false)
                 }
                 guard state.take(into: &group) else {
@@ -226,9 +319,24 @@ final class CommitQueue: Sendable {
                 return (group, false)
             }
             if let group { return group }
-            if isClosed { return nil }
-            wake.wait()
+            if isOver { return nil }
+            guard let pause else {
+                wake.wait()
+                continue
+            }
+            if wake.wait(timeout: .now() + pause) == .timedOut { state.withLock { $0.isWriterAsleep = false } }
         }
+    }
+
+    /// Answers the next mutation of the group, unless somebody else has done so when the writer was given up.
+    private func answer(_ pending: WaitingMutation, _ result: Result<MutationReceipt, ServiceError>) {
+        let isOurs = state.withLock { state in
+            guard !state.isAbandoned else { return false }
+            state.answered += 1
+            return true
+        }
+        watch.proceed()
+        if isOurs { pending.completion(result) }
     }
 
     /// Commits the group, and what joins it, in one transaction. If the space runs out all the same, that transaction
@@ -242,12 +350,12 @@ final class CommitQueue: Sendable {
             // The commit has succeeded, so each mutation is durable or refused.
             var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
             for (pending, result) in zip(group.mutations, results) {
-                pending.completion(result)
+                answer(pending, result)
                 turn.endIfOver()
             }
         } catch {
             guard error.isLackOfSpace else {
-                for pending in group.mutations { pending.completion(.failure(error.asServiceError)) }
+                for pending in group.mutations { answer(pending, .failure(error.asServiceError)) }
                 return
             }
             for pending in group.mutations { commitAlone(pending) }
@@ -259,14 +367,14 @@ final class CommitQueue: Sendable {
     private func commitAlone(_ pending: WaitingMutation, isSecondAttempt: Bool = false) {
         var group = Group(pending)
         do throws(StorageFailure) {
-            for result in try attempt(&group, isJoined: false) { pending.completion(result) }
+            for result in try attempt(&group, isJoined: false) { answer(pending, result) }
         } catch {
             guard error.isLackOfSpace, !isSecondAttempt else {
-                pending.completion(.failure(error.asServiceError))
+                answer(pending, .failure(error.asServiceError))
                 return
             }
             // When this fails, so does the second attempt.
-            try? commitNothing()
+            try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
             commitAlone(pending, isSecondAttempt: true)
         }
     }
@@ -276,8 +384,42 @@ final class CommitQueue: Sendable {
     private func attempt(
         _ group: inout Group, isJoined: Bool
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
-        var room = try room(for: group)
-        let transaction = try WriteTransaction(environment.handle)
+        try writing { environment throws(StorageFailure) in
+            try attempt(&group, isJoined: isJoined, in: environment)
+        }
+    }
+
+    /// Calls `body` with the environment. Reports a failure that ends the use of it.
+    private func writing<R>(
+        _ body: (StorageEnvironment) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
+        let guarded = StorageGuard()
+        let environment = try storage.environment()
+        do throws(StorageFailure) {
+            return try body(environment)
+        } catch {
+            if let fault = guarded.fault {
+                // LMDB's memory is in an unknown state, so this process does not write any more.
+                storage.health.report(.failed, "the writer has met damage, \(fault.action)")
+                giveUp()
+                throw fault
+            }
+            if let fault = environment.fault ?? environment.displacement {
+                storage.health.report(.failed, fault.action)
+                throw fault
+            }
+            if error.isPanic || environment.hasPanicked {
+                storage.health.report(.failed, "a commit could not be written to the disk, \(error.text)")
+            }
+            throw error
+        }
+    }
+
+    private func attempt(
+        _ group: inout Group, isJoined: Bool, in environment: StorageEnvironment
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        var room = try room(for: group, in: environment)
+        let transaction = try WriteTransaction(in: environment, watch)
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
@@ -292,9 +434,14 @@ final class CommitQueue: Sendable {
             case .waits:
                 let next = group.removeLast()
                 precondition(results.count == group.mutations.count, "a mutation waits that is not the last one")
-                state.withLock { $0.next = next }
+                state.withLock { state in
+                    guard !state.isAbandoned else { return }
+                    state.inWork.removeLast()
+                    state.next = next
+                }
             }
             if results.count == group.mutations.count { break }
+            watch.proceed()
             let result = try applier.apply(mutation, lack: lack?.error)
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
@@ -309,9 +456,13 @@ final class CommitQueue: Sendable {
         precondition(results.count <= Limits.mutationsPerCommitMax, "a group has too many mutations")
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
+        watch.proceed()
         let applied = ContinuousClock.now
         try applier.finish(
             trimmingLogTo: UInt64(retentionBytes), count: Applier.trimmedRecordsMax(mutations: results.count))
+        watch.proceed()
+        // What was answered with a failure meanwhile is not committed.
+        guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
         do throws(StorageFailure) {
             try transaction.commit()
         } catch {
@@ -343,21 +494,23 @@ final class CommitQueue: Sendable {
 
     /// The room for the commit of a group. If its first mutation finds room only with the pages that the last commit
     /// has freed, an empty commit is made first.
-    private func room(for group: Group) throws(StorageFailure) -> CommitRoom {
-        var room = try newRoom()
+    private func room(
+        for group: Group, in environment: StorageEnvironment
+    ) throws(StorageFailure) -> CommitRoom {
+        var room = try newRoom(environment)
         guard let first = group.mutations.first?.mutation, !hasTriedEmptyCommit.load(ordering: .relaxed),
             try room.fitsOnlyAfterEmptyCommit(first.change)
         else { return room }
         do throws(StorageFailure) {
-            try commitNothing()
+            try commitNothing(environment)
         } catch {
             if error.isLackOfSpace { return room }
             throw error
         }
-        return try newRoom()
+        return try newRoom(environment)
     }
 
-    private func newRoom() throws(StorageFailure) -> CommitRoom {
+    private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
         var room = try CommitRoom(
             environment, reserveBytes: configuration.reserveBytes, logBytes: retentionBytes / 4 * 5)
         if let need = fullness.need, try room.has(need) { fullness.hasRoomAgain() }
@@ -366,9 +519,9 @@ final class CommitQueue: Sendable {
 
     /// Makes an empty commit: it writes the totals as they are, because LMDB does not commit what wrote nothing. The
     /// next commit may then use the pages that the last one has freed.
-    private func commitNothing() throws(StorageFailure) {
+    private func commitNothing(_ environment: StorageEnvironment) throws(StorageFailure) {
         hasTriedEmptyCommit.store(true, ordering: .relaxed)
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         let totals = Array("totals".utf8)
         guard let value = try transaction.get(environment.meta, totals).map({ Array($0) }) else { return }
         try transaction.put(environment.meta, totals, value)

@@ -1,5 +1,6 @@
 import CLMDB
 import Core
+import Dispatch
 import Foundation
 import Synchronization
 
@@ -11,7 +12,7 @@ final class ReadTransaction: @unchecked Sendable {
     let handle: OpaquePointer
     let packed: OpaquePointer
     let large: OpaquePointer
-    private let environment: StorageEnvironment
+    let environment: StorageEnvironment
     /// True between `renew` and `reset`.
     private var isInUse = false
 
@@ -37,6 +38,7 @@ final class ReadTransaction: @unchecked Sendable {
     }
 
     deinit {
+        // LMDB's cursors of a read transaction are this object's own memory, whatever happened to the transaction.
         mdb_cursor_close(packed)
         mdb_cursor_close(large)
         mdb_txn_abort(handle)
@@ -67,31 +69,111 @@ final class ReadTransaction: @unchecked Sendable {
     }
 }
 
-/// Keeps read transactions that are not in use. It makes a new one only when all are in use. So it makes as many as
-/// there are readers at one time: the workers and the few other threads that read.
+/// The environment that is open now, with read transactions that are not in use. A new transaction is made only when
+/// all are in use. So there are as many as there are readers at one time: the workers and the few other threads that
+/// read.
+///
+/// After a failure the environment is given up. It is closed when its last reader has ended, and another one may be
+/// adopted then. While the storage has failed, nothing is read or written.
 final class ReadTransactionPool: Sendable {
-    private let environment: StorageEnvironment
-    private let idle = Mutex<[ReadTransaction]>([])
+    private struct State {
+        var environment: StorageEnvironment?
+        /// Transactions of this environment.
+        var idle: [ReadTransaction] = []
+    }
 
-    init(_ environment: StorageEnvironment) {
-        self.environment = environment
+    let health: StorageHealth
+    private let state: Mutex<State>
+
+    init(_ environment: StorageEnvironment, health: StorageHealth = StorageHealth()) {
+        self.health = health
+        state = Mutex(State(environment: environment))
+    }
+
+    /// The environment for a write or a read.
+    ///
+    /// Throws while the storage has failed.
+    func environment() throws(StorageFailure) -> StorageEnvironment {
+        try state.withLock { state throws(StorageFailure) -> StorageEnvironment in try open(state) }
+    }
+
+    private func open(_ state: State) throws(StorageFailure) -> StorageEnvironment {
+        guard !health.hasFailed, let environment = state.environment else { throw failure }
+        return environment
+    }
+
+    private var failure: StorageFailure {
+        .failed("the storage has failed, \(health.finding?.what ?? "and is opened again")")
     }
 
     /// Calls `body` with a transaction that sees everything committed before this call.
+    ///
+    /// What `body` returns was read from pages that could be read: if there was a fault meanwhile, this throws.
     func withTransaction<R>(
         _ body: (ReadTransaction) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
-        let transaction: ReadTransaction
-        if let pooled = idle.withLock({ $0.popLast() }) {
-            transaction = pooled
-        } else {
-            transaction = try ReadTransaction(environment)
+        let guarded = StorageGuard()
+        do throws(StorageFailure) {
+            let result = try withUnguardedTransaction(body)
+            if let fault = guarded.fault { throw fault }
+            return result
+        } catch {
+            if let fault = guarded.fault {
+                health.report(.failed, fault.action)
+                throw fault
+            }
+            if error.isPanic { health.report(.failed, "a commit could not be written to the disk") }
+            throw error
         }
+    }
+
+    private func withUnguardedTransaction<R>(
+        _ body: (ReadTransaction) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
+        typealias Taken = (environment: StorageEnvironment, transaction: ReadTransaction?)
+        let (environment, pooled) = try state.withLock { state throws(StorageFailure) -> Taken in
+            (try open(state), state.idle.popLast())
+        }
+        let transaction = if let pooled { pooled } else { try ReadTransaction(environment) }
         try transaction.renew()
         defer {
             transaction.reset()
-            idle.withLock { $0.append(transaction) }
+            state.withLock { state in
+                if state.environment === environment { state.idle.append(transaction) }
+            }
         }
-        return try body(transaction)
+        let result = try body(transaction)
+        if environment.hasFault, let fault = environment.fault {
+            health.report(.failed, fault.action)
+            throw fault
+        }
+        // Another reader or the writer may have met a fault that this one has not seen.
+        guard !health.hasFailed else { throw failure }
+        return result
+    }
+
+    /// Gives the environment up. Returns what is signalled when it was closed; `nil` if there was none.
+    func retire() -> DispatchSemaphore? {
+        let retired = state.withLock { state -> State in
+            defer { state = State() }
+            return state
+        }
+        return retired.environment?.closing
+    }
+
+    /// Gives the environment up without ever closing it, because a fault has left LMDB's memory in an unknown state.
+    func abandon() {
+        let abandoned = state.withLock { state -> State in
+            defer { state = State() }
+            return state
+        }
+        if let environment = abandoned.environment { _ = Unmanaged.passRetained(environment) }
+    }
+
+    func adopt(_ environment: StorageEnvironment) {
+        state.withLock { state in
+            precondition(state.environment == nil, "an environment was adopted while another one is open")
+            state.environment = environment
+        }
     }
 }

@@ -30,23 +30,37 @@ package final class RootSets: Sendable {
         }
     }
 
-    private let environment: StorageEnvironment
+    /// Whether the storage can be relied on.
+    package let health: StorageHealth
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
 
     /// Opens the storage, and creates it when it is missing.
     ///
     /// Throws `storageInUse`, `storageDamaged`, `storageFull` or `storageFailed`.
-    /// `log` gets a line when additions find no room, and when they find some again.
+    /// `log` gets a line when additions find no room, and when they find some again; when the storage has failed or is
+    /// damaged, and when it was opened again. `onLoss` is called once, on any thread, when the storage can't be opened
+    /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
     package init(
-        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in },
+        onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
-        environment = try StorageEnvironment(
-            directory: configuration.directory, bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
-            reserveBytes: configuration.reserveBytes)
-        readers = ReadTransactionPool(environment)
-        queue = CommitQueue(environment, configuration, log)
+        let lock = try DirectoryLock(directory: configuration.directory)
+        health = StorageHealth(log: log)
+        readers = ReadTransactionPool(try RootSets.open(configuration, lock), health: health)
+        queue = CommitQueue(readers, configuration, log, onLoss: onLoss) { () throws(ServiceError) in
+            try RootSets.open(configuration, lock)
+        }
         queue.start()
+    }
+
+    private static func open(
+        _ configuration: Configuration, _ lock: DirectoryLock
+    ) throws(ServiceError) -> StorageEnvironment {
+        try StorageEnvironment(
+            directory: configuration.directory, lock: lock,
+            bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
+            reserveBytes: configuration.reserveBytes)
     }
 
     deinit {
@@ -76,7 +90,7 @@ package final class RootSets: Sendable {
         do throws(StorageFailure) {
             try readers.withTransaction { transaction throws(StorageFailure) in
                 do throws(ServiceError) {
-                    result = .success(try body(Snapshot(transaction, environment)))
+                    result = .success(try body(Snapshot(transaction, transaction.environment)))
                 } catch {
                     result = .failure(error)
                 }

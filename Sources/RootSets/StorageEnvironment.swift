@@ -1,11 +1,12 @@
 import CLMDB
+import CStorageGuard
 import Core
 import Foundation
 import Platform
 
 /// One LMDB environment: the files of a data directory. Only this process has it open.
 ///
-/// Sendable without the compiler's proof: many threads may use an `MDB_env`, and all fields are constant after `init`.
+/// Sendable without the compiler's proof: many threads may use an `MDB_env`, and no field changes after `init`.
 final class StorageEnvironment: @unchecked Sendable {
     let handle: OpaquePointer
     let packed: MDB_dbi
@@ -18,21 +19,38 @@ final class StorageEnvironment: @unchecked Sendable {
     let directories = BucketDirectories()
     let pageBytes: Int
     private let lock: DirectoryLock
+    private let mark: CommitMark
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
+    private let path: String
     private let dataDescriptor: CInt
+    /// LMDB's map of the data file; `nil` when the file has pages of another size than the system.
+    private var map: CoveredMap?
+    /// Signalled when the environment was closed.
+    let closing: DispatchSemaphore
 
     static let format: UInt32 = 1
+    /// In `meta`: the number of the transaction that wrote the commit, and its complement, so that a commit's tree
+    /// tells which commit it is of.
+    static let commitKey = Array("commit".utf8)
 
-    /// Opens the environment in `directory`, and creates it when it is missing.
+    /// Opens the environment in `directory`, and creates it when it is missing. Judges the data file before LMDB does.
     ///
-    /// `bytesMax`: the largest size of the data file. A file that was larger already may grow as far as the largest
-    /// removal needs. Throws `storageInUse` when another process or object has the environment open, `storageDamaged`
-    /// when a file is truncated or has another format than this version writes, and `storageFailed` or `storageFull`
-    /// for all other failures.
-    init(directory: String, bytesMax: Int, reserveBytes: Int) throws(ServiceError) {
-        lock = try DirectoryLock(directory: directory)
+    /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
+    /// file that was larger already may grow as far as the largest removal needs. Throws `storageInUse` when another
+    /// process or object has the environment open, `storageDamaged` when a file is truncated or damaged, has lost a
+    /// commit that was acknowledged or has another format than this version writes, and `storageFailed` or
+    /// `storageFull` for all other failures.
+    init(
+        directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int
+    ) throws(ServiceError) {
+        let lock: DirectoryLock
+        if let held { lock = held } else { lock = try DirectoryLock(directory: directory) }
+        self.lock = lock
+        path = directory + "/" + DataFile.fileName
         self.bytesMax = bytesMax
+        closing = DispatchSemaphore(value: 0)
+        storage_guard_install()
         do throws(StorageFailure) {
             // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
             if lock.isUsed {
@@ -41,7 +59,10 @@ final class StorageEnvironment: @unchecked Sendable {
                     throw .damaged("the data file of \(directory) is missing or empty")
                 }
             }
+            let mark = try CommitMark(directory: directory)
+            try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.judge(mark) }
             try StorageEnvironment.reserveReaderTable(in: directory)
+            self.mark = mark
         } catch {
             throw error.asServiceError
         }
@@ -49,6 +70,8 @@ final class StorageEnvironment: @unchecked Sendable {
         do throws(StorageFailure) {
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
+            storage_guard_watch(environment)
+            let guarded = StorageGuard()
             do throws(StorageFailure) {
                 try check(mdb_env_set_mapsize(environment, bytesMax), "setting the map size")
                 try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
@@ -61,7 +84,8 @@ final class StorageEnvironment: @unchecked Sendable {
                 (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(
                     in: environment)
             } catch {
-                mdb_env_close(environment)
+                // After a fault LMDB's state is unknown: its memory is not touched again.
+                if !guarded.hasFault { mdb_env_close(environment) }
                 throw error
             }
             handle = environment
@@ -76,6 +100,8 @@ final class StorageEnvironment: @unchecked Sendable {
             if try highBytes() > bytesMax || present.all * pageBytes + removal > bytesMax {
                 try check(mdb_env_set_mapsize(handle, needed), "setting the map size")
             }
+            map = try coveredMap()
+            try noteNewest()
         } catch {
             throw error.asServiceError
         }
@@ -84,6 +110,86 @@ final class StorageEnvironment: @unchecked Sendable {
 
     deinit {
         mdb_env_close(handle)
+        closing.signal()
+    }
+
+    // MARK: Faults
+
+    /// Why nothing may be answered from what was read in place; `nil` when every page could be read.
+    var fault: StorageFailure? { map?.fault }
+
+    var hasFault: Bool { map?.hasFault ?? false }
+
+    /// Whether LMDB takes no more transactions, because a meta page could not be written.
+    var hasPanicked: Bool {
+        var reader: OpaquePointer?
+        let code = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader)
+        if let reader { mdb_txn_abort(reader) }
+        return code == MDB_PANIC
+    }
+
+    /// Finds LMDB's map of the file by a value in it: each page begins with its number.
+    private func coveredMap() throws(StorageFailure) -> CoveredMap? {
+        guard pageBytes == sysconf(CInt(_SC_PAGESIZE)) else { return nil }
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let start = try withReader { reader throws(StorageFailure) -> UnsafeRawPointer? in
+            var value = MDB_val()
+            let code = withMDBValue(StorageEnvironment.commitKey) { mdb_get(reader, meta, $0, &value) }
+            try check(code, "reading the number of the commit")
+            guard let address = value.mv_data else { return nil }
+            let page = UnsafeRawPointer(bitPattern: UInt(bitPattern: address) / UInt(pageBytes) * UInt(pageBytes))
+            guard let page, case let number = page.load(as: Int.self), number >= 2, number <= information.me_last_pgno
+            else { throw .damaged("a page says that it is another") }
+            return page - number * pageBytes
+        }
+        guard let start else { return nil }
+        return CoveredMap(UnsafeRawBufferPointer(start: start, count: information.me_mapsize))
+    }
+
+    /// Why changes must not be acknowledged: the file that is written is not where the next start looks for it. `nil`
+    /// when it is.
+    var displacement: StorageFailure? {
+        var (written, found) = (stat(), stat())
+        guard fstat(dataDescriptor, &written) == 0, written.st_nlink > 0, stat(path, &found) == 0,
+            found.st_ino == written.st_ino, found.st_dev == written.st_dev
+        else { return .failed("the data file was removed or replaced") }
+        return nil
+    }
+
+    // MARK: The newest commit
+
+    /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit
+    /// that the disk does not have yet.
+    private func noteNewest() throws(StorageFailure) {
+        guard fsync(dataDescriptor) == 0 else { throw StorageFailure(errno, "making the data durable") }
+        let pages = [0, 1].compactMap { metaPage($0) }
+        guard let newest = pages.max(by: { $0.transaction < $1.transaction }) else {
+            throw .damaged("both meta pages of the data file are damaged")
+        }
+        mark.write(CommitMark.Note(newest))
+        mark.settle()
+    }
+
+    /// Notes a commit that is durable, before it is acknowledged. If it can't be noted, the note stays behind.
+    func note(commit transaction: Int) {
+        guard let page = metaPage(transaction & 1), page.transaction == UInt64(transaction) else { return }
+        mark.write(CommitMark.Note(page))
+    }
+
+    /// Makes the note durable. It may wait for the disk.
+    func syncNote() { mark.sync() }
+
+    private func metaPage(_ slot: Int) -> MetaPage? {
+        var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
+        guard pread(dataDescriptor, &bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count else { return nil }
+        return MetaPage(bytes, slot: slot)
+    }
+
+    /// The value of `commitKey`.
+    static func record(ofCommit transaction: Int) -> [UInt8] {
+        let number = UInt64(transaction).littleEndian
+        return withUnsafeBytes(of: (number, ~number)) { Array($0) }
     }
 
     /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of
@@ -140,6 +246,11 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         guard let nameHash = try transaction.get(meta, hashKey).flatMap({ NameHash(key: $0) }) else {
             throw .damaged("the hash key is damaged")
+        }
+        // The data of an earlier version lack the number of the commit. A compacted copy has another one.
+        let number = try transaction.get(meta, commitKey)
+        if number?.elementsEqual(record(ofCommit: transaction.number - 1)) != true || !transaction.written.isEmpty {
+            try transaction.put(meta, commitKey, record(ofCommit: transaction.number))
         }
         try transaction.commit()
         return (packed, large, log, mutations, records, meta, nameHash)

@@ -1,4 +1,5 @@
 import CLMDB
+import CStorageGuard
 import Core
 import Foundation
 
@@ -17,17 +18,27 @@ struct StorageFailure: Error {
         code == MDB_MAP_FULL || code == MDB_TXN_FULL || code == ENOSPC || code == EDQUOT || code == EFBIG
     }
 
+    /// One line: what failed and why.
+    var text: String { code == STORAGE_FAULT ? action : "\(action): \(String(cString: mdb_strerror(code)))" }
+
     /// The error that a client gets.
     var asServiceError: ServiceError {
-        let text = "\(action): \(String(cString: mdb_strerror(code)))"
         if isLackOfSpace { return ServiceError(.storageFull, detail: UInt32(bitPattern: code), text) }
         switch code {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
-            MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI:
+            MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, STORAGE_FAULT:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
         }
+    }
+
+    /// Whether LMDB takes no more transactions, because the meta page could not be written.
+    var isPanic: Bool { code == MDB_PANIC }
+
+    /// A failure after which nothing may be answered from this environment.
+    static func failed(_ what: String) -> StorageFailure {
+        StorageFailure(STORAGE_FAULT, what)
     }
 
     /// A failure for a record whose contents are inconsistent.
@@ -38,5 +49,7 @@ struct StorageFailure: Error {
 
 /// Throws unless `code` is LMDB's success.
 func check(_ code: CInt, _ action: @autoclosure () -> String) throws(StorageFailure) {
-    guard code == MDB_SUCCESS else { throw StorageFailure(code, action()) }
+    guard code == MDB_SUCCESS else {
+        throw StorageFailure(code, code == STORAGE_FAULT ? "\(action()): \(StorageGuard.reason)" : action())
+    }
 }

@@ -2,7 +2,8 @@ package import Core
 import Synchronization
 
 /// Whether the storage can be relied on. Every part of the storage that meets damage or a fault reports it here, from
-/// any thread. The log gets one line with CRITICAL for each level that is reached, with the first finding of that level.
+/// any thread. The log gets one line with CRITICAL for each level that is reached, with the first finding of that
+/// level.
 ///
 /// `damaged` stays until the service is started anew. `failed` ends when the storage was opened again.
 package final class StorageHealth: Sendable {
@@ -34,6 +35,7 @@ package final class StorageHealth: Sendable {
     private let current = Atomic<UInt8>(Level.intact.rawValue)
     private let findings = Mutex(Findings())
     private let log: @Sendable (String) -> Void
+    private let onFailure = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// `log` gets messages of one line, on the thread that reports.
     package init(log: @escaping @Sendable (String) -> Void = { _ in }) {
@@ -71,7 +73,14 @@ package final class StorageHealth: Sendable {
                 return "CRITICAL: the storage has failed: \(finding.what)"
             }
         }
-        if let line { log(line) }
+        guard let line else { return }
+        log(line)
+        if level == .failed { onFailure.withLock { $0 }?() }
+    }
+
+    /// From now on a failure calls `body` after it was logged, on the thread that reports it.
+    func whenFailed(_ body: @escaping @Sendable () -> Void) {
+        onFailure.withLock { $0 = body }
     }
 
     /// Ends a failure: the storage was opened again and judged. Damage that was found before stays.

@@ -6,32 +6,61 @@ import Foundation
 /// demands; this is asserted.
 final class WriteTransaction {
     private(set) var handle: OpaquePointer?
+    /// What commits are noted in; `nil` in a transaction that notes none.
+    private let environment: StorageEnvironment?
+    /// Is told of each record that is written.
+    private let watch: WriterWatch?
     private let thread = ThreadConfinement()
+    private let guarded = StorageGuard()
     /// Cursors that were used before, by database. LMDB closes them with the transaction.
     private var cursors: [MDB_dbi: OpaquePointer] = [:]
     /// Databases that this transaction has written to. They are so few that a search of the list is quick.
     private(set) var written: [MDB_dbi] = []
 
-    init(_ environment: OpaquePointer) throws(StorageFailure) {
-        try check(mdb_txn_begin(environment, nil, 0, &handle), "beginning a write")
+    /// Begins a transaction whose commit is not noted.
+    init(_ handle: OpaquePointer) throws(StorageFailure) {
+        environment = nil
+        watch = nil
+        try check(mdb_txn_begin(handle, nil, 0, &self.handle), "beginning a write")
+        thread.bind()
+    }
+
+    init(in environment: StorageEnvironment, _ watch: WriterWatch? = nil) throws(StorageFailure) {
+        self.environment = environment
+        self.watch = watch
+        try check(mdb_txn_begin(environment.handle, nil, 0, &handle), "beginning a write")
         thread.bind()
     }
 
     deinit {
         // If `init` threw, the transaction never began.
         thread.assertIsCurrentOrUnbound()
-        if let handle { mdb_txn_abort(handle) }
+        // After a fault LMDB's lists are in an unknown state.
+        if let handle, !guarded.hasFault { mdb_txn_abort(handle) }
     }
+
+    /// The number of the transaction: one more than that of the commit before.
+    var number: Int { handle.map { Int(mdb_txn_id($0)) } ?? 0 }
 
     /// Makes all writes durable. The transaction has ended afterwards, even when this throws.
     func commit() throws(StorageFailure) {
         thread.assertIsCurrent()
+        guard handle != nil else { throw StorageFailure(MDB_BAD_TXN, "committing") }
+        let number = number
+        if let environment, !written.isEmpty {
+            try put(
+                environment.meta, StorageEnvironment.commitKey, StorageEnvironment.record(ofCommit: number))
+            // What was read of a page that can't be read must not be written.
+            if let fault = environment.fault ?? environment.displacement { throw fault }
+        }
         guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
         self.handle = nil
         try check(mdb_txn_commit(handle), "committing")
+        environment?.note(commit: number)
     }
 
     private func noteWrite(to database: MDB_dbi) {
+        watch?.proceed()
         if !written.contains(database) { written.append(database) }
     }
 

@@ -40,7 +40,10 @@ struct Pipeline: Sendable {
             switch request {
             case .hello(let minimum, let maximum, let key):
                 try hello(minimum...maximum, key, pending, respondingTo: responder)
-            case .ping(let content): pending.answer { $0.append(contentsOf: content) }
+            case .ping(let content):
+                // Whoever asks whether the service is ready asks so.
+                if let error = resources.rootSets.health.unreadiness { throw error }
+                pending.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
             case .mutate(let mutation): apply(mutation, pending)
@@ -126,11 +129,7 @@ struct Pipeline: Sendable {
             pending.begin(.working)
             do throws(ServiceError) {
                 try pending.reserveAnswer(request.pageBytes)
-                guard var list else {
-                    return try resources.rootSets.read { snapshot throws(ServiceError) in
-                        try answer(request, from: snapshot, pending)
-                    }
-                }
+                guard var list else { return pending.answer(try body(of: request)) }
                 let isDone = try resources.rootSets.read { snapshot throws(ServiceError) in
                     try list.readOn(snapshot)
                 }
@@ -143,29 +142,44 @@ struct Pipeline: Sendable {
         }
     }
 
-    private func answer(
-        _ request: Request, from snapshot: borrowing Snapshot, _ pending: PendingRequest
-    ) throws(ServiceError) {
+    /// Writes an answer's body.
+    private typealias Body = (inout [UInt8]) -> Void
+
+    /// Reads the answer of a request. It may be sent only when the read has ended well.
+    private func body(of request: Request) throws(ServiceError) -> Body {
+        do throws(ServiceError) {
+            return try resources.rootSets.read { snapshot throws(ServiceError) in
+                try body(of: request, from: snapshot)
+            }
+        } catch {
+            // The figures of a storage that has failed are missing, but that it has failed is among the others.
+            guard case .statistics = request, resources.rootSets.health.level != .intact else { throw error }
+            let figures = statistics.figures(storage: nil)
+            return { Answer.append(statistics: figures, to: &$0) }
+        }
+    }
+
+    private func body(of request: Request, from snapshot: borrowing Snapshot) throws(ServiceError) -> Body {
         switch request {
         case .testRoots(let collaboration, let roots):
             let tests = try known(try snapshot.test(roots, in: collaboration), collaboration)
-            pending.answer { Answer.append(tests: tests, to: &$0) }
+            return { Answer.append(tests: tests, to: &$0) }
         case .listRoots(let collaboration, let start, let limit):
             let page = try known(try snapshot.roots(of: collaboration, after: start, limit: limit), collaboration)
-            pending.answer { Answer.append(roots: page.items, hasMore: page.hasMore, to: &$0) }
+            return { Answer.append(roots: page.items, hasMore: page.hasMore, to: &$0) }
         case .countRoots(let collaboration):
             let summary = try known(try snapshot.summary(of: collaboration), collaboration)
-            pending.answer { Answer.append(policy: summary.policy, rootCount: summary.rootCount, to: &$0) }
+            return { Answer.append(policy: summary.policy, rootCount: summary.rootCount, to: &$0) }
         case .listCollaborations(let start, let limit):
             let page = try snapshot.collaborations(after: start, limit: limit)
             let items = page.items.map { ($0.identifier, $0.policy, $0.rootCount) }
-            pending.answer { Answer.append(collaborations: items, hasMore: page.hasMore, to: &$0) }
+            return { Answer.append(collaborations: items, hasMore: page.hasMore, to: &$0) }
         case .statistics:
             let figures = statistics.figures(storage: try snapshot.statistics())
-            pending.answer { Answer.append(statistics: figures, to: &$0) }
+            return { Answer.append(statistics: figures, to: &$0) }
         case .readChanges(let sequence, let limit):
             let page = try snapshot.changes(after: sequence, limit: limit)
-            pending.answer { Answer.append(changes: page.items, hasMore: page.hasMore, to: &$0) }
+            return { Answer.append(changes: page.items, hasMore: page.hasMore, to: &$0) }
         case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants:
             throw ServiceError(.internalFault, "\(request.operation) is not read from a snapshot")
         }

@@ -44,13 +44,16 @@ package final class Service: Sendable {
     private let hasEnded = Atomic<Bool>(false)
 
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
-    /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges.
+    /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges. It calls
+    /// `onStorageLoss`, on any thread, when only another process can open the storage again; until then it refuses what
+    /// needs the storage.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() },
         log: @escaping @Sendable (String) -> Void = { _ in },
+        onStorageLoss: @escaping @Sendable () -> Void = {},
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
@@ -61,7 +64,7 @@ package final class Service: Sendable {
         }
         let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
-        let rootSets = try Service.openStorage(configuration, log)
+        let rootSets = try Service.openStorage(configuration, log, onStorageLoss)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, clock)
@@ -194,14 +197,15 @@ package final class Service: Sendable {
     }
 
     private static func openStorage(
-        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void
+        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void,
+        _ onLoss: @escaping @Sendable () -> Void
     ) throws(StartupFailure) -> RootSets {
         do throws(ServiceError) {
             return try RootSets(
                 RootSets.Configuration(
                     directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
                     reserveBytes: configuration.storageReserveBytes,
-                    logRetentionBytes: configuration.logRetentionBytes), log: log)
+                    logRetentionBytes: configuration.logRetentionBytes), log: log, onLoss: onLoss)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }

@@ -35,8 +35,9 @@ final class StatisticsSource: Sendable {
         started = clock.milliseconds
     }
 
-    /// Names and values in a fixed order; names are stable, listed in PROTOCOL.md.
-    func figures(storage: StorageStatistics) -> [(name: String, value: UInt64)] {
+    /// Names and values in a fixed order; names are stable, listed in PROTOCOL.md. `storage`: `nil` when it can't be
+    /// read; then its figures are missing.
+    func figures(storage: StorageStatistics?) -> [(name: String, value: UInt64)] {
         let challenges = resources.challenges.statistics
         let commits = resources.rootSets.commitCounts
         let signatures = resources.signatures.statistics
@@ -54,13 +55,21 @@ final class StatisticsSource: Sendable {
             ("mutations-waiting", UInt64(resources.rootSets.queueDepth)),
             ("mutations", commits.mutations),
             ("commits", commits.commits),
-            ("sequence", storage.lastSequence),
-            ("log-first-sequence", storage.firstSequence),
-            ("log-bytes", storage.logBytes),
-            ("collaborations", storage.collaborations),
-            ("roots", storage.roots),
-            ("storage-bytes", UInt64(storage.fileBytes)),
-            ("storage-used-bytes", UInt64(storage.usedBytes)),
+            ("storage-damaged", resources.rootSets.health.level == .damaged ? 1 : 0),
+            ("storage-failed", resources.rootSets.health.level == .failed ? 1 : 0),
+        ]
+        if let storage {
+            figures += [
+                ("sequence", storage.lastSequence),
+                ("log-first-sequence", storage.firstSequence),
+                ("log-bytes", storage.logBytes),
+                ("collaborations", storage.collaborations),
+                ("roots", storage.roots),
+                ("storage-bytes", UInt64(storage.fileBytes)),
+                ("storage-used-bytes", UInt64(storage.usedBytes)),
+            ]
+        }
+        figures += [
             ("challenges-issued", challenges.issued),
             ("replay-memory-bytes", UInt64(challenges.replayBytes)),
             ("nonces-remembered", UInt64(resources.nonces.count)),

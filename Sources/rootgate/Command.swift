@@ -11,6 +11,7 @@ enum ExitCode: Int32 {
     case refused = 1
     case failure = 2
     case forced = 3
+    case storageLost = 4
 }
 
 /// One subcommand.

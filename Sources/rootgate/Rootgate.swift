@@ -24,7 +24,8 @@ enum Rootgate {
 
         rootgate COMMAND --help shows a command's options, their defaults and units.
         exit codes: 0 done; 1 a proof was refused or a measurement is wrong; 2 wrong usage, file,
-        service or network error; 3 (serve) the shutdown was forced
+        service or network error; 3 (serve) the shutdown was forced; 4 (serve) the
+        storage has failed, and only another process can open it again
         """
 
     /// Throws `UsageError` when a variable `ROOTGATE_...` has a name that nothing reads, or when `ROOTGATE_CPU` has

@@ -107,13 +107,14 @@ let serveCommand = Command(
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
-    let service = try Service(configuration, log: complain) { () throws(StartupFailure) in
-        try sandbox.enter(configuration.sandboxRules)
+    let service = try Service(configuration, log: complain, onStorageLoss: { signals.loseStorage() }) {
+        () throws(StartupFailure) in try sandbox.enter(configuration.sandboxRules)
     }
     // Who reads that the service listens may send the signal at once.
     signals.onHangUp { service.reload() }
     announce(service, isEncrypted: configuration.tls != nil)
     await signals.first()
+    if signals.isStorageLost { return end(service) }
     complain(
         "shutting down: waiting up to \(configuration.drainSeconds) s for accepted requests; a second signal forces it")
     switch service.shutDown(isForced: { signals.count > 1 }) {
@@ -122,6 +123,15 @@ let serveCommand = Command(
         complain("the shutdown was forced: requests were left unanswered")
         return .forced
     }
+}
+
+/// Ends a service that has lost its storage.
+private func end(_ service: Service) -> ExitCode {
+    complain("CRITICAL: ending, because only another process can open the storage again")
+    // The answers that say so may still leave.
+    let deadline = ContinuousClock.now + .seconds(1)
+    _ = service.shutDown(isForced: { ContinuousClock.now >= deadline })
+    return .storageLost
 }
 
 /// Prints where the service listens.
@@ -266,14 +276,17 @@ private func readSecretOptions(_ arguments: Arguments, into configuration: inout
 /// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
+    private let lostStorage = Atomic<Bool>(false)
     private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
     /// Kept so that they stay active; never touched after `init`.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let arrivals: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
 
     init() {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
+        self.continuation = continuation
         let queue = DispatchQueue(label: "rootgate signals")
         sources = [SIGTERM, SIGINT, SIGHUP].map { number in
             signal(number, SIG_IGN)
@@ -294,6 +307,14 @@ final class TerminationSignals: Sendable {
     func onHangUp(_ body: @escaping @Sendable () -> Void) {
         hangUp.withLock { $0 = body }
     }
+
+    /// Ends the wait as a signal does.
+    func loseStorage() {
+        lostStorage.store(true, ordering: .releasing)
+        continuation.yield()
+    }
+
+    var isStorageLost: Bool { lostStorage.load(ordering: .acquiring) }
 
     var count: Int { received.load(ordering: .relaxed) }
 

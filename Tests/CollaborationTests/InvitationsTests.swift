@@ -292,6 +292,35 @@ struct InvitationsTests {
         #expect(try world.send(ListInvitations(of: collaboration)).invitations.isEmpty)
     }
 
+    @Test("An invitation that has expired stays so when the date is set back; new ones expire later than that")
+    func dateSetBack() throws {
+        let collaboration = try world.start()
+        try world.send(CreateInvitation(to: collaboration, token: token(1), expiresAt: world.now + 60))
+        world.now += 60
+        world.durableTime = world.now
+        #expect(try refusal(1) == .expired)
+        world.now -= 3600
+        #expect(try refusal(1) == .expired)
+        #expect(try world.send(ReadInvitation(token(1))).refusal == .expired)
+        #expect(try world.send(ListInvitations(of: collaboration)).invitations.isEmpty)
+        #expect(
+            world.code(of: CreateInvitation(to: collaboration, token: token(2), expiresAt: world.now + 60))
+                == .malformedRequest)
+        try world.send(CreateInvitation(to: collaboration, token: token(3), expiresAt: world.now + 3661))
+        #expect(try refusal(3) == nil)
+    }
+
+    @Test("Before 1970 everything works as in 1970")
+    func before1970() throws {
+        world.now = Date(timeIntervalSince1970: -86_400 * 365)
+        let collaboration = try world.start()
+        try world.send(CreateInvitation(to: collaboration, token: token(1)))
+        #expect(try refusal(1, identity: person(2)) == nil)
+        #expect(try world.post([.change(trigger: .edit)], by: person(1), on: collaboration).changed == 1)
+        let notices = try world.send(ReadNotices(.participant(person(2), of: collaboration))).notices
+        #expect(notices.map(\.date) == [Date(timeIntervalSince1970: 0)])
+    }
+
     @Test("Used: an invitation that somebody else has accepted")
     func used() throws {
         let collaboration = try world.start()

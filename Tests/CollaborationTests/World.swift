@@ -8,6 +8,8 @@ import Testing
 final class World {
     let storage = MemoryStorage()
     var now = Date(timeIntervalSince1970: 1_760_000_000)
+    /// The clock that does not go back; `nil`: it is as the date.
+    var durableTime: Date?
     var settings: CollaborationSettings
     var random = RandomSource.seeded(1)
     var sha256: @Sendable ([UInt8]) -> Digest = standIn
@@ -22,7 +24,7 @@ final class World {
             now: now, random: random, sha256: sha256, settings: settings, grants: TestAuthority(now: milliseconds))
     }
 
-    var milliseconds: UInt64 { UInt64(now.timeIntervalSince1970 * 1000) }
+    var milliseconds: UInt64 { UInt64(max(0, (durableTime ?? now).timeIntervalSince1970 * 1000)) }
 
     /// What the rules decide about the request, after it has travelled as JSON.
     func decide<R: RuledRequest>(_ request: R) throws(ServiceError) -> Decision<R.Answer> {

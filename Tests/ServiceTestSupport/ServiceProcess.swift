@@ -58,6 +58,15 @@ package final class ServiceProcess: @unchecked Sendable {
         return becomesTrue(within: seconds) { !process.isRunning } && process.terminationStatus == 0
     }
 
+    /// The folder of the storage.
+    package var dataDirectory: String { directory.path + "/data" }
+
+    /// The exit code of the process, which ends by itself within the time; `nil` when it does not, or by a signal.
+    package func exitCode(within seconds: Double) -> Int32? {
+        guard becomesTrue(within: seconds, { !process.isRunning }) else { return nil }
+        return process.terminationReason == .exit ? process.terminationStatus : nil
+    }
+
     // MARK: What the system says of the process
 
     /// Whether the system says it.

@@ -4,7 +4,7 @@ package import Foundation
 /// What a decision depends on besides the records. Time and randomness are injected, so that a test can repeat a
 /// decision.
 package struct RuleContext: Sendable {
-    /// In whole milliseconds.
+    /// In whole milliseconds, and not before 1970, whatever the system's date is.
     package let now: Date
     package let random: RandomSource
     package let sha256: @Sendable ([UInt8]) -> Digest
@@ -19,13 +19,17 @@ package struct RuleContext: Sendable {
         settings: CollaborationSettings, earlier: UInt64? = nil,
         grants: any GrantAuthority
     ) {
-        self.now = Date(timeIntervalSince1970: (now.timeIntervalSince1970 * 1000).rounded(.down) / 1000)
+        self.now = Date(timeIntervalSince1970: max(0, (now.timeIntervalSince1970 * 1000).rounded(.down)) / 1000)
         self.random = random
         self.sha256 = sha256
         self.settings = settings
         self.earlier = earlier
         self.grants = grants
     }
+
+    /// The time by which invitations expire. Unlike the date it does not go back, so what has expired stays
+    /// so when the date is corrected.
+    var expiryTime: Date { max(now, Date(timeIntervalSince1970: Double(grants.now) / 1000)) }
 
     /// The first `count` bytes of the SHA-256 of a text.
     func fingerprint(_ text: String, count: Int) -> [UInt8] {

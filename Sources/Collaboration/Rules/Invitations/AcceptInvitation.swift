@@ -29,7 +29,7 @@ public struct AcceptInvitation: RuledRequest {
         try check(displayName, "displayName")
         guard let found = try records.invitation(token, context) else { return refused(.unknown) }
         let known = found.invitation.value
-        switch known.state(at: context.now) {
+        switch known.state(at: context.expiryTime) {
         case .revoked: return refused(.revoked)
         case .expired: return refused(.expired)
         case .accepted, .completed:

@@ -55,7 +55,7 @@ public struct CreateInvitation: RuledRequest {
         guard found.shareOptions.allows(.joinByInvitation) != false else {
             throw ServiceError(.notPermitted, "the share options don't let people come in by invitations")
         }
-        if let expiresAt, expiresAt <= context.now {
+        if let expiresAt, expiresAt <= context.expiryTime {
             throw ServiceError(.malformedRequest, "expiresAt is not in the future: nobody could accept the invitation")
         }
         var edit = Edit(collaboration)

@@ -20,7 +20,7 @@ public struct ReadInvitation: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         guard let found = try records.invitation(token, context) else { return .answer(.refused(token, .unknown)) }
         let known = found.invitation.value
-        let state = known.state(at: context.now)
+        let state = known.state(at: context.expiryTime)
         switch state {
         case .revoked: return .answer(.refused(token, .revoked))
         case .expired: return .answer(.refused(token, .expired))

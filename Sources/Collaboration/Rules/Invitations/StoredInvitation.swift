@@ -94,7 +94,7 @@ extension StoredInvitation {
     ) -> Invitation {
         Invitation(
             identifier: name.hexadecimal, collaboration: collaboration, role: role, permission: permission,
-            state: state(at: context.now), createdAt: createdAt, expiresAt: expiresAt, acceptedBy: acceptedBy,
+            state: state(at: context.expiryTime), createdAt: createdAt, expiresAt: expiresAt, acceptedBy: acceptedBy,
             acceptedAt: acceptedAt, identity: identity, completedAt: completedAt, inviter: inviter)
     }
 }

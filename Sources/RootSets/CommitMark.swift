@@ -1,0 +1,101 @@
+import Core
+import Foundation
+
+/// A note of the newest commit that was acknowledged, in a file of its own beside the data file.
+///
+/// LMDB takes the newer one of two meta pages. If that page is damaged, LMDB either does not open the file, or takes
+/// the page of the commit before, and an acknowledged commit is lost without a word. The note tells.
+///
+/// It is written after the commit is durable and before the first answer, and never before. So it is never ahead of the
+/// data, whatever order the disk writes in, unless the data have lost a commit. After a crash of the process it is at
+/// most one commit behind, and that one was not acknowledged. After a power cut it may be about a second behind,
+/// because it is made durable each second only: that costs no commit an additional wait for the disk.
+final class CommitMark: Sendable {
+    static let fileName = "newest-commit"
+    /// What an operator writes into the file to take what is there, even if a commit was lost.
+    static let acceptance = "accept"
+
+    struct Note: Equatable {
+        static let byteCount = 24
+        let transaction: UInt64
+        /// The digest of the commit's meta page.
+        let digest: UInt64
+
+        init(_ page: MetaPage) {
+            (transaction, digest) = (page.transaction, page.digest)
+        }
+
+        /// Returns `nil` unless the bytes are those of a note.
+        init?(_ bytes: [UInt8]) {
+            guard bytes.count == Note.byteCount else { return nil }
+            func word(_ offset: Int) -> UInt64 {
+                UInt64(
+                    littleEndian: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) })
+            }
+            guard StorageDigest.of(Array(bytes[..<16])) == word(16) else { return nil }
+            (transaction, digest) = (word(0), word(8))
+        }
+
+        var bytes: [UInt8] {
+            var bytes: [UInt8] = []
+            for word in [transaction, digest] {
+                withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+            }
+            let sum = StorageDigest.of(bytes)
+            withUnsafeBytes(of: sum.littleEndian) { bytes.append(contentsOf: $0) }
+            return bytes
+        }
+    }
+
+    enum Contents: Equatable {
+        /// There is no note: the data were written by an earlier version, or the operator has removed it.
+        case none
+        case note(Note)
+        /// The operator takes what is there.
+        case acceptance
+    }
+
+    private let descriptor: CInt
+    private let path: String
+
+    /// Opens the file, and makes it when it is missing.
+    init(directory: String) throws(StorageFailure) {
+        path = directory + "/" + CommitMark.fileName
+        descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw StorageFailure(errno, "opening \(CommitMark.fileName)") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// A file that holds something else counts as one without a note.
+    func read() -> Contents {
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return .none }
+        if String(decoding: buffer[..<count], as: UTF8.self)
+            .trimmingCharacters(in: .whitespacesAndNewlines) == CommitMark.acceptance
+        {
+            return .acceptance
+        }
+        return Note(Array(buffer[..<count])).map { .note($0) } ?? .none
+    }
+
+    /// Returns whether the note was written. The file keeps the size that it has, so a full disk does not prevent it
+    /// once the file has its bytes.
+    @discardableResult
+    func write(_ note: Note) -> Bool {
+        let bytes = note.bytes
+        return pwrite(descriptor, bytes, bytes.count, 0) == bytes.count
+    }
+
+    /// Removes what an operator has written behind the note, and makes the note durable.
+    @discardableResult
+    func settle() -> Bool {
+        ftruncate(descriptor, off_t(Note.byteCount)) == 0 && sync()
+    }
+
+    @discardableResult
+    func sync() -> Bool { fsync(descriptor) == 0 }
+}

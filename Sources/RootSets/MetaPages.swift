@@ -1,0 +1,122 @@
+import Core
+import Foundation
+
+/// The two meta pages of a data file, judged before LMDB sees them.
+struct MetaPages {
+    /// Describes the newest commit.
+    let newest: MetaPage
+    /// Whether the other page must be written anew before LMDB opens the file.
+    let isOtherDamaged: Bool
+
+    private static let remedy =
+        "restore a backup, or write the word \(CommitMark.acceptance) into \(CommitMark.fileName) in the data "
+        + "directory to go on with what is there"
+
+    /// Throws `damaged` when a page is damaged that may be the newest, or when a commit is missing that was
+    /// acknowledged.
+    init(of file: CInt, fileBytes: Int, mark: CommitMark.Contents) throws(StorageFailure) {
+        let (first, second) = try MetaPages.read(file)
+        switch (first, second) {
+        case (nil, nil): throw .damaged("both meta pages of the data file are damaged: restore a backup")
+        case (let page?, nil), (nil, let page?):
+            try MetaPages.check(alone: page, mark)
+            (newest, isOtherDamaged) = (page, true)
+        case (let first?, let second?):
+            let (newer, older) =
+                first.transaction < second.transaction ? (second, first) : (first, second)
+            let isRegular = newer.transaction == older.transaction &+ 1 || newer.transaction == 0
+            if !isRegular, mark == .note(CommitMark.Note(older)) {
+                // No commit after the noted one has such a number, so the page with it is damaged.
+                (newest, isOtherDamaged) = (older, true)
+            } else {
+                try MetaPages.check(newer, before: older, isRegular: isRegular, mark)
+                (newest, isOtherDamaged) = (newer, !isRegular)
+            }
+        }
+        guard newest.isInItsPlace else {
+            throw .damaged("the newest meta page stands in the place of the other: \(MetaPages.remedy)")
+        }
+        if let fault = newest.fault(fileBytes: fileBytes) {
+            throw .damaged("the newest meta page can't be used, \(fault): \(MetaPages.remedy)")
+        }
+    }
+
+    /// The readable pages. Where the second one stands depends on the size of a page. If the first page can't be read,
+    /// or says another size than the second, the second is searched for.
+    private static func read(_ file: CInt) throws(StorageFailure) -> (MetaPage?, MetaPage?) {
+        func page(_ slot: Int, at offset: Int) throws(StorageFailure) -> MetaPage? {
+            var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
+            let count = pread(file, &bytes, bytes.count, off_t(offset))
+            guard count >= 0 else { throw StorageFailure(errno, "reading the meta pages") }
+            return count == bytes.count ? MetaPage(bytes, slot: slot) : nil
+        }
+        let first = try page(0, at: 0)
+        if let first, let second = try page(1, at: first.pageBytes), second.pageBytes == first.pageBytes {
+            return (first, second)
+        }
+        var size = 4096
+        while size <= 65536 {
+            // A second page that agrees with its own place is believed more than the first.
+            if let second = try page(1, at: size), second.pageBytes == size { return (nil, second) }
+            size *= 2
+        }
+        return (first, nil)
+    }
+
+    /// Checks a page whose neighbour can't be read. An honest crash leaves that only while a commit is written that was
+    /// not acknowledged: then the note is of the commit before.
+    private static func check(alone page: MetaPage, _ mark: CommitMark.Contents) throws(StorageFailure) {
+        switch mark {
+        case .acceptance: return
+        case .note(let note) where note == CommitMark.Note(page): return
+        case .note(let note) where note.transaction > page.transaction: throw lost(note, newest: page)
+        case .note, .none:
+            throw .damaged("a meta page of the data file is damaged, and it may have been the newest: \(remedy)")
+        }
+    }
+
+    private static func check(
+        _ newer: MetaPage, before older: MetaPage, isRegular: Bool, _ mark: CommitMark.Contents
+    ) throws(StorageFailure) {
+        let irregular = StorageFailure.damaged(
+            "the meta pages have the transactions \(newer.transaction) and \(older.transaction), which do not follow "
+                + "each other: \(remedy)")
+        switch mark {
+        case .acceptance: return
+        case .none: if !isRegular { throw irregular }
+        case .note(let note):
+            guard note.transaction <= newer.transaction else { throw lost(note, newest: newer) }
+            if note.transaction == newer.transaction {
+                guard note == CommitMark.Note(newer) else {
+                    throw .damaged("the newest meta page is not what was written: \(remedy)")
+                }
+            } else if !isRegular, older.transaction >= note.transaction {
+                // The note is of a commit before both, or is no note of the older page: nothing vouches for either.
+                throw irregular
+            }
+        }
+    }
+
+    private static func lost(_ note: CommitMark.Note, newest: MetaPage) -> StorageFailure {
+        .damaged(
+            "transaction \(note.transaction) was committed and acknowledged, and the data file ends with "
+                + "\(newest.transaction): \(remedy)")
+    }
+
+    /// The pages that LMDB could use, the newest first.
+    static func usable(_ file: CInt, fileBytes: Int) throws(StorageFailure) -> [MetaPage] {
+        let (first, second) = try read(file)
+        return [first, second].compactMap { $0 }
+            .filter { $0.fault(fileBytes: fileBytes) == nil && $0.isInItsPlace }
+            .sorted { $0.transaction > $1.transaction }
+    }
+
+    /// Writes the other page anew, as a copy of `page`, so that LMDB takes `page`.
+    static func repairOther(of page: MetaPage, _ file: CInt) throws(StorageFailure) {
+        let copy = page.copyForOtherSlot
+        let slot = Int(page.transaction & 1 ^ 1)
+        guard pwrite(file, copy, copy.count, off_t(slot * page.pageBytes)) == copy.count, fsync(file) == 0 else {
+            throw StorageFailure(errno, "writing a damaged meta page anew")
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+/// A closed storage with some commits, whose files a test changes.
+private final class ClosedStorage {
+    let scratch = ScratchDirectory()
+    var folder: String { scratch.path + "/data" }
+    private let roots: [Digest]
+    private static let page = 4096
+
+    init(commits: Int = 5) throws {
+        var random = SeededGenerator(seed: runSeed)
+        roots = (0..<commits).map { _ in random.digest() }
+        let sets = try RootSets(RootSets.Configuration(directory: folder))
+        let name = try #require(CollaborationIdentifier("deck"))
+        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+        for root in roots { try sets.apply(Mutation(.addRoots(name, [root]))) }
+        sets.close()
+    }
+
+    func bytes(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name)))
+    }
+
+    func write(_ name: String, _ bytes: [UInt8]) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: folder + "/" + name))
+    }
+
+    func change(_ name: String, _ body: (inout [UInt8]) -> Void) throws {
+        var changed = try bytes(name)
+        body(&changed)
+        try write(name, changed)
+    }
+
+    func metaPages() throws -> (newer: MetaPage, older: MetaPage) {
+        let data = try bytes("data.mdb")
+        let pages = [0, 1].compactMap { MetaPage(Array(data[$0 * 4096..<$0 * 4096 + MetaPage.byteCount]), slot: $0) }
+        try #require(pages.count == 2)
+        return pages[0].transaction > pages[1].transaction ? (pages[0], pages[1]) : (pages[1], pages[0])
+    }
+
+    /// Where a page's meta page is in the file.
+    func offset(of page: MetaPage) -> Int { Int(page.transaction & 1) * ClosedStorage.page }
+
+    /// How many of the roots are there, or why the storage does not open.
+    func open() -> Result<Int, ServiceError> {
+        for _ in 0..<5000 {
+            do throws(ServiceError) {
+                let sets = try RootSets(RootSets.Configuration(directory: folder))
+                defer { sets.close() }
+                let tests = try sets.read { snapshot throws(ServiceError) in
+                    guard let name = CollaborationIdentifier("deck") else { return nil as [Bool]? }
+                    return try snapshot.test(roots, in: name)
+                }
+                return .success(tests?.count { $0 } ?? 0)
+            } catch {
+                guard error.code == .storageInUse else { return .failure(error) }
+                usleep(1000)
+            }
+        }
+        return .failure(ServiceError(.storageInUse, "it stays in use"))
+    }
+
+    /// What the refusal says; `nil` unless it is refused as damaged.
+    func refusal() -> String? {
+        guard case .failure(let error) = open(), error.code == .storageDamaged else { return nil }
+        return error.reason
+    }
+}
+
+private func opened(_ storage: ClosedStorage) -> Int? { try? storage.open().get() }
+
+@Suite("The newest commit at a start")
+struct NewestCommitTests {
+    @Test("The note names the newest commit when the storage is closed, and while it is open")
+    func note() throws {
+        let storage = try ClosedStorage()
+        let newest = try storage.metaPages().newer
+        #expect(CommitMark.Note(try storage.bytes("newest-commit")) == CommitMark.Note(newest))
+        let sets = try RootSets(RootSets.Configuration(directory: storage.folder))
+        let name = try #require(CollaborationIdentifier("deck"))
+        try sets.apply(Mutation(.addRoots(name, [.zero])))
+        let next = try storage.metaPages().newer
+        #expect(next.transaction == newest.transaction + 1)
+        #expect(CommitMark.Note(try storage.bytes("newest-commit")) == CommitMark.Note(next))
+    }
+
+    @Test("A commit that was acknowledged and is gone is an error, which an operator may accept")
+    func lostCommit() throws {
+        let storage = try ClosedStorage()
+        let (newer, older) = try storage.metaPages()
+        // What a damaged newest page, or a disk that lies, leaves: the page of two commits before.
+        var stale = older.copyForOtherSlot
+        stale.replaceSubrange(0..<8, with: newer.bytes[0..<8])
+        let place = storage.offset(of: newer)
+        try storage.change("data.mdb") { $0.replaceSubrange(place..<place + 152, with: stale) }
+        let refusal = try #require(storage.refusal())
+        #expect(refusal.contains("transaction \(newer.transaction) was committed and acknowledged"), "\(refusal)")
+        #expect(refusal.contains("newest-commit"))
+        try storage.write("newest-commit", Array("accept\n".utf8))
+        #expect(opened(storage) == 4)
+        // The note is one again.
+        #expect(CommitMark.Note(try storage.bytes("newest-commit")) != nil)
+        #expect(opened(storage) == 4)
+    }
+
+    @Test("A page whose commit was not acknowledged may be missing, torn anywhere or garbage")
+    func unacknowledged() throws {
+        let storage = try ClosedStorage()
+        let (newer, older) = try storage.metaPages()
+        var random = SeededGenerator(seed: runSeed)
+        // As a crash leaves it while the next commit's page is written over the older one.
+        for cut in [0, 1, 40, 100, 150, 152] {
+            let place = storage.offset(of: older)
+            let garbage = random.bytes(4096 - cut)
+            try storage.change("data.mdb") { $0.replaceSubrange(place + cut..<place + 4096, with: garbage) }
+            #expect(opened(storage) == 5, "garbage from \(cut) on, seed \(runSeed)")
+        }
+        let place = storage.offset(of: older)
+        try storage.change("data.mdb") { $0.replaceSubrange(place..<place + 4096, with: repeatElement(0, count: 4096)) }
+        #expect(opened(storage) == 5)
+        // It was written anew.
+        #expect(try storage.metaPages().older.transaction == newer.transaction - 1)
+    }
+
+    @Test("A note that is behind, as after a crash or a power cut, is no obstacle; neither is one that is missing")
+    func lateNote() throws {
+        let storage = try ClosedStorage()
+        let (_, older) = try storage.metaPages()
+        try storage.write("newest-commit", CommitMark.Note(older).bytes)
+        #expect(opened(storage) == 5)
+        for bytes in [[], Array("garbage".utf8), [UInt8](repeating: 0, count: 24)] {
+            try storage.write("newest-commit", bytes)
+            #expect(opened(storage) == 5, "\(bytes)")
+        }
+        try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+        #expect(opened(storage) == 5)
+    }
+
+    @Test("Without a note that vouches for the other page, a damaged meta page is an error")
+    func doubtful() throws {
+        let storage = try ClosedStorage()
+        let (_, older) = try storage.metaPages()
+        try storage.change("data.mdb") { $0[storage.offset(of: older) + 16] ^= 1 }
+        try storage.write("newest-commit", [])
+        #expect(try #require(storage.refusal()).contains("may have been the newest"))
+    }
+
+    @Test("Each bit of the newest meta page counts, and an older page that claims to be newer is no commit")
+    func eachBit() throws {
+        let storage = try ClosedStorage()
+        let (newer, older) = try storage.metaPages()
+        let data = try storage.bytes("data.mdb")
+        for bit in stride(from: 0, to: 152 * 8, by: 7) {
+            try storage.write("data.mdb", data)
+            try storage.change("data.mdb") { $0[storage.offset(of: newer) + bit / 8] ^= 1 << UInt8(bit % 8) }
+            // The unused half of the page's header means nothing.
+            if (8..<10).contains(bit / 8) || (12..<16).contains(bit / 8) { continue }
+            #expect(storage.refusal() != nil, "bit \(bit)")
+        }
+        for raised in [newer.transaction + 1, newer.transaction + 2, newer.transaction + 4096] {
+            for note in [CommitMark.Note(newer).bytes, CommitMark.Note(older).bytes, []] {
+                try storage.write("newest-commit", note)
+                try storage.write("data.mdb", data)
+                try storage.change("data.mdb") { bytes in
+                    let place = storage.offset(of: older) + 144
+                    withUnsafeBytes(of: raised.littleEndian) { bytes.replaceSubrange(place..<place + 8, with: $0) }
+                }
+                if raised != newer.transaction + 1, note == CommitMark.Note(newer).bytes {
+                    // The note vouches for the newest page, and no commit has such a number.
+                    #expect(opened(storage) == 5, "transaction \(raised)")
+                } else {
+                    #expect(storage.refusal() != nil, "transaction \(raised), note of \(note.count) bytes")
+                }
+            }
+        }
+    }
+}

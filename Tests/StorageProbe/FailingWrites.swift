@@ -1,0 +1,74 @@
+import Core
+import FailingDisk
+import Foundation
+import RootSets
+
+/// Lets writes of a storage fail while roots are added, and checks what is left: everything that was acknowledged is
+/// there, what was refused can be repeated, and the storage is open again without a restart.
+struct FailingWrites {
+    private let folder: String
+    private let call: failing_call
+    private let after: CInt
+    private let count: CInt
+    private let error: CInt
+
+    init?(_ words: [String]) {
+        let calls = ["meta": failing_meta, "data": failing_data, "sync": failing_sync]
+        guard let call = calls[words[2]], let after = CInt(words[3]), let count = CInt(words[4]),
+            let error = CInt(words[5])
+        else { return nil }
+        (folder, self.call, self.after, self.count, self.error) = (words[1], call, after, count, error)
+    }
+
+    private func outcome(_ sets: RootSets, _ mutation: Mutation) -> ServiceError? {
+        do throws(ServiceError) {
+            try sets.apply(mutation)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func run() throws {
+        var random = ProbeRandom(seed: UInt64(after) << 8 + UInt64(count))
+        let name = try StorageProbe.name(1000)
+        let sets = try StorageProbe.open(folder)
+        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+        var acknowledged: [Digest] = []
+        var refused: [(mutation: Mutation, roots: [Digest])] = []
+        failing_disk_plan(call, after, count, error)
+        for _ in 0..<60 {
+            let roots = (0..<40).map { _ in random.digest() }
+            let mutation = Mutation(.addRoots(name, roots))
+            if outcome(sets, mutation) == nil { acknowledged += roots } else { refused.append((mutation, roots)) }
+        }
+        // A lack of space is tried again at once, so maybe nothing was refused.
+        guard failing_disk_failures() > 0, !refused.isEmpty || error == ENOSPC else {
+            StorageProbe.end(1, "no write has failed")
+        }
+        failing_disk_plan(failing_nothing, 0, 0, 0)
+        let deadline = ContinuousClock.now + .seconds(20)
+        for (mutation, roots) in refused {
+            while let failure = outcome(sets, mutation) {
+                guard ContinuousClock.now < deadline else { StorageProbe.end(1, "it does not recover: \(failure)") }
+                usleep(20_000)
+            }
+            acknowledged += roots
+        }
+        guard sets.health.level == .intact else { StorageProbe.end(1, "the storage counts as failed") }
+        try check(sets, name, acknowledged, "before the end")
+        sets.close()
+        StorageProbe.end(0, "recovered from \(failing_disk_failures()) failures, \(refused.count) refused")
+    }
+
+    private func check(
+        _ sets: RootSets, _ name: CollaborationIdentifier, _ roots: [Digest], _ moment: String
+    ) throws {
+        let tests = try sets.read { snapshot throws(ServiceError) in try snapshot.test(roots, in: name) }
+        let found = tests?.count { $0 } ?? 0
+        let counted = try sets.read { snapshot throws(ServiceError) in try snapshot.summary(of: name)?.rootCount }
+        guard found == roots.count, counted == UInt64(roots.count) else {
+            StorageProbe.end(1, "\(moment): \(found) of \(roots.count) roots, \(counted ?? 0) counted")
+        }
+    }
+}

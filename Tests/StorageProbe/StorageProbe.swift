@@ -1,0 +1,229 @@
+import Core
+import FailingDisk
+import Foundation
+import RootSets
+
+/// Uses a storage whose files or disk are damaged, in a process that may end with it.
+///
+///     StorageProbe make FOLDER SEED                          makes a storage with some of everything
+///     StorageProbe answers FOLDER                            prints what it answers, a line each
+///     StorageProbe failing FOLDER meta|data|sync AFTER COUNT ERRNO
+///                                                            lets writes fail, and checks what is left
+///     StorageProbe cut FOLDER BYTES                          cuts the data file in use
+///     StorageProbe move FOLDER                               moves the data away and back
+///
+/// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong.
+@main
+enum StorageProbe {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        do {
+            switch words.first {
+            case "make" where words.count == 3: try make(words[1], seed: UInt64(words[2]) ?? 1)
+            case "answers" where words.count == 2: try answers(words[1])
+            case "failing" where words.count == 6: try FailingWrites(words)?.run()
+            case "cut" where words.count == 3: try cut(words[1], to: Int(words[2]) ?? 0)
+            case "move" where words.count == 2: try move(words[1])
+            default: end(2, "wrong usage")
+            }
+        } catch let error as ServiceError {
+            end(3, "refused \(error)")
+        } catch {
+            end(1, "failed \(error)")
+        }
+    }
+
+    static func end(_ code: CInt, _ line: String) -> Never {
+        print(line)
+        fflush(nil)
+        exit(code)
+    }
+
+    static func name(_ index: Int) throws -> CollaborationIdentifier {
+        guard let name = CollaborationIdentifier("c\(index)") else { throw ServiceError(.internalFault, "no name") }
+        return name
+    }
+
+    static func open(_ folder: String) throws(ServiceError) -> RootSets {
+        try RootSets(
+            RootSets.Configuration(directory: folder, sizeLimitBytes: 64 << 20, reserveBytes: 1 << 20),
+            log: { FileHandle.standardError.write(Data(($0 + "\n").utf8)) })
+    }
+
+    /// Small and large collaborations, records with small and large values, and pages that became free again.
+    private static func make(_ folder: String, seed: UInt64) throws {
+        var random = ProbeRandom(seed: seed)
+        let sets = try open(folder)
+        for index in 0..<60 {
+            try sets.apply(Mutation(.createCollaboration(try name(index), .challenge)))
+            let count = index < 2 ? 1500 : index % 30
+            for _ in 0..<(count + 499) / 500 {
+                let roots = (0..<min(500, count)).map { _ in random.digest() }
+                try sets.apply(Mutation(.addRoots(try name(index), roots)))
+            }
+        }
+        for index in 0..<40 {
+            var edit = Edit()
+            edit.records = (0..<4).map {
+                RecordEdit(Array("key/\(index)/\($0)".utf8), value: random.bytes($0 == 3 ? 9000 : 20 + index))
+            }
+            try sets.apply(Mutation(.edit(edit)))
+        }
+        for index in 50..<60 { try sets.apply(Mutation(.dropCollaboration(try name(index)))) }
+        sets.close()
+    }
+
+    /// Prints an answer, or the code of the error in its place.
+    private static func tell(_ what: String, _ body: () throws(ServiceError) -> String) {
+        do throws(ServiceError) {
+            print("\(what) \(try body())")
+        } catch {
+            print("\(what) error \(error.code)")
+        }
+    }
+
+    /// A number that differs when the text does, nearly always.
+    private static func digest(_ text: some Sequence<UInt8>) -> UInt64 {
+        text.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+    }
+
+    private static func answers(_ folder: String) throws {
+        let sets = try open(folder)
+        read(sets)
+        // What is written next meets the rest: the list of free pages, and pages that are split or merged.
+        for index in 0..<24 {
+            let identifier = MutationIdentifier(UInt128(index + 1))
+            let (one, other) = (try name(index), try name(index + 1))
+            let roots = (0..<40).map { Digest([UInt8](repeating: UInt8(index), count: 31) + [$0]) ?? .zero }
+            tell("write \(index)") { () throws(ServiceError) in
+                let change: Change = index % 7 == 6 ? .dropCollaboration(one) : .addRoots(other, roots)
+                return "\(try sets.apply(Mutation(identifier: identifier, change)).changed)"
+            }
+        }
+        read(sets, "again ")
+        sets.close()
+        end(0, "end")
+    }
+
+    private static func read(_ sets: RootSets, _ again: String = "") {
+        for index in 0..<62 {
+            tell("\(again)set \(index)") { () throws(ServiceError) in
+                guard let name = CollaborationIdentifier("c\(index)") else { return "none" }
+                return try sets.read { snapshot throws(ServiceError) in
+                    guard let summary = try snapshot.summary(of: name) else { return "none" }
+                    var bytes: [UInt8] = []
+                    var last: Digest?
+                    var count = 0
+                    while let page = try snapshot.roots(of: name, after: last, limit: 4096), count < 100_000 {
+                        for root in page.items { root.withUnsafeBytes { bytes += Array($0) } }
+                        count += page.items.count
+                        last = page.items.last ?? last
+                        if !page.hasMore { break }
+                    }
+                    return "\(summary.rootCount) \(count) \(digest(bytes))"
+                }
+            }
+        }
+        for index in 0..<40 {
+            tell("\(again)records \(index)") { () throws(ServiceError) in
+                try sets.read { snapshot throws(ServiceError) in
+                    var bytes: [UInt8] = []
+                    for place in 0..<4 {
+                        guard let record = try snapshot.record(Array("key/\(index)/\(place)".utf8)) else { continue }
+                        bytes += record.value + [UInt8(truncatingIfNeeded: record.version)]
+                    }
+                    return "\(digest(bytes))"
+                }
+            }
+        }
+        tell("\(again)log") { () throws(ServiceError) in
+            try sets.read { snapshot throws(ServiceError) in
+                var text = ""
+                var last: UInt64 = 0
+                while text.utf8.count < 100_000_000 {
+                    let page = try snapshot.changes(after: last, limit: 1024)
+                    for change in page.items { text += "\(change.sequence) \(change.changed) \(change.mutation);" }
+                    last = page.items.last?.sequence ?? last
+                    if !page.hasMore || page.items.isEmpty { break }
+                }
+                return "\(digest(text.utf8))"
+            }
+        }
+        tell("\(again)totals") { () throws(ServiceError) in
+            try sets.read { snapshot throws(ServiceError) in
+                let all = try snapshot.statistics()
+                return "\(all.lastSequence) \(all.firstSequence) \(all.collaborations) \(all.roots)"
+            }
+        }
+    }
+
+    /// Moves the data away: changes are refused. When they are back, the storage recovers by itself.
+    private static func move(_ folder: String) throws {
+        let sets = try open(folder)
+        let (one, name) = (Digest([UInt8](repeating: 9, count: 32)) ?? .zero, try name(0))
+        guard rename(folder, folder + ".away") == 0 else { end(1, "the folder was not moved") }
+        guard let code = sets.outcome(adding: [one], to: name), code == .storageDamaged, sets.health.hasFailed else {
+            end(1, "a change was acknowledged")
+        }
+        usleep(1_500_000)
+        guard sets.health.hasFailed else { end(1, "it recovered without its data") }
+        guard rename(folder + ".away", folder) == 0 else { end(1, "the folder was not moved back") }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while sets.outcome(adding: [one], to: name) != nil {
+            guard ContinuousClock.now < deadline else { end(1, "it does not recover") }
+            usleep(20_000)
+        }
+        end(0, "recovered")
+    }
+
+    /// Reads in turn with changes after the file was cut; nothing wrong may be answered.
+    private static func cut(_ folder: String, to bytes: Int) throws {
+        let sets = try open(folder)
+        let name = try name(0)
+        func roots() -> Result<Int, ServiceError> {
+            do throws(ServiceError) {
+                return .success(
+                    try sets.read { snapshot throws(ServiceError) in
+                        var last: Digest?
+                        var count = 0
+                        while let page = try snapshot.roots(of: name, after: last, limit: 256), count < 100_000 {
+                            count += page.items.count
+                            last = page.items.last ?? last
+                            if !page.hasMore { break }
+                        }
+                        return count
+                    })
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard case .success(let whole) = roots() else { end(1, "nothing can be read before") }
+        guard truncate(folder + "/data.mdb", off_t(bytes)) == 0 else { end(1, "the file was not cut") }
+        var refused = 0
+        for round in 0..<100 {
+            switch roots() {
+            case .success(let count) where count != whole: end(1, "wrong answer: \(count) of \(whole) roots")
+            case .success: break
+            case .failure(let error):
+                guard error.code == .storageDamaged else { end(1, "another error: \(error)") }
+                refused += 1
+            }
+            let added = sets.outcome(adding: [Digest([UInt8](repeating: UInt8(round), count: 32)) ?? .zero], to: name)
+            guard added == .storageDamaged || added == .storageFailed else { end(1, "a change was acknowledged") }
+        }
+        guard sets.health.hasFailed else { end(1, "the storage counts as intact") }
+        end(0, "refused \(refused) of 100 reads")
+    }
+}
+
+extension RootSets {
+    /// The code of the error, or `nil` when the roots were added.
+    fileprivate func outcome(adding roots: [Digest], to name: CollaborationIdentifier) -> ServiceError.Code? {
+        do throws(ServiceError) {
+            try apply(Mutation(.addRoots(name, roots)))
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+}
