@@ -184,7 +184,7 @@ let package = Package(
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "CStorageGuard", ["CLMDB"]),
-        tests(of: "RootSets", ["Core", "Platform", "StorageProbe"]),
+        tests(of: "RootSets", ["CLMDB", "Core", "Platform", "StorageProbe"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),

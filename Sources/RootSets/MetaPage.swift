@@ -40,6 +40,9 @@ struct MetaPage: Equatable {
     static let byteCount = 152
     /// Flags of trees whose keys are integers in the processor's order.
     static let integerKeys: UInt16 = 0x08
+    /// Of the first tree: an environment without a folder of its own, as a copy of one file alone is made by. It says
+    /// nothing about the tree.
+    private static let fileAlone: UInt16 = 0x4000
     private static let magic: UInt32 = 0xBEEF_C0DE
     private static let version: UInt32 = 1
     private static let flagOfMetaPages: UInt16 = 0x08
@@ -80,7 +83,9 @@ struct MetaPage: Equatable {
     /// Why LMDB must not use this page in a file of so many bytes; `nil` when it may.
     func fault(fileBytes: Int) -> String? {
         guard transaction < 1 << 62 else { return "its transaction number is impossible" }
-        guard free.flags == MetaPage.integerKeys, main.flags == 0 else { return "its flags are not ours" }
+        guard free.flags & ~MetaPage.fileAlone == MetaPage.integerKeys, main.flags == 0 else {
+            return "its flags are not ours"
+        }
         guard lastPage >= 1, lastPage < 1 << 47 else { return "its last page is impossible" }
         guard Int(lastPage + 1) <= fileBytes / pageBytes else {
             return "the data file is shorter than its contents (\(Int(lastPage + 1) * pageBytes) bytes)"

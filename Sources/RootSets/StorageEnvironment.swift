@@ -148,13 +148,14 @@ final class StorageEnvironment: @unchecked Sendable {
     }
 
     /// Why changes must not be acknowledged: the file that is written is not where the next start looks for it. `nil`
-    /// when it is.
+    /// when it is, or when the system does not tell: then nothing speaks against it.
     var displacement: StorageFailure? {
+        let failure = StorageFailure.failed("the data file was removed or replaced")
         var (written, found) = (stat(), stat())
-        guard fstat(dataDescriptor, &written) == 0, written.st_nlink > 0, stat(path, &found) == 0,
-            found.st_ino == written.st_ino, found.st_dev == written.st_dev
-        else { return .failed("the data file was removed or replaced") }
-        return nil
+        if fstat(dataDescriptor, &written) != 0 { return nil }
+        if written.st_nlink == 0 { return failure }
+        if stat(path, &found) != 0 { return errno == ENOENT || errno == ENOTDIR ? failure : nil }
+        return found.st_ino == written.st_ino && found.st_dev == written.st_dev ? nil : failure
     }
 
     // MARK: The newest commit
@@ -222,9 +223,15 @@ final class StorageEnvironment: @unchecked Sendable {
         in environment: OpaquePointer
     ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
         let transaction = try WriteTransaction(environment)
+        var isChanged = false
         func open(_ name: String, flags: CInt = 0) throws(StorageFailure) -> MDB_dbi {
             var database: MDB_dbi = 0
-            try check(mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE | flags), &database), "opening \(name)")
+            var code = mdb_dbi_open(transaction.handle, name, UInt32(flags), &database)
+            if code == MDB_NOTFOUND {
+                isChanged = true
+                code = mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE | flags), &database)
+            }
+            try check(code, "opening \(name)")
             return database
         }
         let (packed, large) = (try open("packed", flags: MDB_INTEGERKEY), try open("large"))
@@ -248,8 +255,12 @@ final class StorageEnvironment: @unchecked Sendable {
             throw .damaged("the hash key is damaged")
         }
         // The data of an earlier version lack the number of the commit. A compacted copy has another one.
-        let number = try transaction.get(meta, commitKey)
-        if number?.elementsEqual(record(ofCommit: transaction.number - 1)) != true || !transaction.written.isEmpty {
+        if let number = try transaction.get(meta, commitKey) {
+            isChanged = isChanged || !number.elementsEqual(record(ofCommit: transaction.number - 1))
+        } else {
+            isChanged = true
+        }
+        if isChanged || !transaction.written.isEmpty {
             try transaction.put(meta, commitKey, record(ofCommit: transaction.number))
         }
         try transaction.commit()

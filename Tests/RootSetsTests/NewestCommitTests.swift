@@ -5,75 +5,6 @@ import Testing
 
 @testable import RootSets
 
-/// A closed storage with some commits, whose files a test changes.
-private final class ClosedStorage {
-    let scratch = ScratchDirectory()
-    var folder: String { scratch.path + "/data" }
-    private let roots: [Digest]
-    private static let page = 4096
-
-    init(commits: Int = 5) throws {
-        var random = SeededGenerator(seed: runSeed)
-        roots = (0..<commits).map { _ in random.digest() }
-        let sets = try RootSets(RootSets.Configuration(directory: folder))
-        let name = try #require(CollaborationIdentifier("deck"))
-        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
-        for root in roots { try sets.apply(Mutation(.addRoots(name, [root]))) }
-        sets.close()
-    }
-
-    func bytes(_ name: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name)))
-    }
-
-    func write(_ name: String, _ bytes: [UInt8]) throws {
-        try Data(bytes).write(to: URL(fileURLWithPath: folder + "/" + name))
-    }
-
-    func change(_ name: String, _ body: (inout [UInt8]) -> Void) throws {
-        var changed = try bytes(name)
-        body(&changed)
-        try write(name, changed)
-    }
-
-    func metaPages() throws -> (newer: MetaPage, older: MetaPage) {
-        let data = try bytes("data.mdb")
-        let pages = [0, 1].compactMap { MetaPage(Array(data[$0 * 4096..<$0 * 4096 + MetaPage.byteCount]), slot: $0) }
-        try #require(pages.count == 2)
-        return pages[0].transaction > pages[1].transaction ? (pages[0], pages[1]) : (pages[1], pages[0])
-    }
-
-    /// Where a page's meta page is in the file.
-    func offset(of page: MetaPage) -> Int { Int(page.transaction & 1) * ClosedStorage.page }
-
-    /// How many of the roots are there, or why the storage does not open.
-    func open() -> Result<Int, ServiceError> {
-        for _ in 0..<5000 {
-            do throws(ServiceError) {
-                let sets = try RootSets(RootSets.Configuration(directory: folder))
-                defer { sets.close() }
-                let tests = try sets.read { snapshot throws(ServiceError) in
-                    guard let name = CollaborationIdentifier("deck") else { return nil as [Bool]? }
-                    return try snapshot.test(roots, in: name)
-                }
-                return .success(tests?.count { $0 } ?? 0)
-            } catch {
-                guard error.code == .storageInUse else { return .failure(error) }
-                usleep(1000)
-            }
-        }
-        return .failure(ServiceError(.storageInUse, "it stays in use"))
-    }
-
-    /// What the refusal says; `nil` unless it is refused as damaged.
-    func refusal() -> String? {
-        guard case .failure(let error) = open(), error.code == .storageDamaged else { return nil }
-        return error.reason
-    }
-}
-
-private func opened(_ storage: ClosedStorage) -> Int? { try? storage.open().get() }
-
 @Suite("The newest commit at a start")
 struct NewestCommitTests {
     @Test("The note names the newest commit when the storage is closed, and while it is open")
@@ -102,10 +33,10 @@ struct NewestCommitTests {
         #expect(refusal.contains("transaction \(newer.transaction) was committed and acknowledged"), "\(refusal)")
         #expect(refusal.contains("newest-commit"))
         try storage.write("newest-commit", Array("accept\n".utf8))
-        #expect(opened(storage) == 4)
+        #expect(storage.rootCount == 4)
         // The note is one again.
         #expect(CommitMark.Note(try storage.bytes("newest-commit")) != nil)
-        #expect(opened(storage) == 4)
+        #expect(storage.rootCount == 4)
     }
 
     @Test("A page whose commit was not acknowledged may be missing, torn anywhere or garbage")
@@ -118,11 +49,11 @@ struct NewestCommitTests {
             let place = storage.offset(of: older)
             let garbage = random.bytes(4096 - cut)
             try storage.change("data.mdb") { $0.replaceSubrange(place + cut..<place + 4096, with: garbage) }
-            #expect(opened(storage) == 5, "garbage from \(cut) on, seed \(runSeed)")
+            #expect(storage.rootCount == 5, "garbage from \(cut) on, seed \(runSeed)")
         }
         let place = storage.offset(of: older)
         try storage.change("data.mdb") { $0.replaceSubrange(place..<place + 4096, with: repeatElement(0, count: 4096)) }
-        #expect(opened(storage) == 5)
+        #expect(storage.rootCount == 5)
         // It was written anew.
         #expect(try storage.metaPages().older.transaction == newer.transaction - 1)
     }
@@ -132,13 +63,13 @@ struct NewestCommitTests {
         let storage = try ClosedStorage()
         let (_, older) = try storage.metaPages()
         try storage.write("newest-commit", CommitMark.Note(older).bytes)
-        #expect(opened(storage) == 5)
+        #expect(storage.rootCount == 5)
         for bytes in [[], Array("garbage".utf8), [UInt8](repeating: 0, count: 24)] {
             try storage.write("newest-commit", bytes)
-            #expect(opened(storage) == 5, "\(bytes)")
+            #expect(storage.rootCount == 5, "\(bytes)")
         }
         try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
-        #expect(opened(storage) == 5)
+        #expect(storage.rootCount == 5)
     }
 
     @Test("Without a note that vouches for the other page, a damaged meta page is an error")
@@ -172,7 +103,7 @@ struct NewestCommitTests {
                 }
                 if raised != newer.transaction + 1, note == CommitMark.Note(newer).bytes {
                     // The note vouches for the newest page, and no commit has such a number.
-                    #expect(opened(storage) == 5, "transaction \(raised)")
+                    #expect(storage.rootCount == 5, "transaction \(raised)")
                 } else {
                     #expect(storage.refusal() != nil, "transaction \(raised), note of \(note.count) bytes")
                 }

@@ -71,6 +71,8 @@ struct WriterWatchTests {
         #expect(codes.withLock { $0 } == Array(repeating: .storageDamaged, count: 6))
         #expect(lost.isOn && health.hasFailed)
         #expect(lines.withLock { $0.count { $0.contains("CRITICAL") && $0.contains("without an end") } } == 1)
+        // A writer that was not given up is waited for.
+        if !lost.isOn { stop.set() }
         queue.close()
         stop.set()
     }

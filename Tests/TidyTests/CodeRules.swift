@@ -66,6 +66,7 @@ let filesThatImportC: Set<String> = [
     "Tests/FuzzingTests/FuzzedSignatures.swift",
     "Tests/HashingTests/HashingTests.swift",
     "Tests/KernelsTests/KernelChoiceTests.swift",
+    "Tests/RootSetsTests/DataFileTests.swift",
     "Tests/SandboxProbe/Attempt.swift",
     "Tests/SignaturesTests/KernelSelectionTests.swift",
     "Tests/SignaturesTests/OwnershipTests.swift",

@@ -22,4 +22,43 @@ struct StorageLossTests {
         #expect(code == .storageDamaged)
         #expect(process.exitCode(within: 20) == 4)
     }
+
+    /// The service's sandbox is that of every start: opening the storage again needs nothing that it takes away.
+    @Test(
+        "After a reader met a file that was cut, it refuses until the file is whole, and then answers again by itself")
+    func reopening() async throws {
+        let process = try ServiceProcess()
+        let client = try process.client()
+        let name = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(name, policy: .challenge)
+        try await client.addRoots([.zero], to: name)
+        let path = process.dataDirectory + "/data.mdb"
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        try #require(truncate(path, 4096) == 0)
+        func isMember() async -> Result<[Bool], ServiceError> {
+            do throws(ServiceError) {
+                return .success(try await client.testRoots([.zero], in: name))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard case .failure(let error) = await isMember() else {
+            Issue.record("an answer was read from a file that is gone")
+            return
+        }
+        #expect(error.code == .storageDamaged)
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.write(contentsOf: whole)
+        try file.close()
+        let deadline = ContinuousClock.now + .seconds(20)
+        var answer = await isMember()
+        while case .failure = answer, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(50))
+            answer = await isMember()
+        }
+        #expect(try answer.get() == [true])
+        try await client.ping()
+        #expect(try await client.addRoots([.zero], to: name).changed == 0)
+        #expect(process.terminate(within: 20))
+    }
 }

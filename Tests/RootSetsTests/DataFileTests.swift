@@ -1,0 +1,70 @@
+import CLMDB
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+@Suite("The data file")
+struct DataFileTests {
+    @Test("A start with a damaged page is refused, and the reason names the page")
+    func damagedPage() throws {
+        let storage = try ClosedStorage()
+        let root = Int(try storage.metaPages().newer.main.root)
+        try storage.change("data.mdb") { $0[root * 4096 + 12] ^= 0x80 }
+        let refusal = try #require(storage.refusal())
+        #expect(refusal.contains("structure is damaged") && refusal.contains("page \(root)"), "\(refusal)")
+        // An operator can't accept what is not whole; the commit before has the same page or an older one of its own.
+        try storage.write("newest-commit", Array("accept".utf8))
+        #expect(storage.rootCount != 5)
+    }
+
+    @Test("A copy that was made of the file alone has a flag of its own, and is opened")
+    func fileAlone() throws {
+        let storage = try ClosedStorage()
+        try storage.change("data.mdb") { bytes in
+            for slot in 0..<2 { bytes[slot * 4096 + 45] |= 0x40 }
+        }
+        try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+        #expect(storage.rootCount == 5)
+        try storage.change("data.mdb") { bytes in
+            for slot in 0..<2 { bytes[slot * 4096 + 45] |= 0x80 }
+        }
+        try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+        #expect(storage.refusal() != nil)
+    }
+
+    @Test("A file that was removed or replaced is displaced, until it is back in its place")
+    func displacement() throws {
+        let storage = try ClosedStorage()
+        let path = storage.folder + "/data.mdb"
+        let environment = try StorageEnvironment(directory: storage.folder, bytesMax: 1 << 24, reserveBytes: 1 << 20)
+        #expect(environment.displacement == nil)
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
+        #expect(environment.displacement?.text.contains("removed or replaced") == true)
+        try FileManager.default.copyItem(atPath: path + ".away", toPath: path)
+        #expect(environment.displacement != nil)
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
+        #expect(environment.displacement == nil)
+        try FileManager.default.removeItem(atPath: path)
+        #expect(environment.displacement != nil)
+    }
+
+    @Test("A start that makes a database commits it with its number, so that the next start finds the data whole")
+    func madeDatabase() throws {
+        let storage = try ClosedStorage()
+        do {
+            let environment = try StorageEnvironment(
+                directory: storage.folder, bytesMax: 1 << 24, reserveBytes: 1 << 20)
+            let transaction = try WriteTransaction(in: environment)
+            try transaction.put(environment.meta, Array("a test's".utf8), [1])
+            // As the data of a version that does not have this database.
+            try check(mdb_drop(transaction.handle, environment.records, 1), "dropping a database")
+            try transaction.commit()
+        }
+        #expect(storage.rootCount == 5)
+        #expect(storage.rootCount == 5, "\(storage.refusal() ?? "")")
+    }
+}
