@@ -36,8 +36,8 @@ final class Link: ConnectionHandler {
     /// Whether the service has sent anything on this connection.
     private let hasReceived = Atomic<Bool>(false)
     /// Holds the link until the connection ends, rather than weakly: counting the references of an object to which
-    /// there are weak ones takes longer, and each call counts. The reference never changes, and Dispatch's sources may be
-    /// used from any thread.
+    /// there are weak ones takes longer, and each call counts. The reference never changes, and Dispatch's sources may
+    /// be used from any thread.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     init(_ connection: Connection) {
