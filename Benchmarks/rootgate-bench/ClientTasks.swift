@@ -12,13 +12,13 @@ struct ClientTasks {
 
     /// What the tasks of one run share.
     private final class Run: Sendable {
-        let proofs: [SignedIdentityProof]
+        let proofs: ReceivedProofs
         let end: Double
         let next = Atomic<Int>(0)
         let granted = Atomic<Int>(0)
         let failure = Mutex<ServiceError?>(nil)
 
-        init(_ proofs: [SignedIdentityProof], end: Double) {
+        init(_ proofs: ReceivedProofs, end: Double) {
             self.proofs = proofs
             self.end = end
         }
@@ -51,8 +51,9 @@ struct ClientTasks {
             do throws(ServiceError) { try await client.ping() } catch { refusal.withLock { $0 = error } }
         }
         if let refusal = refusal.withLock({ $0 }) { throw refusal }
+        let received = ReceivedProofs(proofs)
         let begin = monotonicSeconds()
-        let run = Run(proofs, end: begin + seconds)
+        let run = Run(received, end: begin + seconds)
         perform { [client, collaboration, tasks] in
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<tasks { group.addTask { await run.verify(with: client, in: collaboration) } }
