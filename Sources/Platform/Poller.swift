@@ -15,6 +15,11 @@ package struct Interest: OptionSet, Sendable {
 package struct Readiness: Sendable {
     package let descriptor: CInt
     package let interest: Interest
+
+    package init(descriptor: CInt, interest: Interest) {
+        self.descriptor = descriptor
+        self.interest = interest
+    }
 }
 
 /// Level-triggered readiness of many descriptors. Serves one thread.

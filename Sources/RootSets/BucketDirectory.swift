@@ -1,6 +1,5 @@
 import CLMDB
 import Core
-import Dispatch
 import Synchronization
 
 /// Bounds and addresses of the buckets in one version of the sets, in one flat array. With it, a look-up reaches its
@@ -132,10 +131,14 @@ final class BucketDirectories: Sendable {
         var slots: [Subject: Slot] = [:]
     }
 
+    private let surroundings: StorageSurroundings
     private let state = Mutex(State())
-    private static let lookupsMin = 4096
     /// The most large collaborations with a directory.
     private static let slotsMax = 256
+
+    init(_ surroundings: StorageSurroundings) {
+        self.surroundings = surroundings
+    }
 
     /// Returns the directory of the subject for the transaction's snapshot; `nil` if there is none yet.
     ///
@@ -160,12 +163,12 @@ final class BucketDirectories: Sendable {
             }
             precondition(lookups >= 0, "the number of look-ups is negative")
             slot.lookups += lookups
-            slot.isBuilding = slot.lookups >= BucketDirectories.lookupsMin && slot.lookups >= buckets() / 2
+            slot.isBuilding = slot.lookups >= surroundings.directoryLookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot
             return (nil, slot.isBuilding ? state.version : nil)
         }
         if let due = found.due {
-            DispatchQueue.global(qos: .utility).async { [self] in
+            surroundings.inBackground { [self] in
                 // A failure here is ignored, because the look-up that meets the same damage reports it. After as many
                 // look-ups the directory is built again.
                 let built = (try? build(subject, environment)) ?? nil

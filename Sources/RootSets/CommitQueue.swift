@@ -72,18 +72,20 @@ final class CommitQueue: Sendable {
         private var peers: Set<Holder> = []
         /// When the group takes no more, if it has mutations of several peers.
         private let sharedEnd: ContinuousClock.Instant
+        private let now: @Sendable () -> ContinuousClock.Instant
         /// Mutations that waited when the group was begun. Later ones that are not urgent go into the next group.
         let waiting: Int
 
         /// `written`: how long the last commit was written.
-        init(waiting: Int, written: Duration) {
+        init(waiting: Int, written: Duration, now: @escaping @Sendable () -> ContinuousClock.Instant) {
             self.waiting = waiting
-            sharedEnd = ContinuousClock.now + CommitQueue.sharedTime(afterWriting: written)
+            self.now = now
+            sharedEnd = now() + CommitQueue.sharedTime(afterWriting: written)
         }
 
         /// A group of one mutation.
-        init(_ alone: WaitingMutation) {
-            self.init(waiting: 0, written: .zero)
+        init(_ alone: WaitingMutation, now: @escaping @Sendable () -> ContinuousClock.Instant) {
+            self.init(waiting: 0, written: .zero, now: now)
             append(alone)
         }
 
@@ -92,7 +94,7 @@ final class CommitQueue: Sendable {
             guard !mutations.isEmpty else { return true }
             // Otherwise a peer with a few mutations would wait for all of one with many, which may be urgent, too.
             let isMembers = peers.contains(next.peer)
-            if peers.count > 1 || !isMembers, isMembers || !next.isUrgent, ContinuousClock.now >= sharedEnd {
+            if peers.count > 1 || !isMembers, isMembers || !next.isUrgent, now() >= sharedEnd {
                 return false
             }
             let endsSoon = !next.isUrgent && (hasUrgent || beforeUrgent)
@@ -117,6 +119,7 @@ final class CommitQueue: Sendable {
 
     private let storage: ReadTransactionPool
     private let configuration: RootSets.Configuration
+    private let surroundings: StorageSurroundings
     private let watch: WriterWatch
     private let watchTimer: RepeatedCheck
     private let reopening: Reopening
@@ -140,12 +143,14 @@ final class CommitQueue: Sendable {
     /// when the environment before is closed.
     init(
         _ storage: ReadTransactionPool, _ configuration: RootSets.Configuration,
+        _ surroundings: StorageSurroundings = StorageSurroundings(),
         _ log: @escaping @Sendable (String) -> Void = { _ in }, watch: WriterWatch = WriterWatch(),
         onLoss: @escaping @Sendable () -> Void = {},
         open: @escaping @Sendable () throws(ServiceError) -> StorageEnvironment
     ) {
         self.storage = storage
         self.configuration = configuration
+        self.surroundings = surroundings
         self.watch = watch
         self.onLoss = onLoss
         fullness = FullnessLog(log)
@@ -167,6 +172,7 @@ final class CommitQueue: Sendable {
             precondition(!state.isStarted && !state.isClosed, "a queue was started twice, or after it was closed")
             state.isStarted = true
         }
+        guard surroundings.wakeWriter == nil else { return }
         let writer = Thread { self.run() }
         writer.name = "rootgate writer"
         writer.start()
@@ -204,11 +210,14 @@ final class CommitQueue: Sendable {
     }
 
     private func wakeWriter() {
-        state.withLock { state in
-            guard state.isWriterAsleep else { return }
-            state.isWriterAsleep = false
-            wake.signal()
-        }
+        state.withLock { wakeWriter(&$0) }
+    }
+
+    /// Wakes the writer if it sleeps. Called under the lock.
+    private func wakeWriter(_ state: inout State) {
+        guard state.isWriterAsleep else { return }
+        state.isWriterAsleep = false
+        if let wakeWriter = surroundings.wakeWriter { wakeWriter() } else { wake.signal() }
     }
 
     /// Queues a mutation of a peer, which shares the queue with others (`Shares`). An urgent one goes before those of
@@ -226,10 +235,7 @@ final class CommitQueue: Sendable {
             state.waiting.append(
                 WaitingMutation(
                     mutation: mutation, bytes: bytes, peer: peer, isUrgent: isUrgent, completion: completion))
-            if state.isWriterAsleep {
-                state.isWriterAsleep = false
-                wake.signal()
-            }
+            wakeWriter(&state)
             return nil
         }
         if let refusal { completion(.failure(refusal)) }
@@ -247,14 +253,15 @@ final class CommitQueue: Sendable {
             // A writer that was given up may never end.
             let wasClosed = state.isClosed || state.isAbandoned
             state.isClosed = true
-            if state.isWriterAsleep {
-                state.isWriterAsleep = false
-                wake.signal()
-            }
+            wakeWriter(&state)
             return wasClosed
         }
         watchTimer.stop()
         guard !wasClosed, !writer.isCurrent else { return }
+        guard surroundings.wakeWriter == nil else {
+            while write() {}
+            return
+        }
         ended.wait()
     }
 
@@ -280,10 +287,17 @@ final class CommitQueue: Sendable {
         writer.bind()
         watch.bind()
         System.shortenTimeSlice(microseconds: Limits.timeSliceMicroseconds)
-        while let group = nextGroup() {
-            watch.begin()
-            commit(group)
-            watch.end()
+        loop: while true {
+            switch nextWork() {
+            case .group(let group):
+                watch.begin()
+                commit(group)
+                watch.end()
+            case .over: break loop
+            case .wait: wake.wait()
+            case .waitFor(let seconds):
+                if wake.wait(timeout: .now() + seconds) == .timedOut { state.withLock { $0.isWriterAsleep = false } }
+            }
         }
         state.withLock { state in
             precondition(
@@ -295,36 +309,47 @@ final class CommitQueue: Sendable {
         ended.signal()
     }
 
-    /// Waits for mutations, and begins a group with the one whose turn it is. Returns `nil` once the queue is closed
-    /// and empty, or the writer was given up. Opens the storage again if it has failed.
-    private func nextGroup() -> Group? {
+    /// Commits the mutations whose turn it is, on this thread: it is the writer's for as long as that takes. Returns
+    /// false when none waits.
+    func write() -> Bool {
+        writer.bind()
+        defer { writer.unbind() }
+        guard case .group(let group) = nextWork() else { return false }
+        commit(group)
+        return true
+    }
+
+    /// What the writer does next.
+    private enum Work {
+        case group(Group)
+        /// Nothing, until it is woken.
+        case wait
+        /// Nothing, until it is woken or so many seconds have passed: then the storage is to be opened again.
+        case waitFor(Double)
+        /// Nothing any more: the queue is closed and empty, or the writer was given up.
+        case over
+    }
+
+    /// Begins a group with the mutation whose turn it is, if there is one. Opens the storage again if it has failed.
+    private func nextWork() -> Work {
         writer.assertIsCurrent()
-        while true {
-            let isAbandoned = state.withLock { $0.isAbandoned }
-            let pause = storage.health.hasFailed && !isAbandoned ? reopening.attempt() : nil
-            let (group, isOver) = state.withLock { state -> (Group?, Bool) in
-                guard !state.isAbandoned else { return (nil, true) }
-                var group = Group(waiting: state.waiting.count, written: state.written)
-                (state.inWork, state.answered) = ([], 0)
-                if let next = state.next {
-                    state.next = nil
-                    group.append(next)
-                    state.inWork.append(next)
-                    return (group, false)
-                }
-                guard state.take(into: &group) else {
-                    state.isWriterAsleep = !state.isClosed
-                    return (nil, state.isClosed)
-                }
-                return (group, false)
+        let isAbandoned = state.withLock { $0.isAbandoned }
+        let pause = storage.health.hasFailed && !isAbandoned ? reopening.attempt() : nil
+        return state.withLock { state -> Work in
+            guard !state.isAbandoned else { return .over }
+            var group = Group(waiting: state.waiting.count, written: state.written, now: surroundings.now)
+            (state.inWork, state.answered) = ([], 0)
+            if let next = state.next {
+                state.next = nil
+                group.append(next)
+                state.inWork.append(next)
+                return .group(group)
             }
-            if let group { return group }
-            if isOver { return nil }
-            guard let pause else {
-                wake.wait()
-                continue
+            guard state.take(into: &group) else {
+                state.isWriterAsleep = !state.isClosed
+                return state.isClosed ? .over : pause.map { .waitFor($0) } ?? .wait
             }
-            if wake.wait(timeout: .now() + pause) == .timedOut { state.withLock { $0.isWriterAsleep = false } }
+            return .group(group)
         }
     }
 
@@ -365,7 +390,7 @@ final class CommitQueue: Sendable {
     /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
     /// freed can be used.
     private func commitAlone(_ pending: WaitingMutation, isSecondAttempt: Bool = false) {
-        var group = Group(pending)
+        var group = Group(pending, now: surroundings.now)
         do throws(StorageFailure) {
             for result in try attempt(&group, isJoined: false) { answer(pending, result) }
         } catch {
@@ -457,19 +482,21 @@ final class CommitQueue: Sendable {
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
         watch.proceed()
-        let applied = ContinuousClock.now
+        let applied = surroundings.now()
         try applier.finish(
             trimmingLogTo: UInt64(retentionBytes), count: Applier.trimmedRecordsMax(mutations: results.count))
         watch.proceed()
         // What was answered with a failure meanwhile is not committed.
         guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
         do throws(StorageFailure) {
+            try check(surroundings.willCommit(), "committing")
             try transaction.commit()
         } catch {
             // LMDB takes a write that the disk has cut short for a failure of the disk.
             throw error.code == EIO && room.isDiskFull ? StorageFailure(ENOSPC, error.action) : error
         }
-        state.withLock { $0.written = ContinuousClock.now - applied }
+        surroundings.didCommit(last)
+        state.withLock { $0.written = surroundings.now() - applied }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(results.count), ordering: .relaxed)

@@ -42,25 +42,25 @@ package final class RootSets: Sendable {
     /// damaged, and when it was opened again. `onLoss` is called once, on any thread, when the storage can't be opened
     /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
     package init(
-        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in },
-        onLoss: @escaping @Sendable () -> Void = {}
+        _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
+        log: @escaping @Sendable (String) -> Void = { _ in }, onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
         let lock = try DirectoryLock(directory: configuration.directory)
         health = StorageHealth(log: log)
-        readers = ReadTransactionPool(try RootSets.open(configuration, lock), health: health)
-        queue = CommitQueue(readers, configuration, log, onLoss: onLoss) { () throws(ServiceError) in
-            try RootSets.open(configuration, lock)
+        readers = ReadTransactionPool(try RootSets.open(configuration, lock, surroundings), health: health)
+        queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
+            try RootSets.open(configuration, lock, surroundings)
         }
         queue.start()
     }
 
     private static func open(
-        _ configuration: Configuration, _ lock: DirectoryLock
+        _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings
     ) throws(ServiceError) -> StorageEnvironment {
         try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
-            reserveBytes: configuration.reserveBytes)
+            reserveBytes: configuration.reserveBytes, surroundings)
     }
 
     deinit {
@@ -133,6 +133,10 @@ package final class RootSets: Sendable {
     private final class Outcome: Sendable {
         let result = Mutex<Result<MutationReceipt, ServiceError>?>(nil)
     }
+
+    /// Commits the mutations whose turn it is, on this thread: for a storage whose writer has no thread of its own.
+    /// Returns false when none waits.
+    package func write() -> Bool { queue.write() }
 
     /// Number of mutations that wait for the writer.
     package var queueDepth: Int { queue.depth }

@@ -16,7 +16,7 @@ final class StorageEnvironment: @unchecked Sendable {
     let records: MDB_dbi
     let meta: MDB_dbi
     let nameHash: NameHash
-    let directories = BucketDirectories()
+    let directories: BucketDirectories
     let pageBytes: Int
     private let lock: DirectoryLock
     private let mark: CommitMark
@@ -42,11 +42,13 @@ final class StorageEnvironment: @unchecked Sendable {
     /// commit that was acknowledged or has another format than this version writes, and `storageFailed` or
     /// `storageFull` for all other failures.
     init(
-        directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int
+        directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
+        _ surroundings: StorageSurroundings = StorageSurroundings()
     ) throws(ServiceError) {
         let lock: DirectoryLock
         if let held { lock = held } else { lock = try DirectoryLock(directory: directory) }
         self.lock = lock
+        directories = BucketDirectories(surroundings)
         path = directory + "/" + DataFile.fileName
         self.bytesMax = bytesMax
         closing = DispatchSemaphore(value: 0)
@@ -82,7 +84,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(
-                    in: environment)
+                    in: environment, surroundings.random)
             } catch {
                 // After a fault LMDB's state is unknown: its memory is not touched again.
                 if !guarded.hasFault { mdb_env_close(environment) }
@@ -220,7 +222,7 @@ final class StorageEnvironment: @unchecked Sendable {
     }
 
     private static func openDatabases(
-        in environment: OpaquePointer
+        in environment: OpaquePointer, _ random: RandomSource
     ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
         let transaction = try WriteTransaction(environment)
         var isChanged = false
@@ -249,7 +251,7 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         let hashKey = Array("hash key".utf8)
         if try transaction.get(meta, hashKey) == nil {
-            try transaction.put(meta, hashKey, RandomSource.system.bytes(16))
+            try transaction.put(meta, hashKey, random.bytes(16))
         }
         guard let nameHash = try transaction.get(meta, hashKey).flatMap({ NameHash(key: $0) }) else {
             throw .damaged("the hash key is damaged")

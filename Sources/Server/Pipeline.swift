@@ -18,6 +18,7 @@ struct Pipeline: Sendable {
     let admission: Admission
     let statistics: StatisticsSource
     let collaboration: CollaborationLayer
+    let timers: Timers
     /// `nil` unless requests are traced.
     let tracer: RequestTracer?
 

@@ -38,7 +38,9 @@ package final class Service: Sendable {
     private let configuration: Configuration
     private let secrets: ServiceSecrets
     private let durableClock: DurableClock
-    private let housekeeping: Housekeeping
+    private let housekeeping: RepeatingTimer
+    private let places: Places
+    private let pipeline: Pipeline
     private let audit: AuditTrail?
     private let principals: PrincipalTable
     private let hasEnded = Atomic<Bool>(false)
@@ -46,12 +48,12 @@ package final class Service: Sendable {
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
     /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges. It calls
     /// `onStorageLoss`, on any thread, when only another process can open the storage again; until then it refuses what
-    /// needs the storage.
+    /// needs the storage. `surroundings`: for simulations.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
-        wallClock: @escaping @Sendable () -> Date = { Date() },
+        wallClock: @escaping @Sendable () -> Date = { Date() }, surroundings: Surroundings = .system,
         log: @escaping @Sendable (String) -> Void = { _ in },
         onStorageLoss: @escaping @Sendable () -> Void = {},
         beforeServing: () throws(StartupFailure) -> Void = {}
@@ -64,7 +66,7 @@ package final class Service: Sendable {
         }
         let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
-        let rootSets = try Service.openStorage(configuration, log, onStorageLoss)
+        let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, clock)
@@ -80,7 +82,7 @@ package final class Service: Sendable {
         }
         let sockets: Sockets
         do throws(StartupFailure) {
-            sockets = try Sockets(configuration, clock, log: log)
+            sockets = try Sockets(configuration, clock, surroundings.makeLoop, log: log)
             do throws(StartupFailure) {
                 try beforeServing()
             } catch {
@@ -100,25 +102,25 @@ package final class Service: Sendable {
             grants: GrantBook(
                 validMilliseconds: configuration.grantSeconds * 1000, clock: durableClock.clock, keys: secrets.grants),
             queries: SuspendedQueries(
-                clock: clock, suspensionsMax: configuration.followsMax, topicsMax: configuration.followedTopicsMax),
+                clock: clock, timers: surroundings.timers, suspensionsMax: configuration.followsMax,
+                topicsMax: configuration.followedTopicsMax),
             clock: clock, wallClock: wallClock, random: random)
         statistics = StatisticsSource(
             resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, clock)
+        places = Places(count: configuration.connectionsMax)
+        pipeline = Pipeline(
+            resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
+            statistics: statistics, collaboration: collaboration, timers: surroundings.timers, tracer: tracer)
         do throws(ServiceError) {
-            try sockets.start(
-                serving: Pipeline(
-                    resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
-                    statistics: statistics,
-                    collaboration: collaboration,
-                    tracer: tracer),
-                site, connectionsMax: configuration.connectionsMax, log: log)
+            try sockets.start(serving: pipeline, site, places, log: log)
         } catch {
             pool.close()
             rootSets.close()
             audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
-        housekeeping = Housekeeping(everySeconds: Limits.clockStoredSeconds) { [secrets, durableClock] in
+        let interval = Limits.clockStoredSeconds * 1000
+        housekeeping = surroundings.timers.every(milliseconds: interval, leeway: 1000) { [secrets, durableClock] in
             secrets.maintain()
             durableClock.store()
         }
@@ -159,7 +161,7 @@ package final class Service: Sendable {
             challenges: ChallengeBook(
                 keys: secrets.challenges, validMilliseconds: configuration.challengeSeconds * 1000,
                 replayBytesMax: configuration.replayBytesMax, clock: clock, random: random),
-            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock),
+            nonces: NonceMemory(entriesMax: configuration.noncesMax, clock: clock, random: random),
             signatures: SignatureEngine(configuration.signatures, log: log),
             slowPasses: configuration.slowMilliseconds.map { milliseconds in
                 SlowPassLog(
@@ -197,15 +199,16 @@ package final class Service: Sendable {
     }
 
     private static func openStorage(
-        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void,
-        _ onLoss: @escaping @Sendable () -> Void
+        _ configuration: Configuration, _ surroundings: StorageSurroundings,
+        _ log: @escaping @Sendable (String) -> Void, _ onLoss: @escaping @Sendable () -> Void
     ) throws(StartupFailure) -> RootSets {
         do throws(ServiceError) {
             return try RootSets(
                 RootSets.Configuration(
                     directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
                     reserveBytes: configuration.storageReserveBytes,
-                    logRetentionBytes: configuration.logRetentionBytes), log: log, onLoss: onLoss)
+                    logRetentionBytes: configuration.logRetentionBytes),
+                surroundings: surroundings, log: log, onLoss: onLoss)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }
@@ -259,6 +262,11 @@ package final class Service: Sendable {
     /// The addresses that serve the apple-app-site-association page.
     package var associationEndpoints: [Endpoint] { sockets.associationEndpoints }
 
+    /// Serves a connection that did not come from a listener. `peer`: who shares memory, places and turns with others.
+    package func serve(_ stream: any ByteStream, of peer: Holder) {
+        sockets.serve(stream, of: peer, pipeline, places)
+    }
+
     /// Checks grants on this thread: takes the body of the request and returns the body of the answer. For embedding
     /// and benchmarks.
     ///
@@ -304,7 +312,7 @@ package final class Service: Sendable {
         let isDrained = admission.isIdle && sockets.unsentBytes == 0
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
-        housekeeping.stop()
+        housekeeping.cancelAndWait()
         durableClock.store()
         if isDrained {
             pool.close()

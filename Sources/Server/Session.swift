@@ -18,7 +18,8 @@ final class Session: ConnectionHandler {
         let identity = ConnectionIdentity(
             pipeline.principals, certificate: connection.peerCertificate, peer: peer, address: address)
         responder = Responder(
-            connection, identity, peer: pipeline.storage.trail == nil ? nil : peer, onMove: onMove)
+            connection, identity, peer: pipeline.storage.trail == nil ? nil : peer, timers: pipeline.timers,
+            onMove: onMove)
         self.pipeline = pipeline
         self.onClose = onClose
         responder.become(identity.holder, pipeline.pool)

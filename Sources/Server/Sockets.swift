@@ -32,7 +32,8 @@ final class Sockets: Sendable {
     /// Throws when the system does not let it listen at an address, when a certificate can't be used, or when there are
     /// no descriptors for the event loops.
     init(
-        _ configuration: Configuration, _ clock: MonotonicClock, log: @escaping @Sendable (String) -> Void
+        _ configuration: Configuration, _ clock: MonotonicClock, _ makeLoop: EventLoop.Maker,
+        log: @escaping @Sendable (String) -> Void
     ) throws(StartupFailure) {
         tls = try configuration.tls.map { settings throws(StartupFailure) in
             try Sockets.makeTLS(settings, clock, log)
@@ -43,7 +44,7 @@ final class Sockets: Sendable {
         do throws(SystemFailure) {
             var loops: [EventLoop] = []
             for _ in 0..<max(1, configuration.workers) {
-                loops.append(try EventLoop(memory: memory, timeouts: timeouts, clock: clock))
+                loops.append(try makeLoop(memory, timeouts, clock))
             }
             self.loops = loops
         } catch {
@@ -105,7 +106,7 @@ final class Sockets: Sendable {
     /// Throws `internalFault` when a worker can't get its memory; then no thread was started, and all listeners are
     /// closed.
     func start(
-        serving pipeline: Pipeline, _ site: AssociationSite?, connectionsMax: Int,
+        serving pipeline: Pipeline, _ site: AssociationSite?, _ places: Places,
         log: @escaping @Sendable (String) -> Void
     ) throws(ServiceError) {
         var workers: [PoolWorker] = []
@@ -121,16 +122,15 @@ final class Sockets: Sendable {
                 work: EventLoop.Work(perform: { worker.work() }, awoke: { worker.awoke() }))
         }
         tls?.handshakes.start()
-        let places = Places(count: connectionsMax)
         for (listeners, tls) in [(listeners, tls), (plainListeners, nil)] {
             for listener in listeners {
                 loops[0].listen(on: listener.descriptor) { [self] descriptor in
                     // Nothing leaves the machine over a local socket, so it speaks plain text.
                     guard let handshakes = tls?.handshakes, listener.endpoint.path == nil else {
-                        return adopt(PlainStream(descriptor), pipeline, places)
+                        return serve(PlainStream(descriptor), of: Holder(of: descriptor), pipeline, places)
                     }
                     handshakes.begin(descriptor) { [self] stream in
-                        adopt(stream, pipeline, places)
+                        serve(stream, of: Holder(of: stream.descriptor), pipeline, places)
                     }
                 } refuse: { failure in
                     log("can't accept connections for now: \(failure)")
@@ -161,8 +161,7 @@ final class Sockets: Sendable {
 
     /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many
     /// are being told.
-    private func adopt(_ stream: any ByteStream, _ pipeline: Pipeline, _ places: Places) {
-        let peer = Holder(of: stream.descriptor)
+    func serve(_ stream: any ByteStream, of peer: Holder, _ pipeline: Pipeline, _ places: Places) {
         var place: Place?
         switch places.take(peer) {
         case .seated(let taken): place = taken

@@ -11,6 +11,8 @@ package protocol ByteStream: AnyObject, Sendable {
     var holdsBytes: Bool { get }
     /// The certificate that the peer has proved to own; `nil` when there is none.
     var peerCertificate: PeerCertificate? { get }
+    /// Who is at the other end; `nil` when the system can't tell.
+    var peer: Peer? { get }
     /// Why the stream has ended, in one line for people; `nil` when nothing more is known than that it has.
     var failure: String? { get }
 
@@ -23,6 +25,10 @@ package protocol ByteStream: AnyObject, Sendable {
     func endSending()
     /// Closes the socket.
     func close()
+}
+
+extension ByteStream {
+    package var peer: Peer? { Socket.peer(of: descriptor) }
 }
 
 /// The result of receiving or sending without waiting.

@@ -126,7 +126,7 @@ package final class Connection: @unchecked Sendable {
     }
 
     var descriptor: CInt { stream.descriptor }
-    private let stream: any ByteStream
+    let stream: any ByteStream
     private let loop: EventLoop
     private let handler: any ConnectionHandler
     /// Who takes turns with others on the loop.

@@ -22,6 +22,10 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
+    /// Makes a loop, with the memory of its connections, their time-outs, and the clock of those.
+    package typealias Maker =
+        @Sendable (MemoryBudget, Timeouts, MonotonicClock) throws(SystemFailure) -> EventLoop
+
     /// Work that the loop's thread does between two polls of its sockets.
     package struct Work {
         /// Performs a portion of the work. Returns false when there is none until `wake` is called.
@@ -57,7 +61,11 @@ package final class EventLoop: @unchecked Sendable {
     /// The loop's thread, once it runs.
     private let thread = ThreadConfinement()
     private let poller: any Poller
-    private let letOthersRun: @Sendable () -> Void
+    /// The clock by which busy connections and work take turns.
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private var processorTurn: ProcessorTurn
+    /// Whether there is no thread of the loop's own: the caller of `start` calls `turn`.
+    private let isDriven: Bool
     private let commands = Mutex(Commands())
     private let ended = DispatchSemaphore(value: 0)
     private let wakePipe: WakePipe
@@ -67,6 +75,9 @@ package final class EventLoop: @unchecked Sendable {
     private var pausedListeners: [CInt] = []
     /// Connections that are ready and have not been served yet, in a line for each peer.
     private var readyLines = PeerLines<Connection>()
+    /// What the poller found last.
+    private var ready: [Readiness] = []
+    private var nextSweep: UInt64 = 0
     /// The buffer of the connection that reads. What a connection keeps is copied out of it.
     private let scratch = ReceiveBuffer()
     /// Bytes that each ready connection may receive before the others get their turn.
@@ -76,17 +87,22 @@ package final class EventLoop: @unchecked Sendable {
 
     private static let sweepMilliseconds: UInt64 = 1000
 
-    /// `poller` and `letOthersRun`, which ends the thread's turn on its processor, are for tests.
+    /// `poller`, `now` and `letOthersRun`, which ends the thread's turn on its processor, are for tests. So is
+    /// `isDriven`: then the loop starts no thread, and the thread that calls `start` calls `turn` repeatedly and `stop`
+    /// at last.
     ///
     /// Throws when the system has no more descriptors.
     package init(
         memory: MemoryBudget, timeouts: Timeouts, clock: MonotonicClock = .system,
-        poller: (any Poller)? = nil, letOthersRun: @escaping @Sendable () -> Void = { System.letOthersRun() }
+        poller: (any Poller)? = nil, now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
+        letOthersRun: @escaping @Sendable () -> Void = { System.letOthersRun() }, isDriven: Bool = false
     ) throws(SystemFailure) {
         self.memory = memory
         self.timeouts = timeouts
         self.clock = clock
-        self.letOthersRun = letOthersRun
+        self.now = now
+        self.isDriven = isDriven
+        processorTurn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds, letOthersRun: letOthersRun)
         self.poller = if let poller { poller } else { try makePoller() }
         wakePipe = try WakePipe()
         try self.poller.watch(wakePipe.descriptor, for: .reading, isNew: true)
@@ -113,13 +129,16 @@ package final class EventLoop: @unchecked Sendable {
     /// Must be called once.
     package func start(name: String, work: sending Work? = nil) {
         self.work = work
+        guard !isDriven else { return begin() }
         let thread = Thread { self.run() }
         thread.name = name
         thread.start()
     }
 
-    /// Closes every connection and listener, and waits until the thread has ended. Must not be called on that thread.
+    /// Closes every connection and listener, and waits until the thread has ended. Must not be called on that thread,
+    /// unless the loop has none of its own.
     package func stop() {
+        guard !isDriven else { return end() }
         precondition(!thread.isCurrent, "the loop's thread would wait for its own end")
         execute { [self] in commands.withLock { $0.isStopped = true } }
         ended.wait()
@@ -222,28 +241,40 @@ package final class EventLoop: @unchecked Sendable {
     var progressBytesMin: Int { isDraining ? Limits.drainBytesMin : 1 }
 
     private func run() {
-        thread.bind()
+        begin()
         if work != nil { System.shortenTimeSlice(microseconds: Limits.timeSliceMicroseconds) }
-        var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds, letOthersRun: letOthersRun)
-        var ready: [Readiness] = []
-        var nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
-        while !commands.withLock({ $0.isStopped }) {
-            let hasMoreWork = performWork()
-            let now = clock.milliseconds
-            let isBusy = hasMoreWork || !readyLines.isEmpty
-            if isBusy { turn.endIfOver() }
-            poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
-            if !isBusy { turn.begin() }
-            if !ready.isEmpty { work?.awoke() }
-            turnBytes = min(
-                max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
-                Limits.turnBytesPerConnectionMax)
-            serve(ready)
-            if clock.milliseconds >= nextSweep {
-                sweep()
-                nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
-            }
+        while !commands.withLock({ $0.isStopped }) { turn() }
+        end()
+        ended.signal()
+    }
+
+    private func begin() {
+        thread.bind()
+        processorTurn.begin()
+        nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
+    }
+
+    /// Performs a portion of work, waits for sockets if there is no more of it, and serves those that are ready.
+    package func turn() {
+        assertOnThread()
+        let hasMoreWork = performWork()
+        let now = clock.milliseconds
+        let isBusy = hasMoreWork || !readyLines.isEmpty
+        if isBusy { processorTurn.endIfOver() }
+        poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+        if !isBusy { processorTurn.begin() }
+        if !ready.isEmpty { work?.awoke() }
+        turnBytes = min(
+            max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
+            Limits.turnBytesPerConnectionMax)
+        serve(ready)
+        if clock.milliseconds >= nextSweep {
+            sweep()
+            nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
         }
+    }
+
+    private func end() {
         // What was taken is run, so that every descriptor that was given to the loop is closed below.
         let last = commands.withLock { commands in
             defer { commands.tasks = [] }
@@ -257,7 +288,6 @@ package final class EventLoop: @unchecked Sendable {
         readyLines = PeerLines()
         work = nil
         thread.unbind()
-        ended.signal()
     }
 
     /// Performs a portion of the work. While connections wait for their turn, performs further ones for a while:
@@ -265,10 +295,10 @@ package final class EventLoop: @unchecked Sendable {
     /// no more work.
     private func performWork() -> Bool {
         guard let work else { return false }
-        let end = ContinuousClock.now + .microseconds(Limits.workTurnMicroseconds)
+        let end = now() + .microseconds(Limits.workTurnMicroseconds)
         repeat {
             guard work.perform() else { return false }
-        } while !readyLines.isEmpty && ContinuousClock.now < end
+        } while !readyLines.isEmpty && now() < end
         return true
     }
 
@@ -287,13 +317,13 @@ package final class EventLoop: @unchecked Sendable {
             }
         }
         guard !readyLines.isEmpty else { return }
-        let end = ContinuousClock.now + .microseconds(Limits.readyTurnMicroseconds)
+        let end = now() + .microseconds(Limits.readyTurnMicroseconds)
         repeat {
             guard let connection = readyLines.popFirst() else { return }
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
-        } while ContinuousClock.now < end
+        } while now() < end
     }
 
     /// Serves a connection that is ready when it is its peer's turn.

@@ -41,7 +41,7 @@ extension Connection {
     /// for the loop's thread, while the connection is open.
     package var peer: Peer? {
         assertOnThread()
-        return Socket.peer(of: descriptor)
+        return stream.peer
     }
 
     /// The process at the other end of a local socket; `nil` for every other connection. Only for the loop's thread,

@@ -1,6 +1,5 @@
 import Collaboration
 import Core
-import Dispatch
 import Synchronization
 
 /// The queries that wait until one of their topics changes.
@@ -97,23 +96,20 @@ final class SuspendedQueries: Sendable {
 
     private let clock: MonotonicClock
     private let state: Mutex<State>
-    /// Set in `init` and cancelled in `deinit`, never changed in between. Dispatch's sources may be used from any
-    /// thread.
-    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+    /// Looks for queries whose time is over.
+    private let timer = Mutex<RepeatingTimer?>(nil)
 
     /// `topicsMax`: of all suspensions together. Peers share both (`Shares`).
-    init(clock: MonotonicClock, suspensionsMax: Int, topicsMax: Int) {
+    init(clock: MonotonicClock, timers: Timers = .system, suspensionsMax: Int, topicsMax: Int) {
         self.clock = clock
         state = Mutex(
             State(places: PeerShares(capacity: suspensionsMax), topicPlaces: PeerShares(capacity: topicsMax)))
-        timer = DispatchSource.makeTimerSource()
-        timer.schedule(deadline: .now() + .milliseconds(50), repeating: .milliseconds(50), leeway: .milliseconds(10))
-        timer.setEventHandler { [weak self] in self?.checkDeadlines() }
-        timer.resume()
+        let timer = timers.every(milliseconds: 50, leeway: 10) { [weak self] in self?.checkDeadlines() }
+        self.timer.withLock { $0 = timer }
     }
 
     deinit {
-        timer.cancel()
+        timer.withLock { $0 }?.cancel()
     }
 
     /// To be called once, before the first query is suspended. `askForWorker` makes a worker call `takeDue` until no

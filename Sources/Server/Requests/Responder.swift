@@ -1,5 +1,4 @@
 import Core
-import Dispatch
 import Synchronization
 import Transport
 import Verification
@@ -38,18 +37,20 @@ final class Responder: AnswerGathering {
     /// Who the peer is, for the audit; `nil` unless there is one.
     let peer: Peer?
     private let connection: Connection
+    private let timers: Timers
     /// Called when the connection is another holder's from now on.
     private let onMove: @Sendable (Holder) -> Void
     private let state: Mutex<State>
 
     /// The connection is its address's until `become`.
     init(
-        _ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil,
+        _ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil, timers: Timers = .system,
         onMove: @escaping @Sendable (Holder) -> Void = { _ in }
     ) {
         state = Mutex(State(owner: identity.address))
         source = WorkSource(identity.address)
         self.peer = peer
+        self.timers = timers
         self.onMove = onMove
         self.connection = connection
         self.identity = identity
@@ -157,9 +158,7 @@ final class Responder: AnswerGathering {
         guard begins else { return }
         connection.pauseReading()
         let pause = identity.principal.allowance?.pause() ?? Limits.limitTurnMilliseconds
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(pause))) { [weak self] in
-            self?.release()
-        }
+        timers.after(milliseconds: Int(pause)) { [weak self] in self?.release() }
     }
 
     private func release() {
