@@ -161,6 +161,14 @@ let package = Package(
             name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets"], path: "Tests/StorageProbe",
             swiftSettings: swift),
 
+        // The whole service in a simulated world, for its tests and for long runs.
+        .executableTarget(
+            name: "Simulation",
+            dependencies: [
+                "Core", "Hashing", "Identity", "Platform", "RootSets", "Server", "Signatures", "Transport",
+            ],
+            path: "Tests/Simulation", swiftSettings: swift),
+
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
@@ -221,6 +229,7 @@ let package = Package(
             : .testTarget(
                 name: "FuzzingTests", dependencies: fuzzed, exclude: ["Corpora", "FuzzProgram.swift"],
                 swiftSettings: swift),
+        tests(of: "Simulation"),
 
         // The rules of style, over every file that git tracks.
         .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: swift),

@@ -1,0 +1,38 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Runs the program `Simulation`, which is built beside the tests. A failing run prints its seed, and how to repeat it.
+private func simulate(_ arguments: String...) throws -> (hasSucceeded: Bool, output: String) {
+    let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appendingPathComponent("Simulation").path
+    let result = try runProgram(path, arguments)
+    print(result.output)
+    return (result.code == 0, result.output + result.errors)
+}
+
+@Suite(.serialized)
+struct SimulationTests {
+    @Test("In random worlds the service agrees with the model")
+    func randomWorlds() throws {
+        let run = try simulate("--seed", "\(runSeed)", "--seconds", "15")
+        #expect(run.hasSucceeded, "\(run.output)")
+    }
+
+    @Test("A seed runs the same way twice")
+    func runsTwice() throws {
+        let run = try simulate("--seed", "\(runSeed)", "--count", "1", "--twice")
+        #expect(run.hasSucceeded, "\(run.output)")
+    }
+
+    @Test("A seed runs the same way in another process")
+    func runsElsewhere() throws {
+        func trace() throws -> Substring? {
+            try simulate("--seed", "\(runSeed)", "--count", "1").output
+                .split(separator: "\n").first { $0.hasPrefix("trace") }
+        }
+        let first = try trace()
+        #expect(first != nil)
+        #expect(try trace() == first)
+    }
+}
