@@ -276,6 +276,8 @@ public enum Limits {
     /// Seconds after which a failed storage is opened again, at first and at most; each attempt doubles them.
     public static let reopeningSecondsMin = 1
     public static let reopeningSecondsMax = 60
+    /// Findings that one check of the storage lists.
+    public static let storageFindingsMax = 10_000
     /// Mutations, and bytes of mutations, that may wait for the writer. Above it the service answers `busy`.
     public static let mutationsQueuedMax = 65_536
     public static let mutationBytesQueuedMax = 64 << 20

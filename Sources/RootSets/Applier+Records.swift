@@ -2,8 +2,8 @@ import CLMDB
 package import Core
 import Foundation
 
-// `records`: records of the layers above the gate. Key: chosen by the layer; keys are ordered by their bytes. Value:
-// the sequence of the mutation that wrote it (8), then the layer's bytes.
+// `records`: records of the layers above the gate. Key: chosen by the layer; keys are ordered by their bytes. Contents:
+// the layer's bytes. A record's version is that of its seal.
 
 extension Applier {
     /// Checks whether an edit's records can be written now. Returns the error that refuses them; `nil` when they can.
@@ -48,8 +48,7 @@ extension Applier {
             let key = record.isSequenced ? record.key + bigEndianBytes(sequence) : record.key
             precondition(!key.isEmpty && key.count <= Limits.recordKeyBytesMax, "a key has no byte or too many")
             if let value = record.value {
-                try transaction.put(
-                    environment.records, key, withUnsafeBytes(of: sequence.littleEndian) { Array($0) } + value)
+                try transaction.put(environment.records, key, value, version: sequence)
             } else {
                 try transaction.delete(environment.records, key)
             }
@@ -57,9 +56,7 @@ extension Applier {
     }
 
     private func recordVersion(at key: [UInt8]) throws(StorageFailure) -> UInt64? {
-        guard let value = try transaction.get(environment.records, key) else { return nil }
-        guard value.count >= 8 else { throw .damaged("a record is damaged") }
-        return UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+        try transaction.get(environment.records, key)?.version
     }
 
     private func removeRecords(_ range: RecordRange) throws(StorageFailure) {
@@ -75,6 +72,10 @@ extension Applier {
                 try check(code, "removing records")
                 let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
                 guard key.lexicographicallyPrecedes(range.end) else { return }
+                // A damaged tree could lead to another entry for ever.
+                guard !key.lexicographicallyPrecedes(range.start) else {
+                    throw .damaged("the records are not in ascending order")
+                }
                 try transaction.delete(environment.records, at: cursor)
             }
         }
@@ -93,11 +94,8 @@ extension Snapshot {
     package func record(_ key: [UInt8]) throws(ServiceError) -> StoredRecord? {
         guard !key.isEmpty else { return nil }
         do throws(StorageFailure) {
-            var value = MDB_val()
-            let code = withMDBValue(key) { key in mdb_get(transaction.handle, environment.records, key, &value) }
-            if code == MDB_NOTFOUND { return nil }
-            try check(code, "reading a record")
-            return try stored(key, value)
+            guard let value = try transaction.value(environment.records, key) else { return nil }
+            return StoredRecord(key: key, version: value.version, value: Array(value.contents))
         } catch {
             throw error.asServiceError
         }
@@ -112,15 +110,8 @@ extension Snapshot {
     ) throws(ServiceError) -> R? {
         do throws(StorageFailure) {
             guard !key.isEmpty else { return nil }
-            var value = MDB_val()
-            let code = withMDBValue(key) { key in mdb_get(transaction.handle, environment.records, key, &value) }
-            if code == MDB_NOTFOUND { return nil }
-            try check(code, "reading a record")
-            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
-            return body(
-                UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
-                UnsafeRawBufferPointer(rebasing: bytes[8...]))
+            guard let value = try transaction.value(environment.records, key) else { return nil }
+            return body(value.version, value.contents)
         } catch {
             throw error.asServiceError
         }
@@ -156,7 +147,8 @@ extension Snapshot {
     private func visit(
         _ range: RecordRange, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
     ) throws(StorageFailure) {
-        let owner = try RecordCursor(transaction, environment)
+        try environment.records.checkTrust()
+        let owner = try ReadCursor(transaction, environment.records)
         let cursor = owner.handle
         var found = MDB_val()
         var value = MDB_val()
@@ -164,11 +156,16 @@ extension Snapshot {
             found = wanted.pointee
             return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
         }
+        var last: UnsafeRawBufferPointer?
         while code == MDB_SUCCESS {
             let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
-            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
-            guard key.isBelow(range.end), body(key, UnsafeRawBufferPointer(rebasing: bytes[8...])) else { return }
+            // Also ends a walk that a damaged tree would lead in a circle.
+            if let last, !last.isBelow(key) { throw .damaged("the records are not in ascending order") }
+            last = key
+            guard key.isBelow(range.end) else { return }
+            let record = try environment.records.open(
+                UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), at: key)
+            guard body(key, record.contents) else { return }
             code = mdb_cursor_get(cursor, &found, &value, MDB_NEXT)
         }
         if code != MDB_NOTFOUND { try check(code, "reading records") }
@@ -179,7 +176,8 @@ extension Snapshot {
     ) throws(StorageFailure) -> Page<StoredRecord> {
         var page = Page<StoredRecord>(items: [], hasMore: false)
         guard !range.end.isEmpty else { return page }
-        let owner = try RecordCursor(transaction, environment)
+        try environment.records.checkTrust()
+        let owner = try ReadCursor(transaction, environment.records)
         let cursor = owner.handle
         var found = MDB_val()
         var value = MDB_val()
@@ -200,6 +198,12 @@ extension Snapshot {
                 isDescending
                 ? !key.lexicographicallyPrecedes(range.start) : key.lexicographicallyPrecedes(range.end)
             guard isInside else { return page }
+            // Also ends a walk that a damaged tree would lead in a circle.
+            if let last = page.items.last?.key,
+                isDescending ? !key.lexicographicallyPrecedes(last) : !last.lexicographicallyPrecedes(key)
+            {
+                throw .damaged("the records are not in ascending order")
+            }
             guard page.items.count < limit else {
                 page.hasMore = true
                 return page
@@ -212,36 +216,22 @@ extension Snapshot {
     }
 
     private func stored(_ key: [UInt8], _ value: MDB_val) throws(StorageFailure) -> StoredRecord {
-        let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-        guard bytes.count >= 8 else { throw .damaged("a record is damaged") }
-        return StoredRecord(
-            key: key, version: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)), value: Array(bytes[8...]))
-    }
-}
-
-/// Owns a cursor over `records` for reading.
-private struct RecordCursor: ~Copyable {
-    let handle: OpaquePointer
-
-    init(_ transaction: ReadTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
-        var handle: OpaquePointer?
-        try check(mdb_cursor_open(transaction.handle, environment.records, &handle), "reading records")
-        guard let handle else { throw StorageFailure(ENOMEM, "reading records") }
-        self.handle = handle
-    }
-
-    deinit {
-        mdb_cursor_close(handle)
+        let record = try key.withRawBytes { bytes throws(StorageFailure) in
+            try environment.records.open(
+                UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), at: bytes)
+        }
+        return StoredRecord(key: key, version: record.version, value: Array(record.contents))
     }
 }
 
 extension UnsafeRawBufferPointer {
     /// Whether these bytes come before `other` in the order of keys.
-    fileprivate func isBelow(_ other: [UInt8]) -> Bool {
-        other.withUnsafeBytes { other in
-            guard let ours = baseAddress, let theirs = other.baseAddress else { return count < other.count }
-            let order = memcmp(ours, theirs, Swift.min(count, other.count))
-            return order < 0 || (order == 0 && count < other.count)
-        }
+    fileprivate func isBelow(_ other: [UInt8]) -> Bool { other.withUnsafeBytes { isBelow($0) } }
+
+    /// Whether these bytes come before `other` in the order of keys.
+    func isBelow(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard let ours = baseAddress, let theirs = other.baseAddress else { return count < other.count }
+        let order = memcmp(ours, theirs, Swift.min(count, other.count))
+        return order < 0 || (order == 0 && count < other.count)
     }
 }

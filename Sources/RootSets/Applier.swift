@@ -27,10 +27,7 @@ struct Applier {
     init(_ transaction: WriteTransaction, _ environment: StorageEnvironment) throws(StorageFailure) {
         self.transaction = transaction
         self.environment = environment
-        totals =
-            try transaction.get(environment.meta, Array("totals".utf8)).map { value throws(StorageFailure) in
-                try Totals(reading: value)
-            } ?? Totals()
+        totals = try transaction.totals(in: environment.meta)
     }
 
     /// Applies one mutation and logs it. Returns the first receipt when the mutation was applied before, or the error
@@ -154,7 +151,8 @@ struct Applier {
         -> UInt64
     {
         precondition(!identifier.utf8.isEmpty, "an empty identifier would drop the buckets of all collaborations")
-        if present.roots == nil { try dropBuckets(of: identifier) }
+        // No bucket is empty but the last.
+        if present.roots == nil { try dropBuckets(of: identifier, countMax: Int(present.rootCount) + 1) }
         try put(nil, of: identifier)
         try totals.removeCollaboration()
         try totals.removeRoots(UInt64(present.rootCount))
@@ -178,11 +176,15 @@ struct Applier {
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
             let key = bigEndianBytes(totals.firstSequence)
-            guard let record = try transaction.get(environment.log, key), record.count >= LogRecord.headerBytes else {
+            guard let record = try transaction.get(environment.log, key) else {
                 throw .damaged("change-log record \(totals.firstSequence) is missing")
             }
-            totals.logValueBytes -= min(totals.logValueBytes, UInt64(record.count))
-            let identifier = Array(record[..<16])
+            guard try LogRecord.previous(in: record.contents) == totals.chainStart else {
+                throw .damaged("change-log record \(totals.firstSequence) does not follow the one before")
+            }
+            totals.logValueBytes -= min(totals.logValueBytes, LogRecord.logBytes(record))
+            totals.chainStart = record.checksum
+            let identifier = try LogRecord.identifier(in: record.contents)
             assert(
                 (try? isPlace(totals.firstSequence, ofMutation: identifier)) == true,
                 "an identifier leads to another log record")
@@ -194,18 +196,21 @@ struct Applier {
         precondition(left >= 0, "more records were removed than one commit may remove")
         precondition(
             totals.sequence == 0 || totals.firstSequence <= totals.sequence, "the last record was removed from the log")
-        try transaction.put(environment.meta, Array("totals".utf8), totals.bytes)
-        guard transaction.written.contains(environment.packed) || transaction.written.contains(environment.large) else {
-            return
+        if transaction.written.contains(.packed) || transaction.written.contains(.large) {
+            try transaction.put(
+                environment.meta, SetsVersion.key, SetsVersion(sequence: totals.sequence).bytes,
+                version: totals.sequence)
         }
-        try transaction.put(environment.meta, SetsVersion.key, SetsVersion(sequence: totals.sequence).bytes)
+        try transaction.put(totals, in: environment.meta)
     }
 
     // MARK: The log
 
     /// Whether `mutations` has that sequence for the identifier.
     private func isPlace(_ sequence: UInt64, ofMutation identifier: [UInt8]) throws(StorageFailure) -> Bool {
-        guard let value = try transaction.get(environment.mutations, identifier), value.count == 8 else { return false }
+        guard let value = try transaction.get(environment.mutations, identifier)?.contents, value.count == 8 else {
+            return false
+        }
         return UInt64(littleEndian: value.loadUnaligned(as: UInt64.self)) == sequence
     }
 
@@ -213,11 +218,11 @@ struct Applier {
         ofRepeated mutation: Mutation
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError>? {
         let identifier = withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) }
-        guard let value = try transaction.get(environment.mutations, identifier) else { return nil }
+        guard let value = try transaction.get(environment.mutations, identifier)?.contents else { return nil }
         guard value.count == 8 else { throw .damaged("the record of mutation \(mutation.identifier) is damaged") }
         let sequence = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         guard sequence >= totals.firstSequence, sequence <= totals.sequence,
-            let record = try transaction.get(environment.log, bigEndianBytes(sequence))
+            let record = try transaction.get(environment.log, bigEndianBytes(sequence))?.contents
         else {
             throw .damaged("change-log record \(sequence) is missing")
         }
@@ -232,14 +237,16 @@ struct Applier {
 
     private mutating func log(_ mutation: Mutation, changed: UInt64) throws(StorageFailure) {
         totals.sequence += 1
-        LogRecord.encode(mutation, changed: changed, into: &value)
+        LogRecord.encode(mutation, changed: changed, after: totals.chainHead, into: &value)
         precondition(value.count >= LogRecord.headerBytes, "a log record is shorter than its header")
         assert(isRecord(value, of: mutation, changed: changed), "a log record reads back as another mutation")
-        try transaction.put(environment.log, bigEndianBytes(totals.sequence), value, appending: true)
-        totals.logValueBytes += UInt64(value.count)
+        totals.chainHead = try transaction.put(
+            environment.log, bigEndianBytes(totals.sequence), value, version: totals.sequence, isAppended: true)
+        totals.logValueBytes += UInt64(SealedValue.sealBytes + value.count)
+        // A repeated identifier was found before.
         try transaction.put(
             environment.mutations, withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) },
-            withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) })
+            withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) }, version: totals.sequence, isNew: true)
     }
 
     private func isRecord(_ bytes: [UInt8], of mutation: Mutation, changed: UInt64) -> Bool {
@@ -288,7 +295,9 @@ struct Applier {
     private func packedBucket(
         atOrAfter hash: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bucket: PackedBucket)? {
-        try packedBucket(from: hash, [MDB_SET_RANGE])
+        guard let found = try packedBucket(from: hash, [MDB_SET_RANGE]) else { return nil }
+        guard found.bound >= hash else { throw .damaged("the buckets are not in ascending order") }
+        return found
     }
 
     /// Finds the packed bucket before the one with this bound. It is borrowed until the next write.
@@ -316,15 +325,22 @@ struct Applier {
             guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
                 throw .damaged("a bucket's key is damaged")
             }
-            return (bound, try PackedBucket(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)))
+            let opened = try environment.packed.open(
+                UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size),
+                at: UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size))
+            return (bound, try PackedBucket(checking: opened.contents))
         }
     }
+
+    /// Buckets get the version of the mutation that is being applied.
+    private var version: UInt64 { totals.sequence + 1 }
 
     private func putPacked(bound: UInt64, _ value: [UInt8]) throws(StorageFailure) {
         // A record's offset in the bucket's directory has two bytes. Hashes are keyed, so nobody can make so many of
         // them equal.
         guard value.count <= UInt16.max else { throw .damaged("a bucket has outgrown its directory") }
-        try transaction.put(environment.packed, withUnsafeBytes(of: bound) { Array($0) }, value)
+        try transaction.put(
+            environment.packed, withUnsafeBytes(of: bound) { Array($0) }, value, version: version)
     }
 
     /// Writes the record of `identifier` and replaces its present one; `nil` removes that.
@@ -453,7 +469,7 @@ struct Applier {
         value.removeAll(keepingCapacity: true)
         assert(PackedRoots.areAscending(roots), "a bucket's roots are not in ascending order")
         roots.withUnsafeBytes { value.append(contentsOf: $0) }
-        try transaction.put(environment.large, key, value)
+        try transaction.put(environment.large, key, value, version: version)
     }
 
     /// A bucket, copied out of the map.
@@ -481,8 +497,14 @@ struct Applier {
             guard foundKey.count > name.count, foundKey.starts(with: name) else {
                 throw .damaged("a collaboration's last bucket is missing")
             }
-            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            let packed = PackedRoots(bytes)
+            guard !foundKey.lexicographicallyPrecedes(key) else {
+                throw .damaged("the buckets are not in ascending order")
+            }
+            let opened = try foundKey.withRawBytes { foundKey throws(StorageFailure) in
+                try environment.large.open(
+                    UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), at: foundKey)
+            }
+            let packed = PackedRoots(opened.contents)
             let isLast = foundKey[name.count] == BucketKey.last
             let bound = isLast ? nil : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
             let roots = (0..<packed.count).map { packed[$0] }
@@ -625,11 +647,11 @@ struct Applier {
         return left
     }
 
-    /// Deletes every bucket of the collaboration from `large`.
-    private func dropBuckets(of identifier: CollaborationIdentifier) throws(StorageFailure) {
+    /// Deletes every bucket of the collaboration from `large`. Throws `damaged` when it has more than `countMax`.
+    private func dropBuckets(of identifier: CollaborationIdentifier, countMax: Int) throws(StorageFailure) {
         let name = identifier.utf8
         try transaction.withCursor(environment.large) { cursor throws(StorageFailure) in
-            while true {
+            for _ in 0..<countMax {
                 var found = MDB_val()
                 var value = MDB_val()
                 let code = withMDBValue(name + CollectionOfOne(BucketKey.bounded)) { wanted in
@@ -645,6 +667,7 @@ struct Applier {
                 try transaction.delete(environment.large, at: cursor)
                 if isLast { return }
             }
+            throw .damaged("a collaboration has more buckets than roots")
         }
     }
 }

@@ -7,6 +7,8 @@ import Synchronization
 /// the buckets of one large collaboration. The bounds of packed buckets are hashes of names, those of a large
 /// collaboration are the first eight bytes of roots. Both are uniformly distributed.
 ///
+/// Every bucket in a directory was found intact when the directory was built, so look-ups check none.
+///
 /// A directory is valid only for snapshots of the same version of the sets. A later commit may overwrite the pages, but
 /// only after the last read transaction of such a snapshot has ended.
 ///
@@ -169,9 +171,9 @@ final class BucketDirectories: Sendable {
         }
         if let due = found.due {
             surroundings.inBackground { [self] in
-                // A failure here is ignored, because the look-up that meets the same damage reports it. After as many
-                // look-ups the directory is built again.
-                let built = (try? build(subject, environment)) ?? nil
+                // After a failure there is no directory, and look-ups check each bucket. After as many look-ups it is
+                // tried again.
+                let built = attempt(subject, environment)
                 state.withLock { state in
                     guard state.version == due else { return }
                     precondition(
@@ -183,6 +185,16 @@ final class BucketDirectories: Sendable {
         return found.directory
     }
 
+    private func attempt(_ subject: Subject, _ environment: StorageEnvironment) -> BucketDirectory? {
+        do throws(StorageFailure) {
+            return try build(subject, environment)
+        } catch {
+            // Zeros in the place of a page that can't be read are no damage.
+            if environment.trust.fault == nil { environment.health.note(error) }
+            return nil
+        }
+    }
+
     private func build(_ subject: Subject, _ environment: StorageEnvironment) throws(StorageFailure) -> BucketDirectory?
     {
         let transaction = try ReadTransaction(environment)
@@ -190,18 +202,18 @@ final class BucketDirectories: Sendable {
         defer { transaction.reset() }
         let buckets =
             switch subject {
-            case .packed: try transaction.packedBuckets()
-            case .large(let identifier): try largeBuckets(of: identifier, transaction)
+            case .packed: try transaction.packedBuckets(in: environment)
+            case .large(let identifier): try largeBuckets(of: identifier, transaction, environment)
             }
         return BucketDirectory(buckets, version: try transaction.setsVersion())
     }
 
     private func largeBuckets(
-        of identifier: [UInt8], _ transaction: ReadTransaction
+        of identifier: [UInt8], _ transaction: ReadTransaction, _ environment: StorageEnvironment
     ) throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
         var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
         try identifier.withRawBytes { name throws(StorageFailure) in
-            try transaction.visitBuckets(of: name, from: 0) { bound, value throws(StorageFailure) in
+            try transaction.visitBuckets(of: name, from: 0, in: environment) { bound, value throws(StorageFailure) in
                 try buckets.append(bound: bound, value)
                 return true
             }
@@ -211,8 +223,11 @@ final class BucketDirectories: Sendable {
 }
 
 extension ReadTransaction {
-    /// Reads all packed buckets, bounds ascending. They are borrowed while the transaction lasts.
-    func packedBuckets() throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
+    /// Reads all packed buckets, bounds ascending, and checks them. Their contents are borrowed while the transaction
+    /// lasts.
+    func packedBuckets(
+        in environment: StorageEnvironment
+    ) throws(StorageFailure) -> [(bound: UInt64, value: UnsafeRawBufferPointer)] {
         var buckets: [(bound: UInt64, value: UnsafeRawBufferPointer)] = []
         var key = MDB_val()
         var value = MDB_val()
@@ -221,23 +236,32 @@ extension ReadTransaction {
             guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
                 throw .damaged("a bucket's key is damaged")
             }
+            lmdb_prefetch(value.mv_data)
             try buckets.append(
                 bound: bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
             code = mdb_cursor_get(packed, &key, &value, MDB_NEXT)
         }
         if code != MDB_NOTFOUND { try check(code, "reading the buckets") }
+        for index in buckets.indices {
+            if index + 16 < buckets.count { lmdb_prefetch(buckets[index + 16].value.baseAddress) }
+            let bytes = buckets[index].value
+            buckets[index].value = try withUnsafeBytes(of: buckets[index].bound) { key throws(StorageFailure) in
+                try environment.checkedBuckets.contents(of: bytes, at: key, in: environment.packed)
+            }
+        }
         return buckets
     }
 
-    /// Calls `body` with the bound and the bytes of each bucket of a large collaboration until `body` returns false.
-    /// Begins with the bucket that holds roots with this prefix and goes on in order. The last bucket has the bound
-    /// `.max`. The bytes are valid while the transaction lasts.
+    /// Calls `body` with the bound and the checked contents of each bucket of a large collaboration until `body`
+    /// returns false. Begins with the bucket that holds roots with this prefix and goes on in order. The last bucket
+    /// has the bound `.max`. The bytes are valid while the transaction lasts.
     ///
     /// Throws what `body` throws, and `damaged` when there is no last bucket.
     func visitBuckets(
-        of identifier: UnsafeRawBufferPointer, from prefix: UInt64,
+        of identifier: UnsafeRawBufferPointer, from prefix: UInt64, in environment: StorageEnvironment,
         _ body: (_ bound: UInt64, _ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Bool
     ) throws(StorageFailure) {
+        try environment.large.checkTrust()
         let key = BucketKeyBuffer(identifier, bound: prefix)
         var found = MDB_val()
         var value = MDB_val()
@@ -245,12 +269,18 @@ extension ReadTransaction {
             found = wanted.pointee
             return mdb_cursor_get(large, &found, &value, MDB_SET_RANGE)
         }
+        var last: UInt64?
         while code == MDB_SUCCESS, key.isOfSameCollaboration(found) {
             let isLast = key.isLast(found)
-            let bound = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).suffix(8)
-                .reduce(0) { $0 << 8 | UInt64($1) }
-            let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            guard try body(isLast ? .max : bound, bytes), !isLast else { return }
+            let foundKey = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
+            let bound = isLast ? .max : foundKey.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            // Also ends a walk that a damaged tree would lead in a circle.
+            if let last, last >= bound, !isLast { throw .damaged("the buckets are not in ascending order") }
+            last = bound
+            let contents = try environment.checkedBuckets.contents(
+                of: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), at: foundKey,
+                in: environment.large)
+            guard try body(bound, contents), !isLast else { return }
             code = mdb_cursor_get(large, &found, &value, MDB_NEXT)
         }
         if code != MDB_SUCCESS, code != MDB_NOTFOUND { try check(code, "reading the buckets") }

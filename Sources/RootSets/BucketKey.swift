@@ -1,6 +1,7 @@
 import Core
 
-// The six databases of the environment. Integers are little-endian unless stated otherwise.
+// The six databases of the environment. Integers are little-endian unless stated otherwise. Each value begins with a
+// seal: the sequence of the mutation that wrote it, and a checksum; see `SealedValue`.
 //
 // `packed`: one record for each collaboration, with its policy and its number of roots. A small collaboration's record
 // also holds its roots. Records with neighbouring hashes (`NameHash`) share a bucket of one page. So one look-up with
@@ -23,7 +24,8 @@ import Core
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
 // `records`: what the layers above keep; see `Applier+Records.swift`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
-// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes.
+// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes. While
+// the format is upgraded: "upgrade" -> `StorageUpgrade.Progress`.
 
 enum BucketKey {
     static let bounded: UInt8 = 0

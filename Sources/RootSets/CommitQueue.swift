@@ -414,13 +414,15 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Calls `body` with the environment. Reports a failure that ends the use of it.
+    /// Calls `body` with the environment, after all of it was checked. Reports damage, and a failure that ends the use
+    /// of it.
     private func writing<R>(
         _ body: (StorageEnvironment) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
         let guarded = StorageGuard()
         let environment = try storage.environment()
         do throws(StorageFailure) {
+            try environment.trust.waitForCheck()
             return try body(environment)
         } catch {
             if let fault = guarded.fault {
@@ -436,6 +438,7 @@ final class CommitQueue: Sendable {
             if error.isPanic || environment.hasPanicked {
                 storage.health.report(.failed, "a commit could not be written to the disk, \(error.text)")
             }
+            storage.health.note(error)
             throw error
         }
     }
@@ -467,7 +470,8 @@ final class CommitQueue: Sendable {
             }
             if results.count == group.mutations.count { break }
             watch.proceed()
-            let result = try applier.apply(mutation, lack: lack?.error)
+            // Into a damaged storage nothing is added.
+            let result = try applier.apply(mutation, lack: lack?.error ?? storage.health.refusalOfAdditions)
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
                 (isWritten, last) = (true, receipt.sequence)
@@ -549,9 +553,7 @@ final class CommitQueue: Sendable {
     private func commitNothing(_ environment: StorageEnvironment) throws(StorageFailure) {
         hasTriedEmptyCommit.store(true, ordering: .relaxed)
         let transaction = try WriteTransaction(in: environment)
-        let totals = Array("totals".utf8)
-        guard let value = try transaction.get(environment.meta, totals).map({ Array($0) }) else { return }
-        try transaction.put(environment.meta, totals, value)
+        try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
         try transaction.commit()
     }
 }

@@ -52,7 +52,7 @@ struct PackedRecord {
     }
 }
 
-/// The value of a packed bucket, borrowed. It holds the records of collaborations with neighbouring hashes, in the
+/// The contents of a packed bucket, borrowed. It holds the records of collaborations with neighbouring hashes, in the
 /// order of these hashes. A directory before the records locates one with one or two cache lines:
 ///
 ///     records (2)  zero (2)  each record: low half of its hash (4)  each record: where it begins (2)
@@ -60,8 +60,8 @@ struct PackedRecord {
 struct PackedBucket {
     static let headerBytes = 4
     static let directoryBytes = 6
-    /// The bytes that fit on one overflow page of LMDB's: 4,096 less a header of 16.
-    static let byteCountMax = 4080
+    /// The bytes that fit on one overflow page of LMDB's: 4,096 less a header of 16 and the seal.
+    static let byteCountMax = 4080 - SealedValue.sealBytes
 
     let bytes: UnsafeRawBufferPointer
     let count: Int
@@ -72,6 +72,16 @@ struct PackedBucket {
         count = Int(UInt16(littleEndian: bytes.loadUnaligned(as: UInt16.self)))
         guard bytes.count >= PackedBucket.headerBytes + count * PackedBucket.directoryBytes else {
             throw .damaged("a bucket is damaged")
+        }
+    }
+
+    /// Reads a bucket to change it. Also checks where its records begin, so that their bytes can be copied.
+    init(checking bytes: UnsafeRawBufferPointer) throws(StorageFailure) {
+        try self.init(bytes)
+        var least = PackedBucket.headerBytes + count * PackedBucket.directoryBytes
+        for index in 0...count {
+            guard start(index) >= least, start(index) <= bytes.count else { throw .damaged("a bucket is damaged") }
+            least = start(index)
         }
     }
 

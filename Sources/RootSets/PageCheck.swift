@@ -291,17 +291,19 @@ struct PageCheck {
             value = start + PageCheck.headerBytes
         }
         if walk.kind == .free { readFreed(node, on: page, value, count) }
-        if walk.isMeta, flags == 0 { readCommit(node, value, count) }
+        if walk.isMeta, flags == 0 { readTotals(node, value, count) }
     }
 
-    private mutating func readCommit(_ node: Int, _ value: Int, _ bytes: Int) {
-        let name = key(at: node)
-        guard bytes == 16, file[name.start..<name.start + name.count].elementsEqual(StorageEnvironment.commitKey) else {
-            return
-        }
-        let number = load(value, as: UInt64.self)
-        // A damaged number is no transaction's.
-        commit = load(value + 8, as: UInt64.self) == ~number ? number : .max
+    /// The totals tell by which transaction they were written. Damaged ones tell nothing here.
+    private mutating func readTotals(_ node: Int, _ value: Int, _ bytes: Int) {
+        let place = key(at: node)
+        let name = UnsafeRawBufferPointer(rebasing: file[place.start..<place.start + place.count])
+        guard name.elementsEqual(Totals.key),
+            let sealed = SealedValue(UnsafeRawBufferPointer(rebasing: file[value..<value + bytes])),
+            sealed.isGenuine(seed: Database.seed(of: name, in: .meta)),
+            let totals = try? Totals(reading: sealed.contents)
+        else { return }
+        commit = totals.transaction
     }
 
     /// Checks a record of the list of free pages: how many it lists, and their numbers in descending order.

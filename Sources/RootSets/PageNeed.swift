@@ -50,12 +50,12 @@ struct PageNeed: Equatable {
             }
             let written = edit.records.filter { !$0.isCheck }
             let keys = written.count + 2 * edit.removedRanges.count
-            let bytes = written.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) + 32 }
+            let bytes = written.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) + 32 + SealedValue.sealBytes }
             self =
                 self
                 + PageNeed(
                     copied: trees.records.copied(by: keys), fresh: written.isEmpty ? 0 : 2 + bytes / 2048,
-                    run: written.reduce(0) { $0 + PageNeed.run(of: $1.value?.count ?? 0) })
+                    run: written.reduce(0) { $0 + PageNeed.run(of: SealedValue.sealBytes + ($1.value?.count ?? 0)) })
         }
     }
 
@@ -71,7 +71,7 @@ struct PageNeed: Equatable {
     }
 
     private static func logBytes(_ change: Change) -> Int {
-        let fixed = LogRecord.headerBytes + Limits.collaborationBytesMax
+        let fixed = SealedValue.sealBytes + LogRecord.headerBytes + Limits.collaborationBytesMax
         return switch change {
         case .createCollaboration, .dropCollaboration: fixed
         case .addRoots(_, let roots), .removeRoots(_, let roots): fixed + roots.count * Digest.byteCount

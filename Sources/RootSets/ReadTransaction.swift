@@ -22,8 +22,8 @@ final class ReadTransaction: @unchecked Sendable {
         var large: OpaquePointer?
         try check(mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &handle), "beginning a read")
         guard let handle else { throw StorageFailure(ENOMEM, "beginning a read") }
-        let code = mdb_cursor_open(handle, environment.packed, &packed)
-        let largeCode = mdb_cursor_open(handle, environment.large, &large)
+        let code = mdb_cursor_open(handle, environment.packed.handle, &packed)
+        let largeCode = mdb_cursor_open(handle, environment.large.handle, &large)
         guard let packed, let large else {
             packed.map { mdb_cursor_close($0) }
             large.map { mdb_cursor_close($0) }
@@ -55,11 +55,50 @@ final class ReadTransaction: @unchecked Sendable {
 
     /// Reads the version of the sets in this snapshot.
     func setsVersion() throws(StorageFailure) -> SetsVersion {
+        guard let value = try value(environment.meta, SetsVersion.key) else { return .initial }
+        return try SetsVersion(reading: value.contents)
+    }
+
+    /// Reads a value, which stays in the map; `nil` when there is none.
+    ///
+    /// Throws `damaged` when it is not what was written.
+    func value(_ database: Database, _ key: [UInt8]) throws(StorageFailure) -> SealedValue? {
+        try key.withRawBytes { key throws(StorageFailure) in try value(database, key) }
+    }
+
+    /// Reads a value, which stays in the map; `nil` when there is none.
+    ///
+    /// Throws `damaged` when it is not what was written.
+    func value(_ database: Database, _ key: UnsafeRawBufferPointer) throws(StorageFailure) -> SealedValue? {
+        try database.checkTrust()
+        return try untrustedValue(database, key)
+    }
+
+    /// Does the same before the database was checked.
+    private func untrustedValue(
+        _ database: Database, _ key: UnsafeRawBufferPointer
+    ) throws(StorageFailure) -> SealedValue? {
         var value = MDB_val()
-        let code = withMDBValue(SetsVersion.key) { mdb_get(handle, environment.meta, $0, &value) }
-        if code == MDB_NOTFOUND { return .initial }
-        try check(code, "reading the version of the sets")
-        return try SetsVersion(reading: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+        let code = withMDBValue(key) { key in mdb_get(handle, database.handle, key, &value) }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "reading")
+        return try database.open(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), at: key)
+    }
+
+    func totals() throws(StorageFailure) -> Totals {
+        try environment.meta.checkTrust()
+        return try untrustedTotals()
+    }
+
+    /// Does the same for the check of the start.
+    func untrustedTotals() throws(StorageFailure) -> Totals {
+        let value = try Totals.key.withRawBytes { key throws(StorageFailure) in
+            try untrustedValue(environment.meta, key)
+        }
+        guard let value else { throw .damaged("the totals are missing") }
+        let totals = try Totals(reading: value.contents)
+        guard totals.transaction >= UInt64(mdb_txn_id(handle)) else { throw .damaged("the totals are out of date") }
+        return totals
     }
 
     func reset() {
@@ -85,8 +124,8 @@ final class ReadTransactionPool: Sendable {
     let health: StorageHealth
     private let state: Mutex<State>
 
-    init(_ environment: StorageEnvironment, health: StorageHealth = StorageHealth()) {
-        self.health = health
+    init(_ environment: StorageEnvironment) {
+        health = environment.health
         state = Mutex(State(environment: environment))
     }
 
@@ -143,7 +182,7 @@ final class ReadTransactionPool: Sendable {
             }
         }
         let result = try body(transaction)
-        if environment.hasFault, let fault = environment.fault {
+        if let fault = environment.hasFault ? environment.fault : environment.cut {
             health.report(.failed, fault.action)
             throw fault
         }

@@ -34,6 +34,7 @@ package final class RootSets: Sendable {
     package let health: StorageHealth
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
+    private let startCheck: StartCheck
 
     /// Opens the storage, and creates it when it is missing.
     ///
@@ -46,30 +47,37 @@ package final class RootSets: Sendable {
         log: @escaping @Sendable (String) -> Void = { _ in }, onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
         let lock = try DirectoryLock(directory: configuration.directory)
-        health = StorageHealth(log: log)
-        readers = ReadTransactionPool(try RootSets.open(configuration, lock, surroundings), health: health)
+        let (health, startCheck) = (StorageHealth(log: log), StartCheck())
+        self.health = health
+        self.startCheck = startCheck
+        readers = ReadTransactionPool(try RootSets.open(configuration, lock, surroundings, health, startCheck))
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
-            try RootSets.open(configuration, lock, surroundings)
+            try RootSets.open(configuration, lock, surroundings, health, startCheck)
         }
         queue.start()
+        startCheck.start()
     }
 
     private static func open(
-        _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings
+        _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
+        _ health: StorageHealth, _ startCheck: StartCheck
     ) throws(ServiceError) -> StorageEnvironment {
-        try StorageEnvironment(
+        let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
-            reserveBytes: configuration.reserveBytes, surroundings)
+            reserveBytes: configuration.reserveBytes, surroundings, health: health)
+        startCheck.begin(environment)
+        return environment
     }
 
     deinit {
-        queue.close()
+        close()
     }
 
-    /// Refuses new mutations and commits those that wait.
+    /// Refuses new mutations, commits those that wait, and ends the check of the start.
     package func close() {
         queue.close()
+        startCheck.stop()
     }
 
     /// Throws `behindSequence` unless later reads see the change with that sequence. 0 never throws it.
@@ -96,15 +104,17 @@ package final class RootSets: Sendable {
                 }
             }
         } catch {
+            health.note(error)
             throw error.asServiceError
         }
+        if case .failure(let error) = result { health.note(error) }
         guard let result else { throw ServiceError(.internalFault, "a read ended without a result") }
         return try result.get()
     }
 
     /// Queues a mutation of a peer. An urgent one goes before those of other peers. `completion` is called once: on the
     /// writer's thread when the mutation is durable or refused, or at once with `busy` when it is above the peer's
-    /// share of the queue, or with `shuttingDown`.
+    /// share of the queue, or with `shuttingDown`. A storage that is known to be damaged takes no additions.
     package func submit(
         _ mutation: Mutation, of peer: Holder = .service, isUrgent: Bool = false,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void

@@ -69,27 +69,31 @@ package struct Snapshot: ~Copyable {
     /// Returns the directory of this snapshot's packed buckets; `nil` if there is none yet. `lookups`: how many
     /// look-ups the caller makes now.
     func directory(lookups: Int) throws(StorageFailure) -> BucketDirectory? {
-        try environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
+        // A look-up without a directory waits, or reports that.
+        guard environment.trust.believes(.packed) else { return nil }
+        return try environment.directories.directory(of: .packed, for: transaction, in: environment, lookups: lookups) {
             var statistics = MDB_stat()
-            let code = mdb_stat(transaction.handle, environment.packed, &statistics)
+            let code = mdb_stat(transaction.handle, environment.packed.handle, &statistics)
             return code == MDB_SUCCESS ? statistics.ms_entries : .max
         }
     }
 
     /// Returns the directory of a large collaboration's buckets; `nil` if there is none yet.
     func directory(of collaboration: CollaborationView, lookups: Int) throws(StorageFailure) -> BucketDirectory? {
-        try environment.directories.directory(
+        guard environment.trust.believes(.large) else { return nil }
+        return try environment.directories.directory(
             of: .large(Array(collaboration.identifier)), for: transaction, in: environment, lookups: lookups
         ) { Int(collaboration.rootCount) / Applier.bucketRootsMax }
     }
 
     func hash(of identifier: UnsafeRawBufferPointer) -> UInt64 { environment.nameHash.hash(identifier) }
 
-    /// Finds the first packed bucket whose bound is not below `hash`. Returns the bound and the bytes, which are not
-    /// read here.
+    /// Finds the first packed bucket whose bound is not below `hash`. Returns the bound and the contents, which were
+    /// checked.
     func bucketBytes(
         atOrAfter hash: UInt64
     ) throws(StorageFailure) -> (bound: UInt64, bytes: UnsafeRawBufferPointer)? {
+        try environment.packed.checkTrust()
         var hash = hash
         var value = MDB_val()
         var key = MDB_val()
@@ -99,10 +103,12 @@ package struct Snapshot: ~Copyable {
         }
         if code == MDB_NOTFOUND { return nil }
         try check(code, "looking up a collaboration")
-        guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self) else {
+        guard key.mv_size == 8, let bound = key.mv_data?.loadUnaligned(as: UInt64.self), bound >= hash else {
             throw .damaged("a bucket's key is damaged")
         }
-        return (bound, UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+        let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        let keyBytes = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
+        return (bound, try environment.checkedBuckets.contents(of: bytes, at: keyBytes, in: environment.packed))
     }
 
     /// Finds the first packed bucket whose bound is not below `hash`.
@@ -137,17 +143,33 @@ package struct Snapshot: ~Copyable {
                 directory.neighbourhood(of: root.prefix).map { $0.roots.contains(root, near: $0.position) } ?? false
             }
         }
-        let key = BucketKeyBuffer(collaboration.identifier, bound: root.prefix)
+        do throws(StorageFailure) {
+            return try bucketRoots(of: collaboration.identifier, for: root.prefix).contains(root)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// The roots in the bucket of a large collaboration that holds roots with this prefix.
+    private func bucketRoots(
+        of identifier: UnsafeRawBufferPointer, for prefix: UInt64
+    ) throws(StorageFailure) -> PackedRoots {
+        try environment.large.checkTrust()
+        let key = BucketKeyBuffer(identifier, bound: prefix)
+        var found = MDB_val()
         var value = MDB_val()
         let (code, isOurs) = key.lend { wanted in
-            var found = wanted.pointee
+            found = wanted.pointee
             let code = mdb_cursor_get(transaction.large, &found, &value, MDB_SET_RANGE)
             return (code, code == MDB_SUCCESS && key.isOfSameCollaboration(found))
         }
         guard code == MDB_SUCCESS, isOurs else {
-            throw StorageFailure(code == MDB_SUCCESS ? MDB_CORRUPTED : code, "looking up a root hash").asServiceError
+            throw StorageFailure(code == MDB_SUCCESS ? MDB_CORRUPTED : code, "looking up a root hash")
         }
-        return PackedRoots(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)).contains(root)
+        return PackedRoots(
+            try environment.checkedBuckets.contents(
+                of: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size),
+                at: UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size), in: environment.large))
     }
 
     /// Whether each of `roots` is in the set; `nil` when there is no such collaboration.
@@ -198,7 +220,7 @@ package struct Snapshot: ~Copyable {
     private func appendBuckets(
         of name: UnsafeRawBufferPointer, after start: Digest?, limit: Int, to page: inout Page<Digest>
     ) throws(StorageFailure) {
-        try transaction.visitBuckets(of: name, from: start?.prefix ?? 0) { _, value in
+        try transaction.visitBuckets(of: name, from: start?.prefix ?? 0, in: environment) { _, value in
             page.append(PackedRoots(value), after: start, limit: limit)
             return !page.hasMore
         }
@@ -256,7 +278,7 @@ package struct Snapshot: ~Copyable {
     package func changes(after sequence: UInt64, limit: Int) throws(ServiceError) -> Page<LoggedMutation> {
         let (page, totals): (Page<LoggedMutation>?, Totals)
         do throws(StorageFailure) {
-            totals = try self.totals()
+            totals = try transaction.totals()
             page =
                 sequence >= totals.firstSequence - 1
                 ? try changes(after: sequence, through: totals.sequence, limit: limit) : nil
@@ -279,21 +301,24 @@ package struct Snapshot: ~Copyable {
         var page = Page<LoggedMutation>(items: [], hasMore: false)
         var bytes = 0
         var next = sequence
+        var previous: UInt64?
         while next < last {
             next += 1
             if page.items.count == limit || bytes > Limits.changesPageBytesMax {
                 page.hasMore = true
                 break
             }
-            var value = MDB_val()
-            let code = withMDBValue(bigEndianBytes(next)) { key in
-                mdb_get(transaction.handle, environment.log, key, &value)
+            guard let value = try transaction.value(environment.log, bigEndianBytes(next)) else {
+                throw .damaged("change-log record \(next) is missing")
             }
-            try check(code, "reading change \(next)")
-            bytes += value.mv_size
-            page.items.append(
-                try LogRecord.decode(
-                    UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size), sequence: next))
+            guard
+                try previous.map({ checksum throws(StorageFailure) in
+                    checksum == (try LogRecord.previous(in: value.contents))
+                }) ?? true
+            else { throw .damaged("change-log record \(next) does not follow the one before") }
+            previous = value.checksum
+            bytes += value.contents.count
+            page.items.append(try LogRecord.decode(value.contents, sequence: next))
         }
         return page
     }
@@ -303,7 +328,7 @@ package struct Snapshot: ~Copyable {
     /// Throws `storageDamaged` or `storageFailed`.
     package func statistics() throws(ServiceError) -> StorageStatistics {
         do throws(StorageFailure) {
-            let totals = try totals()
+            let totals = try transaction.totals()
             return StorageStatistics(
                 lastSequence: totals.sequence, firstSequence: totals.firstSequence,
                 collaborations: totals.collaborations, roots: totals.roots, logBytes: totals.logBytes,
@@ -318,7 +343,7 @@ package struct Snapshot: ~Copyable {
     /// Throws `storageDamaged` or `storageFailed`.
     package func lastSequence() throws(ServiceError) -> UInt64 {
         do throws(StorageFailure) {
-            return try totals().sequence
+            return try transaction.totals().sequence
         } catch {
             throw error.asServiceError
         }
@@ -333,35 +358,16 @@ package struct Snapshot: ~Copyable {
     ) throws(ServiceError) -> (sequence: UInt64, request: RequestDigest?)? {
         do throws(StorageFailure) {
             let key = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
-            guard let place = try value(at: key, in: environment.mutations) else { return nil }
+            guard let place = try transaction.value(environment.mutations, key)?.contents else { return nil }
             guard place.count == 8 else { throw .damaged("the record of mutation \(identifier) is damaged") }
             let sequence = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
-            guard let record = try value(at: bigEndianBytes(sequence), in: environment.log) else {
+            guard let record = try transaction.value(environment.log, bigEndianBytes(sequence)) else {
                 throw .damaged("change-log record \(sequence) is missing")
             }
-            return (sequence, try LogRecord.request(in: record))
+            return (sequence, try LogRecord.request(in: record.contents))
         } catch {
             throw error.asServiceError
         }
-    }
-
-    /// Reads a value, which stays in the map.
-    private func value(at key: [UInt8], in database: MDB_dbi) throws(StorageFailure) -> UnsafeRawBufferPointer? {
-        var value = MDB_val()
-        let code = withMDBValue(key) { mdb_get(transaction.handle, database, $0, &value) }
-        if code == MDB_NOTFOUND { return nil }
-        try check(code, "looking up a mutation")
-        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-    }
-
-    private func totals() throws(StorageFailure) -> Totals {
-        var value = MDB_val()
-        let code = withMDBValue(Array("totals".utf8)) { key in
-            mdb_get(transaction.handle, environment.meta, key, &value)
-        }
-        if code == MDB_NOTFOUND { return Totals() }
-        try check(code, "reading the totals")
-        return try Totals(reading: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 }
 

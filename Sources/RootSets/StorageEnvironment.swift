@@ -9,13 +9,11 @@ import Platform
 /// Sendable without the compiler's proof: many threads may use an `MDB_env`, and no field changes after `init`.
 final class StorageEnvironment: @unchecked Sendable {
     let handle: OpaquePointer
-    let packed: MDB_dbi
-    let large: MDB_dbi
-    let log: MDB_dbi
-    let mutations: MDB_dbi
-    let records: MDB_dbi
-    let meta: MDB_dbi
+    let databases: Databases
     let nameHash: NameHash
+    let health: StorageHealth
+    let trust: DatabaseTrust
+    let checkedBuckets: CheckedBuckets
     let directories: BucketDirectories
     let pageBytes: Int
     private let lock: DirectoryLock
@@ -26,31 +24,38 @@ final class StorageEnvironment: @unchecked Sendable {
     private let dataDescriptor: CInt
     /// LMDB's map of the data file; `nil` when the file has pages of another size than the system.
     private var map: CoveredMap?
+    /// The length of the data file when it was opened. It never becomes shorter.
+    private var bytesMin = 0
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
 
-    static let format: UInt32 = 1
-    /// In `meta`: the number of the transaction that wrote the commit, and its complement, so that a commit's tree
-    /// tells which commit it is of.
-    static let commitKey = Array("commit".utf8)
+    var packed: Database { databases.packed }
+    var large: Database { databases.large }
+    var log: Database { databases.log }
+    var mutations: Database { databases.mutations }
+    var records: Database { databases.records }
+    var meta: Database { databases.meta }
 
     /// Opens the environment in `directory`, and creates it when it is missing. Judges the data file before LMDB does.
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
-    /// file that was larger already may grow as far as the largest removal needs. Throws `storageInUse` when another
-    /// process or object has the environment open, `storageDamaged` when a file is truncated or damaged, has lost a
-    /// commit that was acknowledged or has another format than this version writes, and `storageFailed` or
-    /// `storageFull` for all other failures.
+    /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
+    /// damage. `upgrades`: false refuses an older format. Throws `storageInUse` when another process or object has the
+    /// environment open, `storageDamaged` when a file is truncated or damaged, has lost a commit that was acknowledged
+    /// or has a format that this version does not read, and `storageFailed` or `storageFull` for all other failures.
     init(
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
-        _ surroundings: StorageSurroundings = StorageSurroundings()
+        _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
+        upgrades: Bool = true
     ) throws(ServiceError) {
-        let lock: DirectoryLock
-        if let held { lock = held } else { lock = try DirectoryLock(directory: directory) }
+        let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         self.lock = lock
         directories = BucketDirectories(surroundings)
         path = directory + "/" + DataFile.fileName
         self.bytesMax = bytesMax
+        let trust = DatabaseTrust(health)
+        (self.health, self.trust) = (health, trust)
+        checkedBuckets = CheckedBuckets(mapBytes: bytesMax)
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
@@ -83,8 +88,8 @@ final class StorageEnvironment: @unchecked Sendable {
                 var stale: CInt = 0
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
-                (packed, large, log, mutations, records, meta, nameHash) = try StorageEnvironment.openDatabases(
-                    in: environment, surroundings.random)
+                (databases, nameHash) = try StorageFormat.open(
+                    environment, trust, surroundings.random, upgrades: upgrades)
             } catch {
                 // After a fault LMDB's state is unknown: its memory is not touched again.
                 if !guarded.hasFault { mdb_env_close(environment) }
@@ -103,6 +108,8 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_mapsize(handle, needed), "setting the map size")
             }
             map = try coveredMap()
+            trust.covers(map)
+            bytesMin = fileSize
             try noteNewest()
         } catch {
             throw error.asServiceError
@@ -122,6 +129,13 @@ final class StorageEnvironment: @unchecked Sendable {
 
     var hasFault: Bool { map?.hasFault ?? false }
 
+    /// Why nothing may be answered: the file was cut, so the end of its last page reads as zeros without a fault. `nil`
+    /// when it was not.
+    var cut: StorageFailure? {
+        guard let present = fileBytes(dataDescriptor), present < bytesMin else { return nil }
+        return .failed("the data file was cut to \(present) bytes")
+    }
+
     /// Whether LMDB takes no more transactions, because a meta page could not be written.
     var hasPanicked: Bool {
         var reader: OpaquePointer?
@@ -137,8 +151,10 @@ final class StorageEnvironment: @unchecked Sendable {
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         let start = try withReader { reader throws(StorageFailure) -> UnsafeRawPointer? in
             var value = MDB_val()
-            let code = withMDBValue(StorageEnvironment.commitKey) { mdb_get(reader, meta, $0, &value) }
-            try check(code, "reading the number of the commit")
+            let code = withMDBValue(Totals.key) { mdb_get(reader, meta.handle, $0, &value) }
+            // Damage that the check of the start finds, too.
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading the totals")
             guard let address = value.mv_data else { return nil }
             let page = UnsafeRawPointer(bitPattern: UInt(bitPattern: address) / UInt(pageBytes) * UInt(pageBytes))
             guard let page, case let number = page.load(as: Int.self), number >= 2, number <= information.me_last_pgno
@@ -189,12 +205,6 @@ final class StorageEnvironment: @unchecked Sendable {
         return MetaPage(bytes, slot: slot)
     }
 
-    /// The value of `commitKey`.
-    static func record(ofCommit transaction: Int) -> [UInt8] {
-        let number = UInt64(transaction).littleEndian
-        return withUnsafeBytes(of: (number, ~number)) { Array($0) }
-    }
-
     /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of
     /// it without a block would be a bus error. 1,024 readers take 64 bytes each, plus a header.
     private static func reserveReaderTable(in directory: String) throws(StorageFailure) {
@@ -219,54 +229,6 @@ final class StorageEnvironment: @unchecked Sendable {
             throw .damaged("the data file is shorter than its contents (\(needed) bytes)")
         }
         return (Int(statistics.ms_psize), descriptor)
-    }
-
-    private static func openDatabases(
-        in environment: OpaquePointer, _ random: RandomSource
-    ) throws(StorageFailure) -> (MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, MDB_dbi, NameHash) {
-        let transaction = try WriteTransaction(environment)
-        var isChanged = false
-        func open(_ name: String, flags: CInt = 0) throws(StorageFailure) -> MDB_dbi {
-            var database: MDB_dbi = 0
-            var code = mdb_dbi_open(transaction.handle, name, UInt32(flags), &database)
-            if code == MDB_NOTFOUND {
-                isChanged = true
-                code = mdb_dbi_open(transaction.handle, name, UInt32(MDB_CREATE | flags), &database)
-            }
-            try check(code, "opening \(name)")
-            return database
-        }
-        let (packed, large) = (try open("packed", flags: MDB_INTEGERKEY), try open("large"))
-        let (log, mutations, meta) = (try open("log"), try open("mutations"), try open("meta"))
-        let records = try open("records")
-        let formatKey = Array("format".utf8)
-        if let value = try transaction.get(meta, formatKey) {
-            let found = value.count == 4 ? UInt32(littleEndian: value.loadUnaligned(as: UInt32.self)) : 0
-            guard found == format else {
-                throw StorageFailure(
-                    MDB_VERSION_MISMATCH, "the data has format \(found), this version reads format \(format)")
-            }
-        } else {
-            try transaction.put(meta, formatKey, withUnsafeBytes(of: format.littleEndian) { Array($0) })
-        }
-        let hashKey = Array("hash key".utf8)
-        if try transaction.get(meta, hashKey) == nil {
-            try transaction.put(meta, hashKey, random.bytes(16))
-        }
-        guard let nameHash = try transaction.get(meta, hashKey).flatMap({ NameHash(key: $0) }) else {
-            throw .damaged("the hash key is damaged")
-        }
-        // The data of an earlier version lack the number of the commit. A compacted copy has another one.
-        if let number = try transaction.get(meta, commitKey) {
-            isChanged = isChanged || !number.elementsEqual(record(ofCommit: transaction.number - 1))
-        } else {
-            isChanged = true
-        }
-        if isChanged || !transaction.written.isEmpty {
-            try transaction.put(meta, commitKey, record(ofCommit: transaction.number))
-        }
-        try transaction.commit()
-        return (packed, large, log, mutations, records, meta, nameHash)
     }
 
     /// Bytes of the file up to the last page that was ever used.
@@ -362,8 +324,9 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         // LMDB's own trees have the numbers 0 and 1: the free pages, and the names of the others.
         return StorageTrees(
-            packed: try pages(packed), large: try pages(large), log: try pages(log), mutations: try pages(mutations),
-            records: try pages(records), others: try pages(meta).all + pages(0).all + pages(1).all)
+            packed: try pages(packed.handle), large: try pages(large.handle), log: try pages(log.handle),
+            mutations: try pages(mutations.handle), records: try pages(records.handle),
+            others: try pages(meta.handle).all + pages(0).all + pages(1).all)
     }
 
     /// Makes sure that the disk has blocks for the first `wanted` pages of the file, and lowers the room's capacity to

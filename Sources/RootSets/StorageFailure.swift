@@ -33,6 +33,14 @@ struct StorageFailure: Error {
         }
     }
 
+    /// Whether stored data contradict themselves.
+    var isDamage: Bool { code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND }
+
+    /// Whether an error with that detail says that stored data contradict themselves. The layers above give none.
+    static func isDamage(detail: UInt32) -> Bool {
+        detail == 0 || StorageFailure(CInt(bitPattern: detail), "").isDamage
+    }
+
     /// Whether LMDB takes no more transactions, because the meta page could not be written.
     var isPanic: Bool { code == MDB_PANIC }
 

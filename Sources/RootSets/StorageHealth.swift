@@ -36,6 +36,7 @@ package final class StorageHealth: Sendable {
     private let findings = Mutex(Findings())
     private let log: @Sendable (String) -> Void
     private let onFailure = Mutex<(@Sendable () -> Void)?>(nil)
+    private let checked = Atomic<Bool>(false)
 
     /// `log` gets messages of one line, on the thread that reports.
     package init(log: @escaping @Sendable (String) -> Void = { _ in }) {
@@ -46,6 +47,11 @@ package final class StorageHealth: Sendable {
 
     /// Whether nothing may be answered from the storage. One load of a byte.
     package var hasFailed: Bool { current.load(ordering: .acquiring) == Level.failed.rawValue }
+
+    /// Whether everything that is stored was checked since the storage was opened.
+    package var isChecked: Bool { checked.load(ordering: .acquiring) }
+
+    func note(isChecked: Bool) { checked.store(isChecked, ordering: .releasing) }
 
     /// The first finding of the present level; `nil` while the storage is intact.
     package var finding: Finding? {
@@ -78,6 +84,17 @@ package final class StorageHealth: Sendable {
         if level == .failed { onFailure.withLock { $0 }?() }
     }
 
+    /// Reports the failure if it says that stored data are damaged.
+    func note(_ failure: StorageFailure) {
+        if failure.isDamage { report(.damaged, failure.text) }
+    }
+
+    /// Reports the error of a read if it says that stored data are damaged.
+    func note(_ error: ServiceError) {
+        guard error.code == .storageDamaged, StorageFailure.isDamage(detail: error.detail) else { return }
+        report(.damaged, error.reason)
+    }
+
     /// From now on a failure calls `body` after it was logged, on the thread that reports it.
     func whenFailed(_ body: @escaping @Sendable () -> Void) {
         onFailure.withLock { $0 = body }
@@ -100,11 +117,16 @@ package final class StorageHealth: Sendable {
         return ServiceError(.storageDamaged, "the storage has failed: \(finding.what)")
     }
 
+    /// The error for additions to a damaged storage: they would be built on what is not right. Removals of what is
+    /// intact get through. `nil` while no damage is known.
+    var refusalOfAdditions: ServiceError? {
+        level == .intact ? nil : ServiceError(.storageDamaged, "the storage is damaged, and nothing is added to it")
+    }
+
     /// The error that takes the service out of rotation: whoever asks whether it is ready gets it. `nil` while the
-    /// storage is intact.
+    /// storage is intact. It names no key.
     package var unreadiness: ServiceError? {
-        guard level != .intact, let finding else { return nil }
-        let text = finding.level == .failed ? "has failed" : "is damaged"
-        return ServiceError(.storageDamaged, "the storage \(text): \(finding.what)")
+        if let refusal { return refusal }
+        return level == .intact ? nil : ServiceError(.storageDamaged, "the storage is damaged: see the service's log")
     }
 }

@@ -13,9 +13,11 @@ final class WriteTransaction {
     private let thread = ThreadConfinement()
     private let guarded = StorageGuard()
     /// Cursors that were used before, by database. LMDB closes them with the transaction.
-    private var cursors: [MDB_dbi: OpaquePointer] = [:]
+    private var cursors: [DatabaseName: OpaquePointer] = [:]
+    /// What this transaction has changed in the counts and sums of the databases.
+    private(set) var tallies = Tallies()
     /// Databases that this transaction has written to. They are so few that a search of the list is quick.
-    private(set) var written: [MDB_dbi] = []
+    private(set) var written: [DatabaseName] = []
 
     /// Begins a transaction whose commit is not noted.
     init(_ handle: OpaquePointer) throws(StorageFailure) {
@@ -42,16 +44,33 @@ final class WriteTransaction {
     /// The number of the transaction: one more than that of the commit before.
     var number: Int { handle.map { Int(mdb_txn_id($0)) } ?? 0 }
 
+    /// Reads the totals.
+    ///
+    /// Throws `damaged` when they are missing, or not what was written.
+    func totals(in meta: Database) throws(StorageFailure) -> Totals {
+        guard let value = try get(meta, Totals.key) else { throw .damaged("the totals are missing") }
+        let totals = try Totals(reading: value.contents)
+        // This transaction is the one behind the last commit.
+        guard totals.transaction &+ 1 >= UInt64(number) else { throw .damaged("the totals are out of date") }
+        return totals
+    }
+
+    /// Writes the totals, with what this transaction has changed in them so far. Must be its last write.
+    func put(_ totals: Totals, in meta: Database) throws(StorageFailure) {
+        var totals = totals
+        totals.tallies += tallies
+        totals.transaction = UInt64(number)
+        try put(meta, Totals.key, totals.bytes, version: totals.sequence, isCounted: false)
+    }
+
     /// Makes all writes durable. The transaction has ended afterwards, even when this throws.
     func commit() throws(StorageFailure) {
         thread.assertIsCurrent()
         guard handle != nil else { throw StorageFailure(MDB_BAD_TXN, "committing") }
         let number = number
-        if let environment, !written.isEmpty {
-            try put(
-                environment.meta, StorageEnvironment.commitKey, StorageEnvironment.record(ofCommit: number))
-            // What was read of a page that can't be read must not be written.
-            if let fault = environment.fault ?? environment.displacement { throw fault }
+        // What was read of a page that can't be read must not be written.
+        if !written.isEmpty, let fault = environment?.fault ?? environment?.cut ?? environment?.displacement {
+            throw fault
         }
         guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
         self.handle = nil
@@ -59,63 +78,158 @@ final class WriteTransaction {
         environment?.note(commit: number)
     }
 
-    private func noteWrite(to database: MDB_dbi) {
-        watch?.proceed()
-        if !written.contains(database) { written.append(database) }
+    private func assertIsOpen() {
+        thread.assertIsCurrent()
+        precondition(handle != nil, "a write was attempted after the commit")
     }
 
-    /// Reads the value of `key`, borrowed until the next write; `nil` when there is none.
-    func get(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+    private func noteWrite(to database: Database) {
+        assertIsOpen()
+        watch?.proceed()
+        if !written.contains(database.name) { written.append(database.name) }
+    }
+
+    /// Reads the value of `key` as it stands in the file, borrowed until the next write; `nil` when there is none.
+    func bytes(_ database: Database, _ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
         var value = MDB_val()
-        let code = withMDBValue(key) { key in mdb_get(handle, database, key, &value) }
+        let code = withMDBValue(key) { key in mdb_get(handle, database.handle, key, &value) }
         if code == MDB_NOTFOUND { return nil }
         try check(code, "reading")
         return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
-    func put(_ database: MDB_dbi, _ key: [UInt8], _ value: [UInt8], appending: Bool = false) throws(StorageFailure) {
-        thread.assertIsCurrent()
-        precondition(handle != nil, "a write was attempted after the commit")
-        let flags = appending ? UInt32(MDB_APPEND) : 0
+    /// Reads the value of `key`, borrowed until the next write; `nil` when there is none.
+    ///
+    /// Throws `damaged` when it is not what was written.
+    func get(_ database: Database, _ key: [UInt8]) throws(StorageFailure) -> SealedValue? {
+        guard let value = try bytes(database, key) else { return nil }
+        return try key.withRawBytes { key throws(StorageFailure) in try database.open(value, at: key) }
+    }
+
+    /// Whether a database has no entry.
+    func isEmpty(_ database: Database) throws(StorageFailure) -> Bool {
+        var statistics = MDB_stat()
+        try check(mdb_stat(handle, database.handle, &statistics), "counting entries")
+        return statistics.ms_entries == 0
+    }
+
+    /// Copies entries as they stand in the file, in order, from the first one behind `last` on: at most `countMax`, and
+    /// none after one with which they have `bytesMax` bytes. `last`: empty for the first entries.
+    func entries(
+        of database: Database, after last: [UInt8], countMax: Int, bytesMax: Int
+    ) throws(StorageFailure) -> [(key: [UInt8], value: [UInt8])] {
+        try withCursor(database) { cursor throws(StorageFailure) in
+            var entries: [(key: [UInt8], value: [UInt8])] = []
+            var bytes = 0
+            var key = MDB_val()
+            var value = MDB_val()
+            var code =
+                last.isEmpty
+                ? mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
+                : withMDBValue(last) { wanted in
+                    key = wanted.pointee
+                    return mdb_cursor_get(cursor, &key, &value, MDB_SET)
+                }
+            if !last.isEmpty {
+                try check(code, "reading")
+                code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+            }
+            while code == MDB_SUCCESS, entries.count < countMax, bytes < bytesMax {
+                entries.append(
+                    (
+                        Array(UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)),
+                        Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+                    ))
+                bytes += key.mv_size + value.mv_size
+                code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+            }
+            if code != MDB_NOTFOUND { try check(code, "reading") }
+            return entries
+        }
+    }
+
+    /// Seals and writes a value. `version`: the sequence of the mutation that writes it. `isNew`: whether the key is
+    /// known to have no value. `isAppended`: whether the key is behind all others, too. `isCounted`: false for the
+    /// totals, which can't count themselves. Returns the checksum.
+    ///
+    /// Throws `damaged` when the value that is replaced is not what was written.
+    @discardableResult
+    func put(
+        _ database: Database, _ key: [UInt8], _ contents: [UInt8], version: UInt64, isNew: Bool = false,
+        isAppended: Bool = false, isCounted: Bool = true
+    ) throws(StorageFailure) -> UInt64 {
+        assertIsOpen()
+        if isCounted, !isNew, !isAppended, let present = try get(database, key) {
+            tallies[database.name].subtract(present.checksum)
+        }
+        let seed = key.withUnsafeBytes { database.seed(of: $0) }
+        let (bytes, checksum) = SealedValue.bytes(of: contents, version: version, seed: seed)
+        try putBytes(database, key, bytes, isAppended: isAppended)
+        if isCounted { tallies[database.name].add(checksum) }
+        return checksum
+    }
+
+    /// Writes bytes as they are, and counts nothing.
+    func putBytes(
+        _ database: Database, _ key: [UInt8], _ bytes: [UInt8], isAppended: Bool = false
+    ) throws(StorageFailure) {
         noteWrite(to: database)
         let code = withMDBValue(key) { key in
-            withMDBValue(value) { value in mdb_put(handle, database, key, value, flags) }
+            withMDBValue(bytes) { value in
+                mdb_put(handle, database.handle, key, value, isAppended ? UInt32(MDB_APPEND) : 0)
+            }
         }
         try check(code, "writing")
     }
 
     /// Deletes a key. Returns whether there was such a key.
+    ///
+    /// Throws `damaged` when its value is not what was written.
     @discardableResult
-    func delete(_ database: MDB_dbi, _ key: [UInt8]) throws(StorageFailure) -> Bool {
-        thread.assertIsCurrent()
-        precondition(handle != nil, "a write was attempted after the commit")
-        noteWrite(to: database)
-        let code = withMDBValue(key) { key in mdb_del(handle, database, key, nil) }
-        if code == MDB_NOTFOUND { return false }
-        try check(code, "deleting")
+    func delete(_ database: Database, _ key: [UInt8]) throws(StorageFailure) -> Bool {
+        assertIsOpen()
+        guard let present = try get(database, key) else { return false }
+        let checksum = present.checksum
+        try deleteBytes(database, key)
+        tallies[database.name].subtract(checksum)
         return true
     }
 
-    /// Deletes the record at `cursor`, which must be a cursor over `database`.
-    func delete(_ database: MDB_dbi, at cursor: OpaquePointer) throws(StorageFailure) {
-        thread.assertIsCurrent()
-        assert(cursors[database] == cursor, "a cursor is of another database or transaction")
+    /// Deletes a key whatever its value is, and counts nothing.
+    func deleteBytes(_ database: Database, _ key: [UInt8]) throws(StorageFailure) {
         noteWrite(to: database)
+        try check(withMDBValue(key) { key in mdb_del(handle, database.handle, key, nil) }, "deleting")
+    }
+
+    /// Deletes the entry at `cursor`, which must be a cursor over `database`.
+    ///
+    /// Throws `damaged` when its value is not what was written.
+    func delete(_ database: Database, at cursor: OpaquePointer) throws(StorageFailure) {
+        assert(cursors[database.name] == cursor, "a cursor is of another database or transaction")
+        noteWrite(to: database)
+        var key = MDB_val()
+        var value = MDB_val()
+        try check(mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT), "deleting")
+        let present = try database.open(
+            UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size),
+            at: UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size))
+        let checksum = present.checksum
         try check(mdb_cursor_del(cursor, 0), "deleting")
+        tallies[database.name].subtract(checksum)
     }
 
     /// Calls `body` with a cursor over `database`, whose position is undefined. The cursor is for reading and for
     /// `delete(_:at:)`.
     func withCursor<R>(
-        _ database: MDB_dbi, _ body: (OpaquePointer) throws(StorageFailure) -> R
+        _ database: Database, _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
         thread.assertIsCurrent()
         precondition(handle != nil, "a read was attempted after the commit")
-        if let cursor = cursors[database] { return try body(cursor) }
+        if let cursor = cursors[database.name] { return try body(cursor) }
         var cursor: OpaquePointer?
-        try check(mdb_cursor_open(handle, database, &cursor), "reading")
+        try check(mdb_cursor_open(handle, database.handle, &cursor), "reading")
         guard let cursor else { throw StorageFailure(ENOMEM, "reading") }
-        cursors[database] = cursor
+        cursors[database.name] = cursor
         return try body(cursor)
     }
 }

@@ -55,6 +55,7 @@ final class StatisticsSource: Sendable {
             ("mutations-waiting", UInt64(resources.rootSets.queueDepth)),
             ("mutations", commits.mutations),
             ("commits", commits.commits),
+            ("storage-checked", resources.rootSets.health.isChecked ? 1 : 0),
             ("storage-damaged", resources.rootSets.health.level == .damaged ? 1 : 0),
             ("storage-failed", resources.rootSets.health.level == .failed ? 1 : 0),
         ]

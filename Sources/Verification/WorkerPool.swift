@@ -288,6 +288,11 @@ package final class WorkerPool: Sendable {
                 for verdict in verdicts { counts[Int(verdict.rawValue)] += 1 }
             }
         } catch {
+            // Only the requests that meet the damage get the error.
+            if error.code == .storageDamaged, slices.count > 1 {
+                for slice in slices { run([slice], isSigned: isSigned, on: worker) }
+                return
+            }
             failure = error
         }
         finish(slices, on: worker, failure: failure)

@@ -22,7 +22,8 @@ enum FuzzedStorage {
         _ = (try LogRecord.changed(in: value), try LogRecord.request(in: value))
         let logged = try LogRecord.decode(value, sequence: 7)
         var bytes: [UInt8] = []
-        LogRecord.encode(logged.mutation, changed: logged.changed, into: &bytes)
+        LogRecord.encode(
+            logged.mutation, changed: logged.changed, after: try LogRecord.previous(in: value), into: &bytes)
         let again = try bytes.withRawBytes { try LogRecord.decode($0, sequence: 7) }
         try demand(again == logged, "a record of the change log is read in another way when it is written again")
     }
@@ -58,7 +59,7 @@ enum FuzzedStorage {
         ]
         let records = changes.map { change in
             var bytes: [UInt8] = []
-            LogRecord.encode(Mutation(identifier: MutationIdentifier(5), change), changed: 1, into: &bytes)
+            LogRecord.encode(Mutation(identifier: MutationIdentifier(5), change), changed: 1, after: 6, into: &bytes)
             return [0] + bytes
         }
         let packed = PackedRecord.encode(deck, .challenge, rootCount: 2, roots: [.zero, root])

@@ -21,7 +21,7 @@ struct PackedBucketTests {
                 var kept: [[UInt8]: Kept] = [:]
                 var fill: [Int] = []
                 var floor: UInt64?
-                for (bound, value) in try snapshot.transaction.packedBuckets() {
+                for (bound, value) in try snapshot.transaction.packedBuckets(in: environment) {
                     let bucket = try PackedBucket(value)
                     #expect(value.count <= PackedBucket.byteCountMax, "\(context)")
                     #expect(bucket.count > 0, "\(context)")

@@ -12,13 +12,12 @@ struct ReopeningTests {
     func pacing() throws {
         let scratch = ScratchDirectory()
         let attempts = Atomic<Int>(0)
-        func environment() throws(ServiceError) -> StorageEnvironment {
-            try StorageEnvironment(directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20)
-        }
-        var held: StorageEnvironment? = try environment()
         let lines = Mutex<[String]>([])
         let log: @Sendable (String) -> Void = { line in lines.withLock { $0.append(line) } }
-        let storage = ReadTransactionPool(try #require(held), health: StorageHealth(log: log))
+        var held: StorageEnvironment? = try StorageEnvironment(
+            directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20,
+            health: StorageHealth(log: log))
+        let storage = ReadTransactionPool(try #require(held))
         let reopening = Reopening(storage, log: log) { () throws(ServiceError) in
             guard attempts.add(1, ordering: .relaxed).newValue > 1 else {
                 throw ServiceError(.storageDamaged, "for a test")

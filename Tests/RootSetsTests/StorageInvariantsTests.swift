@@ -44,16 +44,16 @@ struct StorageInvariantsTests {
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
             nonisolated(unsafe) let transaction = try WriteTransaction(environment.handle)
-            onThreads(1) { _ in try? transaction.put(environment.meta, [1], [2]) }
+            onThreads(1) { _ in _ = try? transaction.put(environment.meta, [1], [2], version: 0) }
         }
         await #expect(processExitsWith: .failure) {
             let scratch = ScratchDirectory()
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
             let transaction = try WriteTransaction(environment.handle)
-            try transaction.put(environment.meta, [1], [2])
+            try transaction.put(environment.meta, [1], [2], version: 0)
             try transaction.commit()
-            try? transaction.put(environment.meta, [1], [3])
+            _ = try? transaction.put(environment.meta, [1], [3], version: 0)
         }
     }
 

@@ -41,13 +41,13 @@ struct WriterWatchTests {
     @Test("When the writer loops, all mutations are answered as damaged, new ones too, and the queue can be closed")
     func queue() throws {
         let scratch = ScratchDirectory()
-        let environment = try StorageEnvironment(
-            directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20)
         let lines = Mutex<[String]>([])
         let health = StorageHealth { line in lines.withLock { $0.append(line) } }
+        let environment = try StorageEnvironment(
+            directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20, health: health)
         let (stop, lost) = (Flag(), Flag())
         let queue = CommitQueue(
-            ReadTransactionPool(environment, health: health), RootSets.Configuration(directory: scratch.path + "/data"),
+            ReadTransactionPool(environment), RootSets.Configuration(directory: scratch.path + "/data"),
             watch: WriterWatch(limit: .milliseconds(300)), onLoss: { lost.set() }
         ) { () throws(ServiceError) in throw ServiceError(.storageFailed, "it is not opened again") }
         queue.start()

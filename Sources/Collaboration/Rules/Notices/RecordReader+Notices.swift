@@ -30,7 +30,7 @@ extension RecordReader where Self: ~Copyable {
         let newest = try records(in: range, limit: 4 * count, isDescending: true)
         guard let oldest = newest.items.last else { return [] }
         var reading = FeedReading(context, limit: 4 * count)
-        try reading.add(collaboration, for: reader, after: oldest.version - 1, self)
+        try reading.add(collaboration, for: reader, after: max(1, oldest.version) - 1, self)
         var json = Array(#"{"hasMore":false,"next":0,"posts":["#.utf8)
         try reading.newest(count, self).append(in: language, to: &json)
         json += Array("]}".utf8)

@@ -91,7 +91,7 @@ private struct Visit {
         guard let share = ShareHead(value) else { return false }
         guard view.shows(share, in: conversation) else { return true }
         let newest = current?.newest ?? 0
-        current?.newest = max(newest, share.milliseconds + 1)
+        current?.newest = max(newest, share.milliseconds == .max ? .max : share.milliseconds + 1)
         if share.isPinned { current?.isPinned = true }
         if share.leadsToCollaboration {
             guard let collaboration = share.collaboration(in: value) else { return false }

@@ -88,7 +88,7 @@ struct Signals {
         let left = Signals.left(of: interest, after: age)
         guard left >= Signals.unit else { return 0 }
         if now > shared, now - shared > Signals.staleMilliseconds {
-            guard now <= freshMilliseconds + Signals.halfLifeMilliseconds else { return 0 }
+            guard now - min(now, freshMilliseconds) <= Signals.halfLifeMilliseconds else { return 0 }
         }
         return left + Signals.left(of: shown, after: age) + (isPinned ? 3 * Signals.unit : 0)
     }

@@ -52,13 +52,13 @@ struct ThumbnailEdits {
                     known.key, value: isLast ? nil : known.value, expecting: .version(known.version)))
             guard isLast else { continue }
             records.append(RecordEdit(RecordKeys.thumbnail(hash), value: nil))
-            add(-Int(clamping: try known.number()), hash)
+            add(-ThumbnailEdits.bounded(try known.number()), hash)
         }
         leaving = [:]
         for (hash, change) in bytes.values where change != 0 {
             let key = RecordKeys.thumbnailPart(hash)
             let known = try reader.record(key)
-            let after = Int(clamping: try known?.number() ?? 0) + change
+            let after = ThumbnailEdits.bounded(try known?.number() ?? 0) + change
             guard change < 0 || after <= Limits.thumbnailPartBytesMax else {
                 throw ServiceError(
                     .limitExceeded, detail: UInt32(Limits.thumbnailPartBytesMax),
@@ -72,6 +72,9 @@ struct ThumbnailEdits {
         }
         bytes = [:]
     }
+
+    /// A stored count of bytes. No part has more than its limit, whatever the record says.
+    private static func bounded(_ count: UInt64) -> Int { Int(min(count, UInt64(Limits.thumbnailPartBytesMax))) }
 
     private mutating func add(_ count: Int, _ hash: Digest) {
         bytes[hash.bytes.first ?? 0, default: (hash, 0)].change += count

@@ -1,0 +1,98 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Walks over the whole storage each time that it was opened, on a thread of its own, and reports the damage that it
+/// finds. Who reads a database meanwhile waits until the walk has left it (`DatabaseTrust`).
+final class StartCheck: Sendable {
+    private struct State {
+        var next: StorageEnvironment?
+        var isStarted = false
+        var isStopped = false
+    }
+
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// Starts the thread. Must be called once.
+    func start() {
+        state.withLock { state in
+            precondition(!state.isStarted, "a check was started twice")
+            state.isStarted = true
+        }
+        let thread = Thread { [self] in
+            while walkNext() {}
+            ended.signal()
+        }
+        thread.name = "rootgate check"
+        thread.start()
+    }
+
+    /// Begins the check of an environment that nobody uses yet.
+    func begin(_ environment: StorageEnvironment) {
+        environment.trust.beginCheck()
+        environment.health.note(isChecked: false)
+        let isStopped = state.withLock { state in
+            if !state.isStopped { state.next = environment }
+            return state.isStopped
+        }
+        if isStopped { environment.trust.endCheck() }
+        wake.signal()
+    }
+
+    /// Ends the walk if one goes on. A second call does nothing.
+    func stop() {
+        let isRunning = state.withLock { state in
+            defer { state.isStopped = true }
+            return state.isStarted && !state.isStopped
+        }
+        guard isRunning else { return }
+        wake.signal()
+        ended.wait()
+    }
+
+    private var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    /// Waits for an environment and walks over it. Returns false when the check was stopped.
+    private func walkNext() -> Bool {
+        wake.wait()
+        let next = state.withLock { state in
+            defer { state.next = nil }
+            return state.next
+        }
+        if let next {
+            walk(next)
+            next.trust.endCheck()
+        }
+        return !isStopped
+    }
+
+    private func walk(_ environment: StorageEnvironment) {
+        let (health, trust) = (environment.health, environment.trust)
+        let guarded = StorageGuard()
+        do throws(StorageFailure) {
+            var walk = try StorageWalk(
+                environment, isInterrupted: { [self] in isStopped || trust.fault != nil },
+                report: { finding in
+                    guard trust.fault == nil, !guarded.hasFault else { return }
+                    for name in finding.distrusted { trust.distrust(name) }
+                    health.report(.damaged, finding.line)
+                },
+                whenWalked: { name in
+                    if trust.fault == nil, !guarded.hasFault { trust.noteChecked(name) }
+                })
+            let isDone = try walk.run()
+            if let fault = trust.fault ?? guarded.fault { throw fault }
+            if isDone { health.note(isChecked: true) }
+        } catch {
+            // What could not be read is no damage: the storage is opened again, and checked again.
+            if let fault = trust.fault ?? guarded.fault {
+                health.report(.failed, fault.action)
+            } else {
+                health.note(error)
+                for name in DatabaseName.allCases { trust.distrust(name) }
+            }
+        }
+    }
+}

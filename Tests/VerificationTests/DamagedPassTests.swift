@@ -1,0 +1,47 @@
+import Core
+import Dispatch
+@testable import RootSets
+import TestSupport
+import Testing
+import Verification
+
+@Suite("Passes over a damaged storage")
+struct DamagedPassTests {
+    @Test("Only the request that needs what is damaged gets the error, also in one pass with others")
+    func onlyItsRequest() throws {
+        let fixture = try Fixture()
+        let sets = fixture.resources.rootSets
+        // A set so large that it is in another database than the small ones.
+        let crowd = try #require(CollaborationIdentifier("crowd"))
+        var random = SeededGenerator(seed: runSeed)
+        try sets.apply(Mutation(.createCollaboration(crowd, .challenge)))
+        try sets.apply(Mutation(.addRoots(crowd, (0..<200).map { _ in random.digest() })))
+        try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust.distrust(.large) }
+        let genuine = try fixture.proof()
+        let packed = PackedProofs([(Fixture.challenged, genuine), ("crowd", genuine)])
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
+        let (isHeld, isOpen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        #expect(
+            pool.submit(from: WorkSource()) {
+                isHeld.signal()
+                isOpen.wait()
+            })
+        isHeld.wait()
+        let answers = Shared<[Int: (verdict: Verdict, code: ServiceError.Code?)]>([:])
+        for number in 0..<6 {
+            let request = VerificationRequest(count: 1, isSigned: false, wantsRoots: false) { _ in
+                packed.proofs[number % 2]
+            } completion: { request, error in
+                answers.with { $0[number] = (request.verdicts[0], error?.code) }
+            }
+            #expect(pool.submit(request, from: WorkSource()))
+        }
+        isOpen.signal()
+        pool.close()
+        for number in 0..<6 {
+            let answer = try #require(answers.value[number])
+            #expect(answer.code == (number % 2 == 0 ? nil : .storageDamaged), "request \(number)")
+            if number % 2 == 0 { #expect(answer.verdict == .included) }
+        }
+    }
+}
