@@ -176,6 +176,10 @@ let package = Package(
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
+        // Damages copies of a storage and compares all answers, for the tests of RootSets.
+        .executableTarget(
+            name: "DamageTrials", dependencies: ["Core", "RootSets", "TestSupport"], path: "Tests/DamageTrials",
+            swiftSettings: swift),
         tests(
             of: "CKernels",
             [
@@ -192,7 +196,7 @@ let package = Package(
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "CStorageGuard", ["CLMDB"]),
-        tests(of: "RootSets", ["CLMDB", "Core", "Platform", "StorageProbe"]),
+        tests(of: "RootSets", ["CLMDB", "Core", "Platform", "DamageTrials", "StorageProbe"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),

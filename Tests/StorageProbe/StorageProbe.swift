@@ -6,7 +6,6 @@ import RootSets
 /// Uses a storage whose files or disk are damaged, in a process that may end with it.
 ///
 ///     StorageProbe make FOLDER SEED                          makes a storage with some of everything
-///     StorageProbe answers FOLDER                            prints what it answers, a line each
 ///     StorageProbe failing FOLDER meta|data|sync AFTER COUNT ERRNO
 ///                                                            lets writes fail, and checks what is left
 ///     StorageProbe cut FOLDER BYTES                          cuts the data file in use
@@ -20,7 +19,6 @@ enum StorageProbe {
         do {
             switch words.first {
             case "make" where words.count == 3: try make(words[1], seed: UInt64(words[2]) ?? 1)
-            case "answers" where words.count == 2: try answers(words[1])
             case "failing" where words.count == 6: try FailingWrites(words)?.run()
             case "cut" where words.count == 3: try cut(words[1], to: Int(words[2]) ?? 0)
             case "move" where words.count == 2: try move(words[1])
@@ -71,90 +69,6 @@ enum StorageProbe {
         }
         for index in 50..<60 { try sets.apply(Mutation(.dropCollaboration(try name(index)))) }
         sets.close()
-    }
-
-    /// Prints an answer, or the code of the error in its place.
-    private static func tell(_ what: String, _ body: () throws(ServiceError) -> String) {
-        do throws(ServiceError) {
-            print("\(what) \(try body())")
-        } catch {
-            print("\(what) error \(error.code)")
-        }
-    }
-
-    /// A number that differs when the text does, nearly always.
-    private static func digest(_ text: some Sequence<UInt8>) -> UInt64 {
-        text.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
-    }
-
-    private static func answers(_ folder: String) throws {
-        let sets = try open(folder)
-        read(sets)
-        // What is written next meets the rest: the list of free pages, and pages that are split or merged.
-        for index in 0..<24 {
-            let identifier = MutationIdentifier(UInt128(index + 1))
-            let (one, other) = (try name(index), try name(index + 1))
-            let roots = (0..<40).map { Digest([UInt8](repeating: UInt8(index), count: 31) + [$0]) ?? .zero }
-            tell("write \(index)") { () throws(ServiceError) in
-                let change: Change = index % 7 == 6 ? .dropCollaboration(one) : .addRoots(other, roots)
-                return "\(try sets.apply(Mutation(identifier: identifier, change)).changed)"
-            }
-        }
-        read(sets, "again ")
-        sets.close()
-        end(0, "end")
-    }
-
-    private static func read(_ sets: RootSets, _ again: String = "") {
-        for index in 0..<62 {
-            tell("\(again)set \(index)") { () throws(ServiceError) in
-                guard let name = CollaborationIdentifier("c\(index)") else { return "none" }
-                return try sets.read { snapshot throws(ServiceError) in
-                    guard let summary = try snapshot.summary(of: name) else { return "none" }
-                    var bytes: [UInt8] = []
-                    var last: Digest?
-                    var count = 0
-                    while let page = try snapshot.roots(of: name, after: last, limit: 4096), count < 100_000 {
-                        for root in page.items { root.withUnsafeBytes { bytes += Array($0) } }
-                        count += page.items.count
-                        last = page.items.last ?? last
-                        if !page.hasMore { break }
-                    }
-                    return "\(summary.rootCount) \(count) \(digest(bytes))"
-                }
-            }
-        }
-        for index in 0..<40 {
-            tell("\(again)records \(index)") { () throws(ServiceError) in
-                try sets.read { snapshot throws(ServiceError) in
-                    var bytes: [UInt8] = []
-                    for place in 0..<4 {
-                        guard let record = try snapshot.record(Array("key/\(index)/\(place)".utf8)) else { continue }
-                        bytes += record.value + [UInt8(truncatingIfNeeded: record.version)]
-                    }
-                    return "\(digest(bytes))"
-                }
-            }
-        }
-        tell("\(again)log") { () throws(ServiceError) in
-            try sets.read { snapshot throws(ServiceError) in
-                var text = ""
-                var last: UInt64 = 0
-                while text.utf8.count < 100_000_000 {
-                    let page = try snapshot.changes(after: last, limit: 1024)
-                    for change in page.items { text += "\(change.sequence) \(change.changed) \(change.mutation);" }
-                    last = page.items.last?.sequence ?? last
-                    if !page.hasMore || page.items.isEmpty { break }
-                }
-                return "\(digest(text.utf8))"
-            }
-        }
-        tell("\(again)totals") { () throws(ServiceError) in
-            try sets.read { snapshot throws(ServiceError) in
-                let all = try snapshot.statistics()
-                return "\(all.lastSequence) \(all.firstSequence) \(all.collaborations) \(all.roots)"
-            }
-        }
     }
 
     /// Moves the data away: changes are refused. When they are back, the storage recovers by itself.

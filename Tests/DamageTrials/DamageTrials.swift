@@ -1,0 +1,136 @@
+import Core
+import Foundation
+import RootSets
+import TestSupport
+
+/// Damages copies of a storage, one trial after the other, and compares every answer with the right one:
+///
+///     DamageTrials make FOLDER SEED
+///     DamageTrials run FOLDER SEED FIRST COUNT
+///
+/// `make` writes the storage's files, and an older version of the data file. `run` prints a line for each trial: its
+/// number, the kind of damage, and how many answers were right, refused with an error, and wrong. Each question is
+/// asked right after the start, after the check of the start, after changes, and after another start. A trial that ends
+/// the process is a crash, which the caller sees; one that takes 30 s is ended by a signal.
+@main
+enum DamageTrials {
+    static func main() throws {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard words.count >= 3, let seed = UInt64(words[2]) else { exit(2) }
+        if words[0] == "make" { return try SampleStorage.make(in: words[1], seed: seed) }
+        guard words.count == 5, let first = Int(words[3]), let count = Int(words[4]) else { exit(2) }
+        let trials = try Trials(folder: words[1], seed: seed)
+        for number in first..<first + count {
+            alarm(30)
+            say("begin \(number) \(trials.damage(number).rawValue)")
+            let tally = try trials.run(number)
+            say(
+                "trial \(number) \(trials.damage(number).rawValue) right \(tally.right) refused \(tally.refused) "
+                    + "wrong \(tally.wrong) what \(tally.firstWrong ?? "-")")
+        }
+    }
+}
+
+/// Writes a line at once: the process may end with the next trial.
+private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+/// What the trials of one storage share.
+private struct Trials {
+    let folder: String
+    let seed: UInt64
+    let files: SampleStorage.Files
+    let questions: [Question]
+    let answers: [[UInt8]?]
+
+    struct Tally {
+        var right = 0
+        var refused = 0
+        var wrong = 0
+        var firstWrong: String?
+    }
+
+    init(folder: String, seed: UInt64) throws {
+        self.folder = folder
+        self.seed = seed
+        files = try SampleStorage.Files(reading: folder)
+        questions = try SampleStorage.questions(seed: seed)
+        let intact = try Copy(files, files.newest, in: folder, number: -1)
+        let sets = try intact.open()
+        answers = questions.map { $0.answer(sets) }
+        sets.close()
+        guard answers.allSatisfy({ $0 != nil }) else { throw ServiceError(.internalFault, "the storage is not intact") }
+    }
+
+    func damage(_ number: Int) -> Damage { Damage.allCases[number % Damage.allCases.count] }
+
+    func run(_ number: Int) throws -> Tally {
+        var random = SeededGenerator(seed: seed &* 1_000_003 &+ UInt64(number))
+        var damaged = DamagedFile(files.newest, older: files.older, earlier: files.earlier)
+        damaged.apply(damage(number), &random)
+        let copy = try Copy(files, damaged.bytes, in: folder, number: number)
+        var tally = Tally()
+        let made = try use(copy, &tally)
+        // A storage is closed when nobody has it any more.
+        if made > 0, let again = try? copy.open() {
+            compare(again, &tally, "after \(made) changes and a start", hasChanged: true)
+            again.close()
+        }
+        return tally
+    }
+
+    /// Asks a damaged storage, and changes it. Returns how many changes were made.
+    private func use(_ copy: Copy, _ tally: inout Tally) throws -> Int {
+        guard let sets = try? copy.open() else {
+            tally.refused = questions.count
+            return 0
+        }
+        compare(sets, &tally, "at the start")
+        for _ in 0..<20_000 where !sets.health.isChecked && !sets.health.hasFailed { usleep(500) }
+        compare(sets, &tally, "after the check")
+        // Changes that are not refused are made rightly, and spoil nothing else.
+        let made = SampleStorage.laterChanges.count { mutation in (try? sets.apply(mutation)) != nil }
+        compare(sets, &tally, "after \(made) changes", hasChanged: true)
+        sets.close()
+        return made
+    }
+
+    private func compare(_ sets: RootSets, _ tally: inout Tally, _ moment: String, hasChanged: Bool = false) {
+        for (question, answer) in zip(questions, answers) where !(hasChanged && question.isChangedLater) {
+            switch question.answer(sets) {
+            case nil: tally.refused += 1
+            case answer: tally.right += 1
+            default:
+                tally.wrong += 1
+                if tally.firstWrong == nil { tally.firstWrong = "\(question.name) \(moment)" }
+            }
+        }
+    }
+}
+
+/// A data directory of its own with these files.
+private final class Copy {
+    private let directory: String
+
+    init(_ files: SampleStorage.Files, _ data: [UInt8], in folder: String, number: Int) throws {
+        directory = "\(folder)/trial-\(number)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        for (name, bytes) in [("data.mdb", data), ("newest-commit", files.mark), ("owner.lock", files.owner)] {
+            try Data(bytes).write(to: URL(fileURLWithPath: "\(directory)/\(name)"))
+        }
+    }
+
+    /// Opens the storage. The lock of one that was closed may be held a moment longer.
+    func open() throws -> RootSets {
+        for _ in 0..<5000 {
+            do throws(ServiceError) {
+                return try RootSets(SampleStorage.configuration(directory))
+            } catch {
+                guard error.code == .storageInUse else { throw error }
+                usleep(1000)
+            }
+        }
+        throw ServiceError(.storageInUse, "it stays in use")
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
+}
