@@ -9,7 +9,7 @@ import Server
 enum Rootgate {
     static let commands = [
         serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
-        simulateCommand, keysCommand, auditCommand, selfTestCommand, statsCommand, versionCommand,
+        simulateCommand, keysCommand, auditCommand, fsckCommand, selfTestCommand, statsCommand, versionCommand,
     ]
 
     static let usage = """
