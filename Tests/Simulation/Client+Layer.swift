@@ -105,9 +105,10 @@ extension Client {
         guard !isFollowing else { return }
         isFollowing = true
         let wait = chosen ?? [0, 300, 5000, 40_000][dice.below(4)]
+        let count = limit ?? (dice.isOne(in: 4) ? 1 + dice.below(5) : 64)
         let after = cursor
         let json = """
-            {"feed":{"collaboration":"\(layer)"},"after":\(after),"limit":\(limit ?? 1 + dice.below(5)),\
+            {"feed":{"collaboration":"\(layer)"},"after":\(after),"limit":\(count),\
             "waitMilliseconds":\(wait)}
             """
         query("readNotices", json, role: .collaborate, waitsAfter: wait > 0 ? after : nil) { [self] _ in

@@ -4,7 +4,7 @@ extension Client {
     /// Does something at random.
     func act() throws {
         guard let link else { return try connect() }
-        if dice.isOne(in: 40) { link.isUnread.toggle() }
+        link.isUnread = dice.isOne(in: link.isUnread ? 2 : 50)
         if !rest.isEmpty {
             switch dice.below(12) {
             case 0: close(abruptly: dice.isOne(in: 2))

@@ -322,6 +322,11 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Lets things happen until nothing is left to do, without further deeds of clients.
     private func settle() throws {
         let first = step
+        // Most clients take what they get, so that what they don't get shows.
+        for client in clients where !dice.isOne(in: 4) {
+            client.link?.isUnread = false
+            client.flushRest()
+        }
         while true {
             findActions()
             if let action = actions.randomElement(using: &dice) {
