@@ -31,12 +31,14 @@ struct FsckTests {
             start = found.upperBound
         }
         try #require(!places.isEmpty)
-        let whole = bytes
+        // A repair commits, so the note of the newest commit is put back with the file.
+        let (whole, note) = (bytes, try Data(contentsOf: URL(fileURLWithPath: directory + "/newest-commit")))
         var outcomes: [Int32] = []
         for place in places {
             bytes = whole
             bytes[place + 1] ^= 1
             try bytes.write(to: URL(fileURLWithPath: path))
+            try note.write(to: URL(fileURLWithPath: directory + "/newest-commit"))
             let damaged = try run(["fsck", directory])
             outcomes.append(damaged.code)
             guard damaged.code == 1 else { continue }
