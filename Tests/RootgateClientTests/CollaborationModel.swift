@@ -161,6 +161,8 @@ struct CollaborationModel: Sendable {
 
     /// What the test moves: the calendar, the service's clock in leaps, and the service's lives.
     var now: Date
+    /// The time by which invitations expire. Only the leaps move it far.
+    var expiryTime: Date
     var age = 0
     var life = 0
 
@@ -190,6 +192,7 @@ struct CollaborationModel: Sendable {
 
     init(now: Date) {
         self.now = now
+        expiryTime = now
     }
 
     static let linkBase = TestService.linkBase
@@ -770,7 +773,7 @@ extension CollaborationModel {
     func state(of invite: Invite) -> InvitationState {
         if invite.identity != nil { return .completed }
         if invite.isRevoked { return .revoked }
-        if let end = invite.expiresAt, end <= now { return .expired }
+        if let end = invite.expiresAt, end <= expiryTime { return .expired }
         return invite.acceptedBy != nil ? .accepted : .pending
     }
 

@@ -1007,7 +1007,7 @@ extension CreateInvitation: ModelledRequest {
             return model.invitation(token, known, collaboration)
         }
         if OptionsModel.allows(.joinByInvitation, shared.options) == false { throw model.refusal(.notPermitted) }
-        if let expiresAt, expiresAt <= model.now { throw model.refusal(.malformedRequest) }
+        if let expiresAt, expiresAt <= model.expiryTime { throw model.refusal(.malformedRequest) }
         _ = model.commit()
         model.places[token] = collaboration
         model.collaborations[collaboration]?.invites[token] = invite
