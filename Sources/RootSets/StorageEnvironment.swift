@@ -59,17 +59,7 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
-            // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
-            if lock.isUsed {
-                var status = stat()
-                guard stat(directory + "/data.mdb", &status) == 0, status.st_size > 0 else {
-                    throw .damaged("the data file of \(directory) is missing or empty")
-                }
-            }
-            let mark = try CommitMark(directory: directory)
-            try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.judge(mark) }
-            try StorageEnvironment.reserveReaderTable(in: directory)
-            self.mark = mark
+            mark = try StorageEnvironment.judge(directory, lock)
         } catch {
             throw error.asServiceError
         }
@@ -120,6 +110,21 @@ final class StorageEnvironment: @unchecked Sendable {
     deinit {
         mdb_env_close(handle)
         closing.signal()
+    }
+
+    /// Judges the files before LMDB opens them. Returns the note of the newest commit.
+    private static func judge(_ directory: String, _ lock: DirectoryLock) throws(StorageFailure) -> CommitMark {
+        // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
+        if lock.isUsed {
+            var status = stat()
+            guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
+                throw .damaged("the data file of \(directory) is missing or empty")
+            }
+        }
+        let mark = try CommitMark(directory: directory)
+        try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.judge(mark) }
+        try reserveReaderTable(in: directory)
+        return mark
     }
 
     // MARK: Faults
