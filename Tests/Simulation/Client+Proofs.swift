@@ -51,7 +51,7 @@ extension Client {
                 plan, collaboration: UInt16(place), signature: signature, data: data, to: &body)
             uses.append(
                 world.model.use(
-                    plan, sent: world.step, at: world.now, epoch: epoch,
+                    plan, sent: world.step, at: world.now, epoch: epoch, isOpen: isOpen,
                     key: [UInt8(plan.person), UInt8(plan.device)]))
         }
         let operation = isOpen ? Code.open : isSigned ? Code.verify : Code.inclusion

@@ -77,10 +77,16 @@ final class Model {
         let sent: UInt64
         let sentAt: UInt64
         let epoch: Int
+        let isOpen: Bool
         var verdict: UInt8?
         var answered: Interval?
 
-        init(_ plan: ProofPlan, sent: UInt64, sentAt: UInt64, epoch: Int) {
+        /// Whether the challenge or nonce may be spent by this. An open is refused although its proof has held when the
+        /// person is removed before the grant is made.
+        var maySpend: Bool { verdict == nil || verdict == 1 || (isOpen && verdict == 27) }
+
+        init(_ plan: ProofPlan, sent: UInt64, sentAt: UInt64, epoch: Int, isOpen: Bool) {
+            self.isOpen = isOpen
             self.plan = plan
             self.sent = sent
             self.sentAt = sentAt
@@ -193,8 +199,8 @@ final class Model {
     }
 
     /// A proof is sent.
-    func use(_ plan: ProofPlan, sent: UInt64, at time: UInt64, epoch: Int, key: [UInt8]) -> ProofUse {
-        let use = ProofUse(plan, sent: sent, sentAt: time, epoch: epoch)
+    func use(_ plan: ProofPlan, sent: UInt64, at time: UInt64, epoch: Int, isOpen: Bool, key: [UInt8]) -> ProofUse {
+        let use = ProofUse(plan, sent: sent, sentAt: time, epoch: epoch, isOpen: isOpen)
         if let challenge = plan.challenge { challenges[challenge].uses.append(use) }
         if let nonce = plan.nonce { nonceUses[key + nonce, default: []].append(use) }
         return use
@@ -329,7 +335,7 @@ final class Model {
             let mayBeInTime = isOwn && use.sentAt <= challenge.issued.endedAt + challengeMilliseconds
             let mayBeOver = !isOwn || answered.endedAt > challenge.issued.beganAt + challengeMilliseconds
             let mayBeSpent = challenge.uses.contains { other in
-                other !== use && (other.verdict == 1 || other.verdict == nil) && other.epoch == use.epoch
+                other !== use && other.maySpend && other.epoch == use.epoch
                     && other.sent <= answered.ended
             }
             let what = "challenge \(number), person \(use.plan.person)"
@@ -357,7 +363,7 @@ final class Model {
         for use in uses where use.verdict == 24 {
             guard let answered = use.answered else { continue }
             let mayBeSpent = uses.contains { other in
-                other !== use && (other.verdict == 1 || other.verdict == nil) && other.epoch == use.epoch
+                other !== use && other.maySpend && other.epoch == use.epoch
                     && other.sent <= answered.ended
             }
             if !mayBeSpent { throw Violation("a nonce was called spent, but nobody spent it") }
