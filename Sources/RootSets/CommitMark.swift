@@ -32,17 +32,16 @@ final class CommitMark: Sendable {
                 UInt64(
                     littleEndian: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) })
             }
-            guard StorageDigest.of(Array(bytes[..<16])) == word(16) else { return nil }
+            let sum = bytes.withUnsafeBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<16]), seed: 0) }
+            guard sum == word(16) else { return nil }
             (transaction, digest) = (word(0), word(8))
         }
 
         var bytes: [UInt8] {
             var bytes: [UInt8] = []
-            for word in [transaction, digest] {
-                withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
-            }
-            let sum = StorageDigest.of(bytes)
-            withUnsafeBytes(of: sum.littleEndian) { bytes.append(contentsOf: $0) }
+            bytes.appendInteger(transaction)
+            bytes.appendInteger(digest)
+            bytes.appendInteger(bytes.withUnsafeBytes { Checksum.of($0, seed: 0) })
             return bytes
         }
     }

@@ -75,7 +75,7 @@ struct MetaPage: Equatable {
     }
 
     /// A number that another meta page has with probability 2^-64.
-    var digest: UInt64 { StorageDigest.of(bytes) }
+    var digest: UInt64 { bytes.withUnsafeBytes { Checksum.of($0, seed: 0) } }
 
     /// Whether its transaction is one that writes this page.
     var isInItsPlace: Bool { transaction == 0 || UInt64(bytes[0]) == transaction & 1 }
@@ -105,14 +105,5 @@ struct MetaPage: Equatable {
         withUnsafeBytes(of: slot.littleEndian) { copy.replaceSubrange(0..<8, with: $0) }
         withUnsafeBytes(of: before.littleEndian) { copy.replaceSubrange(144..<152, with: $0) }
         return copy
-    }
-}
-
-/// SipHash-2-4 under a known key: tells damage, not forgery.
-enum StorageDigest {
-    private static let function = [UInt8](0..<16).withUnsafeBytes { NameHash(key: $0) }
-
-    static func of(_ bytes: [UInt8]) -> UInt64 {
-        bytes.withUnsafeBytes { bytes in function.map { $0.hash(bytes) } ?? 0 }
     }
 }
