@@ -8,7 +8,7 @@ package struct Timers: Sendable {
     private let repeated: @Sendable (_ milliseconds: Int, _ leeway: Int, @escaping Body) -> RepeatingTimer
 
     /// `once`: calls a function after so many milliseconds. `repeated`: calls it each time that so many have passed,
-    /// until the timer is cancelled.
+    /// until the timer is cancelled or released.
     package init(
         once: @escaping @Sendable (_ milliseconds: Int, @escaping Body) -> Void,
         repeated: @escaping @Sendable (_ milliseconds: Int, _ leeway: Int, @escaping Body) -> RepeatingTimer
@@ -46,7 +46,7 @@ package struct Timers: Sendable {
     }
 }
 
-/// A function that is called again and again until the timer is cancelled.
+/// A function that is called again and again until the timer is cancelled or released.
 package final class RepeatingTimer: Sendable {
     private let end: @Sendable (_ waits: Bool) -> Void
 
@@ -54,6 +54,8 @@ package final class RepeatingTimer: Sendable {
     package init(end: @escaping @Sendable (_ waits: Bool) -> Void) {
         self.end = end
     }
+
+    deinit { end(false) }
 
     /// No further call begins. May be called by the function itself.
     package func cancel() { end(false) }

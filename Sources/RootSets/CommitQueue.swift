@@ -121,7 +121,7 @@ final class CommitQueue: Sendable {
     private let configuration: RootSets.Configuration
     private let surroundings: StorageSurroundings
     private let watch: WriterWatch
-    private let watchTimer: RepeatedCheck
+    private let watchTimer = Mutex<RepeatingTimer?>(nil)
     private let reopening: Reopening
     private let onLoss: @Sendable () -> Void
     private let state = Mutex(State())
@@ -155,7 +155,6 @@ final class CommitQueue: Sendable {
         self.onLoss = onLoss
         fullness = FullnessLog(log)
         reopening = Reopening(storage, log: log, open: open)
-        watchTimer = RepeatedCheck()
         storage.health.whenFailed { [weak self] in self?.wakeWriter() }
     }
 
@@ -176,7 +175,8 @@ final class CommitQueue: Sendable {
         let writer = Thread { self.run() }
         writer.name = "rootgate writer"
         writer.start()
-        watchTimer.start { [weak self] in self?.checkWriter() }
+        let timer = Timers.system.every(milliseconds: 1000, leeway: 100) { [weak self] in self?.checkWriter() }
+        watchTimer.withLock { $0 = timer }
     }
 
     /// Looks whether the writer still proceeds, and makes the note of the newest commit durable.
@@ -256,7 +256,7 @@ final class CommitQueue: Sendable {
             wakeWriter(&state)
             return wasClosed
         }
-        watchTimer.stop()
+        watchTimer.withLock { $0 }?.cancel()
         guard !wasClosed, !writer.isCurrent else { return }
         guard surroundings.wakeWriter == nil else {
             while write() {}

@@ -108,10 +108,6 @@ final class SuspendedQueries: Sendable {
         self.timer.withLock { $0 = timer }
     }
 
-    deinit {
-        timer.withLock { $0 }?.cancel()
-    }
-
     /// To be called once, before the first query is suspended. `askForWorker` makes a worker call `takeDue` until no
     /// more queries are due. It is called on any thread, and not again before that worker has finished.
     func start(askForWorker: @escaping @Sendable () -> Void) {
