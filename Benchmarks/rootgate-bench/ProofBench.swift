@@ -370,6 +370,16 @@ final class ProofBench {
         return Double(report.latency.quantile(0.99)) / 1000
     }
 
+    /// What `lateLatency` would be if the service, on the first processor, and the load generator, on the second one,
+    /// took no time beside 1/`highest` seconds for each proof: what the machine alone makes requests wait.
+    func latencyOfGaps(highest: Double) -> Double {
+        let seconds = 1.5 * scale.seconds
+        let gaps = ProcessorGaps.record(processors: 2, seconds: seconds)
+        let latencies = ProcessorGaps.latencies(
+            service: gaps[0], generator: gaps[1], seconds: seconds, perSecond: highest / 2, highest: highest)
+        return Double(latencies.quantile(0.99)) / 1000
+    }
+
     /// Signed proofs per second of so many tasks that share one client, one proof a call.
     func clientTasks(_ tasks: Int) throws -> Double {
         func round(_ proofs: Int) throws -> Double {

@@ -94,7 +94,8 @@ let proofBenchmarks = [
         "latency.half", "99th percentile at half the highest rate, single proofs on 256 connections", seconds: 15
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale)
-        let values = try lateLatencies(bench, scale)
+        let highest = try highestRate(bench, scale)
+        let values = try scale.repeated { try bench.lateLatency(lateTraffic(scale), highest: highest) }
         return Measurement(
             "latency.half", unit: "us", values: values, conditions: bench.conditions(lateTraffic(scale)))
     },
@@ -104,9 +105,16 @@ let proofBenchmarks = [
     ) { scale in
         let bench = try ProofBench.withMillionRoots(scale)
         return try bench.apart {
-            let values = try lateLatencies(bench, scale)
+            let traffic = lateTraffic(scale)
+            let highest = try highestRate(bench, scale)
+            let rounds = try scale.alternate {
+                try bench.lateLatency(traffic, highest: highest)
+            } _: {
+                bench.latencyOfGaps(highest: highest)
+            }
             return Measurement(
-                "latency.half.apart", unit: "us", values: values, conditions: bench.conditions(lateTraffic(scale)))
+                "latency.half.apart", unit: "us", rounds: rounds, against: "the processors' gaps alone",
+                conditions: bench.conditions(traffic))
         }
     },
     Benchmark("scale.roots", "proof.new.loopback with 10 M roots", seconds: 120, setUpShare: 0.8) { scale in
@@ -125,11 +133,8 @@ let proofBenchmarks = [
 
 private func lateTraffic(_ scale: Scale) -> Traffic { .singles(connections: scale.size(256, tiny: 8)) }
 
-/// The 99th percentile of each round at half of the highest rate.
-private func lateLatencies(_ bench: ProofBench, _ scale: Scale) throws -> [Double] {
-    let traffic = lateTraffic(scale)
-    let highest = median(try (0..<3).map { _ in try bench.overLoopback(traffic) })
-    return try scale.repeated { try bench.lateLatency(traffic, highest: highest) }
+private func highestRate(_ bench: ProofBench, _ scale: Scale) throws -> Double {
+    median(try (0..<3).map { _ in try bench.overLoopback(lateTraffic(scale)) })
 }
 
 private let onAllCores = "ECDSA_do_verify, all cores"
