@@ -37,5 +37,11 @@ public enum Verdict: UInt8, StableCode, BitwiseCopyable {
     /// The signature does not verify.
     case badSignature = 28
 
+    /// A client's name for a byte that it does not know. No service sends it.
+    case unknown = 255
+
     public static let names = StableNames<Verdict>()
+
+    /// The verdict of a byte that a service has sent: a byte that is not known refuses.
+    package init(received byte: UInt8) { self = Verdict(rawValue: byte) ?? .unknown }
 }

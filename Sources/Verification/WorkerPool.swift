@@ -157,7 +157,9 @@ package final class WorkerPool: Sendable {
 
     /// How often each verdict was given.
     package var verdictCounts: [(verdict: Verdict, count: UInt64)] {
-        counts.withLock { counts in Verdict.allCases.map { ($0, counts[Int($0.rawValue)]) } }
+        counts.withLock { counts in
+            Verdict.allCases.filter { $0 != .unknown }.map { ($0, counts[Int($0.rawValue)]) }
+        }
     }
 
     /// Refuses new work, lets the pool's threads finish the waiting work, and ends them.

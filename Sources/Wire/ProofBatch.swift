@@ -261,6 +261,8 @@ package enum VerdictList {
         if let roots { bytes.append(contentsOf: UnsafeRawBufferPointer(roots)) }
     }
 
+    /// A verdict that is not known is `unknown`.
+    ///
     /// Throws `malformedAnswer`.
     package static func decode(
         _ body: UnsafeRawBufferPointer
@@ -269,12 +271,7 @@ package enum VerdictList {
         guard let count: UInt32 = reader.integer(), let flags = reader.byte(), reader.bytes(3) != nil,
             let block = reader.bytes(Int(count))
         else { throw malformedAnswer }
-        var verdicts: [Verdict] = []
-        verdicts.reserveCapacity(block.count)
-        for byte in block {
-            guard let verdict = Verdict(rawValue: byte) else { throw malformedAnswer }
-            verdicts.append(verdict)
-        }
+        let verdicts = block.map { Verdict(received: $0) }
         guard let roots = reader.digests(flags & 1 == 1 ? Int(count) : 0), reader.isAtEnd else { throw malformedAnswer }
         return (verdicts, roots)
     }

@@ -66,7 +66,7 @@ struct GrantAgreementTests {
             }
         }
         // Each status came so often that the comparison means something.
-        for status in GrantStatus.allCases {
+        for status in GrantStatus.allCases where status != .unknown {
             #expect(counts[status, default: 0] > 30, "\(status): \(counts[status, default: 0]), seed \(runSeed)")
         }
     }

@@ -88,6 +88,16 @@ private final class SlowService: Sendable {
         peer.value?.send(bytes + more)
     }
 
+    /// Answers with these bytes as verdicts.
+    func answer(_ asked: Asked, bytes: [UInt8]) {
+        var frame: [UInt8] = []
+        FrameWriter.append(.answer, asked.operation, requestID: asked.requestID, to: &frame) { body in
+            body.appendInteger(UInt32(bytes.count))
+            body += [0, 0, 0, 0] + bytes
+        }
+        peer.value?.send(frame)
+    }
+
     func answer(_ asked: Asked, with error: ServiceError) {
         var bytes: [UInt8] = []
         FrameWriter.appendError(error, operation: asked.operation, requestID: asked.requestID, to: &bytes)
@@ -397,6 +407,18 @@ struct PackingTests {
         #expect(asked.keys == [5])
         service.answer(asked)
         #expect(await next.value == .success(SlowService.verdict(5)))
+    }
+
+    @Test(
+        "A verdict that the client does not know refuses its proof and no other", arguments: [0, 4, 15, 29, 254, 255])
+    func unknownVerdict(byte: UInt8) async throws {
+        let (calls, packed) = try await pack(3)
+        service.answer(packed, bytes: [1, byte, 28])
+        let outcomes: [Verdict] = [.granted, .unknown, .badSignature]
+        for (key, verdict) in zip(packed.keys, outcomes) {
+            #expect(await calls[Int(key)].value == .success(verdict))
+        }
+        #expect(Verdict.unknown.isRefusal)
     }
 
     @Test("An answer with fewer verdicts than proofs is nobody's verdict")

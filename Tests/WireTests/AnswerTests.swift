@@ -160,13 +160,13 @@ struct AnswerTests {
         }
     }
 
-    @Test("A byte that is no verdict is never taken for one")
-    func unknownVerdict() {
+    @Test("A byte that is no verdict refuses, and is taken for no other verdict")
+    func unknownVerdict() throws {
         for byte in [0, 4, 15, 29, 255] as [UInt8] {
-            let error = thrownServiceError {
-                _ = try (field(UInt32(1)) + [0, 0, 0, 0, byte]).withUnsafeBytes { try VerdictList.decode($0) }
-            }
-            #expect(error?.code == .malformedAnswer, "\(byte)")
+            let body = field(UInt32(2)) + [0, 0, 0, 0, byte, 28]
+            let verdicts = try body.withUnsafeBytes { try VerdictList.decode($0).verdicts }
+            #expect(verdicts == [.unknown, .badSignature], "\(byte)")
+            #expect(Verdict.unknown.isRefusal)
         }
     }
 

@@ -17,5 +17,11 @@ public enum GrantStatus: UInt8, StableCode {
     /// longer shared.
     case revoked = 20
 
+    /// A client's name for a byte that it does not know. No service sends it.
+    case unknown = 255
+
     public static let names = StableNames<GrantStatus>()
+
+    /// The status of a byte that a service has sent: a byte that is not known refuses.
+    package init(received byte: UInt8) { self = GrantStatus(rawValue: byte) ?? .unknown }
 }

@@ -57,7 +57,7 @@ extension RootgateClient {
             try OpenAnswer.decode(body, count: requests.count, optionLists: optionLists)
         }
         return requests.indices.map { index in
-            let grant = grants[index].flatMap { AccessGrant(bytes: $0) }
+            let grant = verdicts[index].isRefusal ? nil : grants[index].flatMap { AccessGrant(bytes: $0) }
             return OpenDecision(
                 verdict: verdicts[index], grant: grant,
                 selectedOptions: wantsOptions && grant != nil ? options[entries[index].0] : nil)
@@ -105,11 +105,11 @@ extension RootgateClient {
         var decisions: [GrantDecision] = []
         decisions.reserveCapacity(answers.count)
         for (answer, entry) in zip(answers, entries) {
-            guard let status = GrantStatus(rawValue: answer.status) else { throw malformedAnswer }
+            let status = GrantStatus(received: answer.status)
             decisions.append(
                 GrantDecision(
-                    status: status, permission: Permission(code: answer.permission),
-                    role: ParticipantRole(code: answer.role),
+                    status: status, permission: status.isRefusal ? nil : Permission(code: answer.permission),
+                    role: status.isRefusal ? nil : ParticipantRole(code: answer.role),
                     timeLeft: status.isRefusal ? nil : .milliseconds(Int(answer.millisecondsLeft)),
                     selectedOptions: wantsOptions && !status.isRefusal ? options[entry.collaboration] : nil))
         }
