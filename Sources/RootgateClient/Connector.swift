@@ -10,11 +10,26 @@ import Wire
 
 /// Keeps at most one link to the service, or one attempt to connect, at any time.
 final class Connector: Sendable {
+    private typealias Waiter = CheckedContinuation<Result<Link, ServiceError>, Never>
+
     private enum Phase {
         case idle
-        case connecting(Task<Result<Link, ServiceError>, Never>)
+        /// Who waits for the attempt, by numbers.
+        case connecting([UInt64: Waiter])
         case connected(Link)
         case closed
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        var nextNumber: UInt64 = 0
+
+        /// Removes one who waits.
+        mutating func remove(_ number: UInt64) -> Waiter? {
+            guard case .connecting(var waiting) = phase else { return nil }
+            defer { phase = .connecting(waiting) }
+            return waiting.removeValue(forKey: number)
+        }
     }
 
     private let dialer: Dialer
@@ -23,7 +38,7 @@ final class Connector: Sendable {
     private let connectTimeout: Duration
     private let connectMilliseconds: CInt
     private let loop: EventLoop
-    private let phase = Mutex(Phase.idle)
+    private let state = Mutex(State())
 
     init(_ dialer: Dialer, key: APIKey?, connectTimeout: Duration) throws(ServiceError) {
         self.dialer = dialer
@@ -34,51 +49,79 @@ final class Connector: Sendable {
     }
 
     var isClosed: Bool {
-        phase.withLock { if case .closed = $0 { true } else { false } }
+        state.withLock { if case .closed = $0.phase { true } else { false } }
     }
 
     /// The present link; `nil` when `link` has to connect first.
     var present: Link? {
-        phase.withLock { if case .connected(let link) = $0, link.isConnected { link } else { nil } }
+        state.withLock { if case .connected(let link) = $0.phase, link.isConnected { link } else { nil } }
     }
 
-    /// The present link, or the result of connecting. Waits for an attempt that is under way, or begins one.
-    func link() async -> Result<Link, ServiceError> {
+    /// The present link, or the result of connecting. Waits for an attempt that is under way, or begins one, but not
+    /// beyond `deadline`, and not when the task is cancelled: the attempt then goes on for others.
+    func link(until deadline: ContinuousClock.Instant) async -> Result<Link, ServiceError> {
+        let number = state.withLock { state in
+            defer { state.nextNumber += 1 }
+            return state.nextNumber
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { wait($0, as: number, until: deadline) }
+        } onCancel: {
+            end(number, Link.cancelled)
+        }
+    }
+
+    private func wait(_ waiter: Waiter, as number: UInt64, until deadline: ContinuousClock.Instant) {
         enum Step {
             case done(Result<Link, ServiceError>)
-            case wait(Task<Result<Link, ServiceError>, Never>)
+            case waits(begins: Bool)
         }
-        let step = phase.withLock { phase -> Step in
-            switch phase {
+        let step = state.withLock { state -> Step in
+            // `end` either waits for the lock and finds the waiter, or came before, which the task knows.
+            if Task.isCancelled { return .done(.failure(Link.cancelled)) }
+            switch state.phase {
             case .connected(let link) where link.isConnected: return .done(.success(link))
-            case .connecting(let task): return .wait(task)
-            case .closed: return .done(.failure(ServiceError(.connectionLost, "the client is closed")))
+            case .closed: return .done(.failure(Connector.closed))
+            case .connecting(var waiting):
+                waiting[number] = waiter
+                state.phase = .connecting(waiting)
+                return .waits(begins: false)
             case .idle, .connected:
-                let task = Task { await self.connect() }
-                phase = .connecting(task)
-                return .wait(task)
+                state.phase = .connecting([number: waiter])
+                return .waits(begins: true)
             }
         }
         switch step {
-        case .done(let result): return result
-        case .wait(let task): return await task.value
+        case .done(let result): waiter.resume(returning: result)
+        case .waits(let begins):
+            let left = min(max(.zero, deadline - .now), .seconds(86_400)) / .milliseconds(1)
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(left.rounded(.up)))) {
+                [weak self] in self?.end(number, Link.late)
+            }
+            if begins { Task { await self.connect() } }
         }
     }
 
-    private func connect() async -> Result<Link, ServiceError> {
+    /// Lets one who waits do so no longer.
+    private func end(_ number: UInt64, _ error: ServiceError) {
+        state.withLock { $0.remove(number) }?.resume(returning: .failure(error))
+    }
+
+    private func connect() async {
         var result = await dial()
         if let key, case .success(let link) = result, let refusal = await present(key, on: link) {
             link.close()
             result = .failure(refusal)
         }
-        phase.withLock { phase in
-            guard case .connecting = phase else {
+        let waiting = state.withLock { state -> [UInt64: Waiter] in
+            guard case .connecting(let waiting) = state.phase else {
                 if case .success(let link) = result { link.close() }
-                return
+                return [:]
             }
-            phase = if case .success(let link) = result { .connected(link) } else { .idle }
+            state.phase = if case .success(let link) = result { .connected(link) } else { .idle }
+            return waiting
         }
-        return result
+        for waiter in waiting.values { waiter.resume(returning: result) }
     }
 
     /// Says hello with the key. Returns the error that refused it.
@@ -97,11 +140,12 @@ final class Connector: Sendable {
             DispatchQueue.global().async { [self] in
                 do throws(ServiceError) {
                     let stream = try dialer.connect(milliseconds: connectMilliseconds)
-                    Connection.start(stream, on: loop) { connection in
+                    let isTaken = Connection.start(stream, on: loop) { connection in
                         let link = Link(connection)
                         done.resume(returning: .success(link))
                         return link
                     }
+                    if !isTaken { done.resume(returning: .failure(Connector.closed)) }
                 } catch {
                     done.resume(returning: .failure(error))
                 }
@@ -109,14 +153,21 @@ final class Connector: Sendable {
         }
     }
 
+    private static let closed = ServiceError(.connectionLost, "the client is closed")
+
     func close() {
-        let wasClosed = phase.withLock { phase in
-            defer { phase = .closed }
-            if case .closed = phase { return true }
-            return false
+        let waiting = state.withLock { state -> [UInt64: Waiter]? in
+            defer { state.phase = .closed }
+            return switch state.phase {
+            case .closed: nil
+            case .connecting(let waiting): waiting
+            case .idle, .connected: [:]
+            }
         }
-        guard !wasClosed else { return }
-        // Stopping the loop waits for its thread, and this thread may be the loop's own.
+        guard let waiting else { return }
+        for waiter in waiting.values { waiter.resume(returning: .failure(Connector.closed)) }
+        // Stopping the loop waits for its thread, and this thread may be the loop's own. It ends its connections, also
+        // one that is made meanwhile.
         let loop = loop
         DispatchQueue.global().async { loop.stop() }
     }

@@ -339,7 +339,7 @@ public final class RootgateClient: Sendable {
             if let present = connector.present {
                 connected = .success(present)
             } else {
-                connected = await connector.link()
+                connected = await connector.link(until: deadline)
             }
             switch connected {
             case .success(let link):
@@ -353,7 +353,9 @@ public final class RootgateClient: Sendable {
             case .failure(let error): failure = error
             }
             // Who refuses the other's certificate or key refuses it the next time, too.
-            guard failure.code != .tlsRefused, failure.code != .keyRefused else { throw failure }
+            guard failure.code != .tlsRefused, failure.code != .keyRefused, failure.code != .cancelled else {
+                throw failure
+            }
             // Each client pauses for a different time: otherwise all clients would connect at the same moment.
             let jittered = max(failure.retryAfter ?? .zero, pause * Double.random(in: 0.5...1))
             guard !connector.isClosed, ContinuousClock.now + jittered < deadline else { throw failure }

@@ -21,12 +21,15 @@ package final class Dialer: Sendable {
         }
     }
 
-    /// Connects. Blocks for up to `milliseconds` for each address of the host, and as long for the handshake.
+    /// Connects. Blocks for up to `milliseconds`, the handshake included. How long the system looks for a host's
+    /// addresses is its own setting, and comes on top.
     ///
     /// Throws `connectionRefused`, or `tlsRefused` when one side refused the other in the handshake.
     package func connect(milliseconds: CInt) throws(ServiceError) -> any ByteStream {
+        let begin = MonotonicClock.system.milliseconds
         let descriptor = try Socket.connect(to: endpoint, milliseconds: milliseconds)
         guard let tls else { return PlainStream(descriptor) }
-        return try tls.secure(descriptor, to: endpoint, milliseconds: Int(milliseconds))
+        let elapsed = Int(MonotonicClock.system.milliseconds - begin)
+        return try tls.secure(descriptor, to: endpoint, milliseconds: max(1, Int(milliseconds) - elapsed))
     }
 }

@@ -170,11 +170,12 @@ package final class Connection: @unchecked Sendable {
     private var takenSinceStall = 0
 
     /// Takes over `stream` and begins to read from it. `peer` is who shares the loop's memory with others. May be
-    /// called on any thread. Closes it when the loop has ended; then `handler` is not called.
+    /// called on any thread. Closes it and returns false when the loop has ended; then `handler` is not called.
+    @discardableResult
     package static func start(
         _ stream: any ByteStream, on loop: EventLoop, of peer: Holder = .service,
         handler: @escaping @Sendable (Connection) -> any ConnectionHandler
-    ) {
+    ) -> Bool {
         let isTaken = loop.execute {
             let link = HandlerLink()
             let connection = Connection(stream, loop, link, peer)
@@ -183,6 +184,7 @@ package final class Connection: @unchecked Sendable {
             if stream.holdsBytes { connection.becameReadable() }
         }
         if !isTaken { stream.close() }
+        return isTaken
     }
 
     /// Takes over `descriptor`, a non-blocking socket without encryption.

@@ -81,8 +81,8 @@ package enum Socket {
 
     // MARK: Connecting
 
-    /// Connects to an address of the host, or to a local socket. Waits up to `milliseconds` for each address. The
-    /// returned descriptor is non-blocking.
+    /// Connects to an address of the host, or to a local socket. Waits up to `milliseconds` in all: each address gets
+    /// an equal part of the time that those before it have left. The returned descriptor is non-blocking.
     ///
     /// Throws `connectionRefused` when no address answers.
     package static func connect(to endpoint: Endpoint, milliseconds: CInt) throws(ServiceError) -> CInt {
@@ -99,7 +99,10 @@ package enum Socket {
         } catch {
             throw refused(error)
         }
-        for address in addresses {
+        let begin = MonotonicClock.system.milliseconds
+        for (number, address) in addresses.enumerated() {
+            let elapsed = CInt(clamping: MonotonicClock.system.milliseconds - begin)
+            let part = max(1, (milliseconds - min(elapsed, milliseconds)) / CInt(addresses.count - number))
             let descriptor = socket(address.family, System.streamSocket, 0)
             guard descriptor >= 0, prepare(descriptor, isLocal: false) else {
                 failure = SystemFailure("socket")
@@ -109,7 +112,7 @@ package enum Socket {
             var outcome = address.with(port: endpoint.port) { Foundation.connect(descriptor, $0, $1) } == 0 ? 0 : errno
             if outcome == EINPROGRESS {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                outcome = poll(&waiting, 1, milliseconds) == 1 ? pendingError(of: descriptor) : ETIMEDOUT
+                outcome = poll(&waiting, 1, part) == 1 ? pendingError(of: descriptor) : ETIMEDOUT
             }
             if outcome == 0 { return descriptor }
             failure = SystemFailure("connect", number: outcome)

@@ -16,7 +16,7 @@ import Transport
         weak var freed: Link?
         let request: Task<ServiceError?, Never>
         do {
-            let link = try await connector.link().get()
+            let link = try await connector.link(until: .now + .seconds(10)).get()
             freed = link
             request = Task {
                 let answer = await link.request(.ping, body: [], deadline: .now + .seconds(3600))
