@@ -14,8 +14,6 @@ final class Link: ConnectionHandler {
         var waiting: [UInt64: (waiter: Waiter, deadline: ContinuousClock.Instant)] = [:]
         /// Who waits for the verdict on a single proof.
         var line = VerifyLine()
-        /// Requests that were cancelled before they began to wait.
-        var cancelled: Set<UInt64> = []
         var isClosed = false
         /// The time that the timer is set for, which is no later than the earliest deadline. Most requests are answered
         /// long before their deadline, so the timer is rarely set again.
@@ -84,11 +82,12 @@ final class Link: ConnectionHandler {
         return call.outcome ?? .failure(Link.cancelled)
     }
 
-    /// Lets `waiter` wait. Returns false when it was resumed at once, because the request is cancelled or the
+    /// Lets `waiter` wait. Returns false when it was resumed at once, because the present task is cancelled or the
     /// connection closed.
     private func begin(_ id: UInt64, _ waiter: Waiter, _ deadline: ContinuousClock.Instant) -> Bool {
         let refusal = state.withLock { state -> ServiceError? in
-            if state.cancelled.remove(id) != nil { return Link.cancelled }
+            // `cancel` either waits for the lock and finds the request, or came before, which the task knows.
+            if Task.isCancelled { return Link.cancelled }
             if state.isClosed { return Link.lost }
             let former = state.waiting.updateValue((waiter, deadline), forKey: id)
             precondition(former == nil, "two requests have one identifier")
@@ -113,11 +112,7 @@ final class Link: ConnectionHandler {
     }
 
     private func cancel(_ id: UInt64) {
-        let waiting = state.withLock { state in
-            let waiting = state.waiting.removeValue(forKey: id)
-            if waiting == nil { state.cancelled.insert(id) }
-            return waiting
-        }
+        let waiting = state.withLock { $0.waiting.removeValue(forKey: id) }
         waiting?.waiter.resume(returning: .failure(Link.cancelled))
     }
 
@@ -146,8 +141,8 @@ final class Link: ConnectionHandler {
         }
     }
 
-    private static let cancelled = ServiceError(.cancelled, "the request was cancelled")
-    private static let late = ServiceError(.deadlineExceeded, "the service did not answer in time")
+    static let cancelled = ServiceError(.cancelled, "the request was cancelled")
+    static let late = ServiceError(.deadlineExceeded, "the service did not answer in time")
     private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
     private static let silent = ServiceError(
         .connectionLost,
@@ -207,7 +202,10 @@ final class Link: ConnectionHandler {
                 result = .failure(error)
             }
             // An error about the connection, not about one request, names no operation.
-            if header.operation == 0, case .failure(let error) = result { return failAll(error) }
+            if header.operation == 0, case .failure(let error) = result {
+                connection.close()
+                return failAll(error)
+            }
         } else {
             result = .success(Array(body))
         }
@@ -222,10 +220,9 @@ final class Link: ConnectionHandler {
             case nothing
         }
         let ended = state.withLock { state -> Ended in
-            if case .failure(let error) = result, error.code.refusesWhole,
-                state.line.split(id, inTurn: error.retryAfter != nil)
-            {
-                return .nothing
+            if case .failure(let error) = result, error.code.refusesWhole {
+                let isBusy = error.retryAfter != nil
+                if isBusy && state.line.postpone(id) || state.line.split(id, inTurn: isBusy) { return .nothing }
             }
             if let calls = state.line.removeAnswered(id) { return .proofs(calls) }
             return state.waiting.removeValue(forKey: id).map { .request($0.waiter) } ?? .nothing

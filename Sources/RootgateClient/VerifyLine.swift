@@ -7,6 +7,9 @@ import Wire
 /// All proofs that wait leave when they are at least as many as those in flight, packed into as few requests as
 /// possible. So a lone proof leaves at once, and so does the next one. Nobody waits for a timer, requests grow with the
 /// load, and the service has work while the client packs.
+///
+/// A service that is busy may limit the requests in flight. Then fewer are in flight than it has refused, and one more
+/// after so many answers again.
 struct VerifyLine {
     typealias Kind = VerifyCall.Kind
 
@@ -50,11 +53,16 @@ struct VerifyLine {
     /// At least as many as those among them for which nobody waits any more.
     private var absent = 0
     private var inFlight: [UInt64: Flight] = [:]
-    /// Calls in `inFlight`.
+    /// Calls in `inFlight` for which somebody waits.
     private var inFlightCount = 0
-    /// What leaves next, however much is in flight. The parts of each element are requests that are sent one after the
-    /// other, each when the one before is answered.
+    /// What leaves next, however many calls are in flight. The parts of each element are requests that are sent one
+    /// after the other, each when the one before is answered.
     private var due: [[[VerifyCall]]] = []
+    /// The most requests in flight.
+    private var requestsMax = Int.max
+    /// Answers since `requestsMax` was changed last.
+    private var answers = 0
+    private static let answersPerRequest = 64
 
     /// Adds a call. It leaves with `take`. A request gets its identifier from `nextID`, which moves on.
     mutating func append(_ call: VerifyCall, _ nextID: inout UInt64) {
@@ -80,7 +88,7 @@ struct VerifyLine {
     /// not awaited any more are left out.
     mutating func take(_ nextID: inout UInt64) -> [Package] {
         var packages = due.isEmpty ? [] : takeDue(&nextID)
-        let leaves = queuedCount > 0 && queuedCount >= inFlightCount
+        let leaves = queuedCount > 0 && queuedCount >= inFlightCount && inFlight.count < requestsMax
         if absent > 0, leaves || 2 * absent > queuedCount { removeAbsent() }
         guard leaves else { return packages }
         for request in open { packages.append(send(request.calls, as: request.requestID)) }
@@ -92,7 +100,7 @@ struct VerifyLine {
 
     private mutating func removeAbsent() {
         places.removeAll()
-        for place in open.indices { open[place].calls.removeAll { !$0.isAwaited } }
+        for place in open.indices { open[place].calls.removeAll(where: VerifyLine.forget) }
         open.removeAll { $0.calls.isEmpty }
         for place in open.indices {
             open[place].byteCount = open[place].calls.reduce(BatchHead.byteCount) { $0 + $1.byteCount }
@@ -101,11 +109,24 @@ struct VerifyLine {
         (absent, queuedCount) = (0, open.reduce(0) { $0 + $1.calls.count })
     }
 
+    /// Whether nobody waits for the call any more. Then it is in no request, which `leave` has to know: the caller may
+    /// have ended the call already, and leave only after this.
+    private static func forget(_ call: VerifyCall) -> Bool {
+        guard !call.isAwaited else { return false }
+        call.request = 0
+        return true
+    }
+
     private mutating func takeDue(_ nextID: inout UInt64) -> [Package] {
         var packages: [Package] = []
+        var later: [[[VerifyCall]]] = []
         for parts in due {
+            guard inFlight.count < requestsMax else {
+                later.append(parts)
+                continue
+            }
             for (position, part) in parts.enumerated() {
-                let calls = part.filter(\.isAwaited)
+                let calls = part.filter { !VerifyLine.forget($0) }
                 guard !calls.isEmpty else { continue }
                 for call in calls { call.request = nextID }
                 packages.append(send(calls, as: nextID, followedBy: Array(parts[(position + 1)...])))
@@ -113,7 +134,7 @@ struct VerifyLine {
                 break
             }
         }
-        due = []
+        due = later
         return packages
     }
 
@@ -128,9 +149,23 @@ struct VerifyLine {
     /// Removes an answered request and returns its calls; `nil` when there is none. `take` follows.
     mutating func removeAnswered(_ requestID: UInt64) -> [VerifyCall]? {
         guard let flight = inFlight.removeValue(forKey: requestID) else { return nil }
-        inFlightCount -= flight.calls.count
+        inFlightCount -= flight.left
         if !flight.followers.isEmpty { due.append(flight.followers) }
+        if requestsMax < Int.max {
+            answers += 1
+            if answers >= VerifyLine.answersPerRequest * requestsMax { (requestsMax, answers) = (requestsMax + 1, 0) }
+        }
         return flight.calls
+    }
+
+    /// Sends a request again when another one is answered, because the service is busy. Returns false, and does
+    /// nothing, when there is no such request, or when no other one is in flight. `take` follows.
+    mutating func postpone(_ requestID: UInt64) -> Bool {
+        guard inFlight.count > 1, let flight = inFlight.removeValue(forKey: requestID) else { return false }
+        inFlightCount -= flight.left
+        (requestsMax, answers) = (inFlight.count, 0)
+        due.append([flight.calls] + flight.followers)
+        return true
     }
 
     /// Sends the calls of a request again in two halves, because it was refused as a whole. So one call that is refused
@@ -140,7 +175,7 @@ struct VerifyLine {
     mutating func split(_ requestID: UInt64, inTurn: Bool) -> Bool {
         guard let flight = inFlight[requestID], flight.calls.count > 1 else { return false }
         inFlight[requestID] = nil
-        inFlightCount -= flight.calls.count
+        inFlightCount -= flight.left
         let first = Array(flight.calls[..<(flight.calls.count / 2)])
         let second = Array(flight.calls[(flight.calls.count / 2)...])
         if inTurn {
@@ -157,6 +192,7 @@ struct VerifyLine {
     mutating func leave(_ call: VerifyCall) {
         if let left = inFlight[call.request]?.left {
             inFlight[call.request]?.left = left - 1
+            inFlightCount -= 1
             if left == 1 { _ = removeAnswered(call.request) }
         } else if queuedCount > 0, call.request != 0 {
             absent += 1
