@@ -27,12 +27,17 @@ package final class VerificationRequest: @unchecked Sendable {
     private let rootMemory: ScratchBuffer<Digest>
     private let unfinished: Atomic<Int>
     private let failure = Mutex<ServiceError?>(nil)
+    /// Whether damage that one proof meets fails that proof alone.
+    let failsSingly: Bool
+    private let damage = Mutex<[Int: ServiceError]>([:])
 
-    /// `count`: at least one. `readProofs` may capture the buffer that keeps the proofs' memory alive.
+    /// `count`: at least one. `failsSingly`: whether `damaged` has the errors of single proofs. `readProofs` may
+    /// capture the buffer that keeps the proofs' memory alive.
     package init(
-        count: Int, isSigned: Bool, wantsRoots: Bool, readProofs: @escaping ProofReader,
+        count: Int, isSigned: Bool, wantsRoots: Bool, failsSingly: Bool = false, readProofs: @escaping ProofReader,
         completion: @escaping @Sendable (VerificationRequest, ServiceError?) -> Void
     ) {
+        self.failsSingly = failsSingly
         precondition(count > 0, "a request has no proofs")
         self.count = count
         self.isSigned = isSigned
@@ -43,12 +48,21 @@ package final class VerificationRequest: @unchecked Sendable {
         rootMemory = ScratchBuffer(repeating: .zero, count: wantsRoots ? count : 0)
     }
 
-    /// Counts `count` more proofs as verified or failed. The call that completes the request calls `completion`. Traps
-    /// when more proofs are counted than there are.
-    func finish(_ count: Int, failure error: ServiceError?) {
-        precondition(count > 0, "the number of finished proofs is not positive")
-        if let error { failure.withLock { $0 = $0 ?? error } }
-        let left = unfinished.subtract(count, ordering: .acquiringAndReleasing).newValue
+    /// The errors of the proofs that have met damage, by their positions. Their verdicts mean nothing.
+    package var damaged: [Int: ServiceError] { damage.withLock { $0 } }
+
+    /// Counts the proofs at `positions` as verified or failed. The call that completes the request calls `completion`.
+    /// Traps when more proofs are counted than there are.
+    func finish(_ positions: Range<Int>, failure error: ServiceError?) {
+        precondition(!positions.isEmpty, "the number of finished proofs is not positive")
+        if let error {
+            if failsSingly, error.code == .storageDamaged {
+                damage.withLock { damage in for position in positions { damage[position] = error } }
+            } else {
+                failure.withLock { $0 = $0 ?? error }
+            }
+        }
+        let left = unfinished.subtract(positions.count, ordering: .acquiringAndReleasing).newValue
         precondition(left >= 0, "a proof was finished twice")
         if left == 0 { completion(self, failure.withLock { $0 }) }
     }

@@ -291,13 +291,20 @@ package final class WorkerPool: Sendable {
             }
         } catch {
             // Only the requests that meet the damage get the error.
-            if error.code == .storageDamaged, slices.count > 1 {
-                for slice in slices { run([slice], isSigned: isSigned, on: worker) }
+            if error.code == .storageDamaged, let parts = WorkerPool.parts(of: slices) {
+                for part in parts { run([part], isSigned: isSigned, on: worker) }
                 return
             }
             failure = error
         }
         finish(slices, on: worker, failure: failure)
+    }
+
+    /// What can fail by itself; `nil` when nothing less than all can.
+    private static func parts(of slices: [Slice]) -> [Slice]? {
+        guard slices.count == 1, let slice = slices.first else { return slices }
+        guard slice.request.failsSingly, slice.range.count > 1 else { return nil }
+        return slice.range.map { Slice(source: slice.source, request: slice.request, range: $0..<$0 + 1) }
     }
 
     /// Hands the verdicts of a pass to its requests. The answers of one connection leave together, after its last
@@ -312,7 +319,7 @@ package final class WorkerPool: Sendable {
                 slice.request.roots?[position] = worker.roots[start]
                 start += 1
             }
-            slice.request.finish(slice.range.count, failure: failure)
+            slice.request.finish(slice.range, failure: failure)
             if gathers { slice.source.answers?.endGathering() }
         }
     }

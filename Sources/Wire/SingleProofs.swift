@@ -81,8 +81,11 @@ package struct SingleProofs: Sendable {
 
     private var operation: Operation { isSigned ? .verify : .verifyInclusion }
 
-    /// Appends the frames of all answers. `verdicts`: one for each request.
-    package func append(answers verdicts: UnsafeBufferPointer<Verdict>, to bytes: inout [UInt8]) {
+    /// Appends the frames of all answers. `verdicts`: one for each request. `errors`: of the requests at these places,
+    /// which get no verdict.
+    package func append(
+        answers verdicts: UnsafeBufferPointer<Verdict>, errors: [Int: ServiceError] = [:], to bytes: inout [UInt8]
+    ) {
         precondition(verdicts.count == entries.count, "a request has no verdict")
         var frame: [UInt8] = []
         // All answers are alike but for the identifier and the verdict.
@@ -95,7 +98,12 @@ package struct SingleProofs: Sendable {
         precondition(frame.count == SingleProofs.answerBytes)
         bytes.reserveCapacity(bytes.count + entries.count * frame.count)
         frame.withUnsafeMutableBytes { frame in
-            for (entry, verdict) in zip(entries, verdicts) {
+            for (place, (entry, verdict)) in zip(entries, verdicts).enumerated() {
+                if !errors.isEmpty, let error = errors[place] {
+                    FrameWriter.appendError(
+                        error, operation: operation.rawValue, requestID: entry.requestID, to: &bytes)
+                    continue
+                }
                 frame.storeBytes(
                     of: entry.requestID.littleEndian, toByteOffset: Limits.frameHeaderBytes - 8, as: UInt64.self)
                 frame[frame.count - 1] = verdict.rawValue

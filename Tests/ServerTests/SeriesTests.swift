@@ -2,6 +2,7 @@ import Core
 import Identity
 import Principals
 import RootgateClient
+@testable import RootSets
 import ServiceTestSupport
 import Signatures
 import TestSupport
@@ -53,6 +54,34 @@ import Wire
             }
         }
         return answers.compactMap { $0 }
+    }
+
+    @Test("Damage that one request of a series meets is an error for that one alone")
+    func damaged() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let small = try await SmallCollaboration(client)
+        let crowd = try #require(CollaborationIdentifier("crowd"))
+        var random = SeededGenerator(seed: runSeed)
+        try await client.createCollaboration(crowd)
+        // So many that they are in another database than those of a small set.
+        _ = try await client.addRoots((0..<200).map { _ in random.digest() }, to: crowd)
+        let sets = service.service.resources.rootSets
+        #expect(becomesTrue { sets.health.isChecked })
+        try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust.distrust(.large) }
+        var asks: [Ask] = []
+        for place in 0..<40 {
+            asks.append(
+                Ask(
+                    operation: .verifyInclusion, collaboration: place % 3 == 0 ? crowd : small.collaboration,
+                    proof: try await small.proof()))
+        }
+        let peer = try RawPeer(service.endpoint)
+        peer.send(try frames(asks))
+        let answers = try answers(asks.count, from: peer)
+        for (place, answer) in answers.enumerated() {
+            #expect(answer == (place % 3 == 0 ? .error(.storageDamaged) : .verdict(.included)), "\(place)")
+        }
     }
 
     @Test("Each request of a series gets its own answer, in whatever pieces it arrives")

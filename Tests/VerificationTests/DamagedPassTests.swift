@@ -7,6 +7,39 @@ import Verification
 
 @Suite("Passes over a damaged storage")
 struct DamagedPassTests {
+    @Test("Where proofs fail singly, damage fails only those that meet it")
+    func onlyItsProof() throws {
+        let fixture = try Fixture()
+        let sets = fixture.resources.rootSets
+        let crowd = try #require(CollaborationIdentifier("crowd"))
+        var random = SeededGenerator(seed: runSeed)
+        try sets.apply(Mutation(.createCollaboration(crowd, .challenge)))
+        try sets.apply(Mutation(.addRoots(crowd, (0..<200).map { _ in random.digest() })))
+        try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust.distrust(.large) }
+        let genuine = try fixture.proof()
+        let packed = PackedProofs((0..<7).map { ($0 % 2 == 0 ? Fixture.challenged : "crowd", genuine) })
+        let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
+        let answers = Shared<[Bool: (verdicts: [Verdict], damaged: Set<Int>, code: ServiceError.Code?)]>([:])
+        for failsSingly in [true, false] {
+            let request = VerificationRequest(
+                count: 7, isSigned: false, wantsRoots: false, failsSingly: failsSingly
+            ) { positions, proofs in
+                for (place, position) in positions.enumerated() { proofs[place] = packed.proofs[position] }
+            } completion: { request, error in
+                answers.with {
+                    $0[failsSingly] = (Array(request.verdicts), Set(request.damaged.keys), error?.code)
+                }
+            }
+            #expect(pool.submit(request, from: WorkSource()))
+        }
+        pool.close()
+        let singly = try #require(answers.value[true])
+        #expect(singly.code == nil && singly.damaged == [1, 3, 5])
+        for place in [0, 2, 4, 6] { #expect(singly.verdicts[place] == .included) }
+        let whole = try #require(answers.value[false])
+        #expect(whole.code == .storageDamaged && whole.damaged.isEmpty)
+    }
+
     @Test("Only the request that needs what is damaged gets the error, also in one pass with others")
     func onlyItsRequest() throws {
         let fixture = try Fixture()

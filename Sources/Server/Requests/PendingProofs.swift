@@ -84,7 +84,9 @@ final class PendingProofs: Sendable {
     /// Queues the proofs. Returns false, and undoes what `begin` did, when their peer's share of the pool's places has
     /// no room for all of them.
     func submit(to pool: WorkerPool) -> Bool {
-        let request = VerificationRequest(count: proofs.count, isSigned: proofs.isSigned, wantsRoots: false) {
+        let request = VerificationRequest(
+            count: proofs.count, isSigned: proofs.isSigned, wantsRoots: false, failsSingly: true
+        ) {
             self.proofs.read($0, in: self.frames.bytes, into: $1)
         } completion: { request, failure in
             self.answer(request, failure)
@@ -109,7 +111,8 @@ final class PendingProofs: Sendable {
             if let failure {
                 proofs.append(error: failure, to: &bytes)
             } else {
-                proofs.append(answers: UnsafeBufferPointer(request.verdicts), to: &bytes)
+                proofs.append(
+                    answers: UnsafeBufferPointer(request.verdicts), errors: request.damaged, to: &bytes)
             }
         }
     }
