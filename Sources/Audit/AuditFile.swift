@@ -176,6 +176,12 @@ final class AuditFile {
             && here.st_dev == there.st_dev
     }
 
+    /// Whether the file has no name any more: what is written to it is lost when it is closed.
+    var isRemoved: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 0
+    }
+
     /// Removes what is behind the last whole line, and gives back the blocks that no line has used.
     func trim() {
         room = 0

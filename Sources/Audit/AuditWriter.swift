@@ -56,6 +56,10 @@ final class AuditWriter: @unchecked Sendable {
         var rest = (kept + entries)[...]
         var result = Result()
         kept = []
+        if !rest.isEmpty, file.isRemoved {
+            log("CRITICAL: the audit \(file.path) was removed, and its lines are lost")
+            beginNewFile(at: now(), key)
+        }
         while !rest.isEmpty {
             var lines: [UInt8] = []
             var next = head
@@ -67,6 +71,8 @@ final class AuditWriter: @unchecked Sendable {
             }
             assert(next.number == head.number + UInt64(count), "a line has another number than its place")
             do throws(SystemFailure) {
+                // A new one could not be made.
+                if file.isRemoved { throw SystemFailure("writing to a file that was removed", number: ENOENT) }
                 try file.append(lines)
             } catch {
                 fail(error)
@@ -115,7 +121,10 @@ final class AuditWriter: @unchecked Sendable {
             let next = try AuditFile(path: temporaryPath, calls)
             next.reserve(settings.aheadBytes + settings.reserveBytes)
             var newHead = head
-            let detail = wasMoved ? "another program moved the file before" : (movedPath as NSString).lastPathComponent
+            let detail =
+                file.isRemoved
+                ? "another program removed the file before"
+                : wasMoved ? "another program moved the file before" : (movedPath as NSString).lastPathComponent
             let line = AuditWriter.line(
                 of: .ofService("continue", detail: detail), at: time, key, behind: &newHead)
             do throws(SystemFailure) {

@@ -47,6 +47,28 @@ struct AuditDiskTests {
         #expect(result.findings == [] && result.lineCount == 7)
     }
 
+    @Test("A file that was removed is noticed with the next line, which goes to a new file")
+    func removedFile() throws {
+        let trail = try scene.open()
+        try trail.apply(.change(1))
+        unlink(scene.path)
+        try trail.apply(.change(2))
+        trail.close()
+        let lines = try scene.lines()
+        // A line that says it, the change, and the end.
+        #expect(lines.count == 3 && lines[0].contains("another program removed the file before"))
+        #expect(lines[1].contains("\"sequence\":2,"))
+    }
+
+    @Test("While a removed file can't be replaced, changes are told that their lines are not written")
+    func removedFolder() throws {
+        let trail = try scene.open()
+        try trail.apply(.change(1))
+        try FileManager.default.removeItem(atPath: scene.scratch.path)
+        #expect(try trail.apply(.change(2))?.code == .storageFailed)
+        trail.close()
+    }
+
     @Test("A service that was killed between the two renames of a rotation continues the chain")
     func killedRotation() throws {
         let trail = try scene.open()
