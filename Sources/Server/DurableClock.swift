@@ -3,12 +3,14 @@ import Foundation
 import Platform
 import Synchronization
 
-/// A clock in milliseconds since 1970 that does not go back over restarts. Grants expire by it.
+/// A clock in milliseconds since 1970 that does not go back over restarts. Grants, invitations, principals and keys
+/// expire by it.
 ///
 /// It runs with a monotonic clock and follows the system's date forward: when the date is ahead of it, it leaps to the
 /// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute and at the
 /// end. The date may be set back while no service runs. After such a restart it continues at the last stored time. So a
 /// grant may live longer than its validity: by the time in which no service ran, and after a crash by one minute more.
+/// What expired in that time may be valid again.
 final class DurableClock: Sendable {
     /// The name of the file in a data directory: the time (8, little-endian), and its complement (8).
     static let fileName = "clock"

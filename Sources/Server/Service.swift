@@ -69,7 +69,7 @@ package final class Service: Sendable {
         let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
-        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, clock)
+        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
         let storage = AuditedStorage(rootSets: rootSets, principals: principals, trail: audit)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
         do throws(ServiceError) {
@@ -129,10 +129,10 @@ package final class Service: Sendable {
 
     private static func readPrincipals(
         _ configuration: Configuration, _ rootSets: RootSets, _ audit: AuditTrail?,
-        _ date: @escaping @Sendable () -> Date, _ clock: MonotonicClock
+        _ date: @escaping @Sendable () -> Date, _ expiryClock: MonotonicClock, _ clock: MonotonicClock
     ) throws(StartupFailure) -> PrincipalTable {
         do throws(ServiceError) {
-            return try PrincipalTable(rootSets, trail: audit, date: date, clock: clock)
+            return try PrincipalTable(rootSets, trail: audit, date: date, expiryClock: expiryClock, clock: clock)
         } catch {
             rootSets.close()
             audit?.close()

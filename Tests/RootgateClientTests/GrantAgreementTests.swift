@@ -103,7 +103,7 @@ struct GrantAgreementTests {
             bytes[3..<8] == [0, 0, 0, 0, 0]
         else { return Answer(.forged) }
         let expiry = number(8..<16)
-        guard expiry >= GrantScene.now else { return Answer(.expired) }
+        guard expiry >= GrantScene.now, expiry <= GrantScene.now + 86_400_000 else { return Answer(.expired) }
         guard bytes[24..<40] == SHA256.hash(shown.collaboration.utf8).bytes[..<16] else {
             return Answer(.otherCollaboration)
         }
@@ -291,7 +291,10 @@ private final class GrantScene {
         }
         let now = GrantScene.now
         bytes.appendInteger(
-            pick([now, now, now + 1, now + 60_000, now + 60_000, .max, now - 1, isOne(in: 2) ? 0 : now]))
+            pick([
+                now, now, now + 1, now + 60_000, now + 86_400_000, now + 86_400_001, isOne(in: 2) ? .max : now,
+                now - 1, isOne(in: 2) ? 0 : now,
+            ]))
         bytes.appendInteger(randomSequence(collaboration, root))
         bytes += SHA256.hash((isOne(in: 10) ? pick(collaborations) : collaboration).utf8).bytes.prefix(16)
         bytes += deviceKey

@@ -15,9 +15,11 @@ import Transport
 struct ConnectionIdentityTests {
     private let folder = ScratchDirectory()
 
-    private func table(_ date: @escaping @Sendable () -> Date = { Date() }) throws -> PrincipalTable {
+    private func table(
+        _ date: @escaping @Sendable () -> Date = { Date() }, expiryClock: MonotonicClock? = nil
+    ) throws -> PrincipalTable {
         let rootSets = try RootSets(RootSets.Configuration(directory: folder.path + "/data"))
-        return try PrincipalTable(rootSets, trail: nil, date: date)
+        return try PrincipalTable(rootSets, trail: nil, date: date, expiryClock: expiryClock)
     }
 
     @Test("Without principals, connections from this machine may do everything and all others nothing")
@@ -85,6 +87,30 @@ struct ConnectionIdentityTests {
         calendar.advance(seconds: 1)
         #expect(open.principal.name == nil && open.holder == .address(UInt32(1)))
         #expect(keyed.principal.name?.text == "root")
+    }
+
+    @Test("A key that has expired stays so when the date is set back")
+    func dateSetBack() throws {
+        let (root, brief) = (APIKey.random(), APIKey.random())
+        let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 3600).rounded())
+        for request in [
+            CreatePrincipal(
+                try #require(PrincipalName("root")), roles: [LimitedRole(.administer, prefixes: [.every])],
+                key: NewKey(KeyHash(root))),
+            CreatePrincipal(
+                try #require(PrincipalName("brief")), roles: [], key: NewKey(KeyHash(brief), expiresAt: end)),
+        ] { _ = try OfflinePrincipals.send(request, dataDirectory: folder.path + "/data") }
+        let highest = Shared<UInt64>(0)
+        let table = try table(
+            { end.addingTimeInterval(-60) }, expiryClock: MonotonicClock { highest.value })
+        let identity = ConnectionIdentity(
+            table, certificate: nil, peer: .network(Endpoint(host: "192.0.2.1", port: 1)),
+            address: .address(UInt32(1)))
+        try identity.present(key: Array(brief.text.utf8))
+        #expect(identity.principal.name?.text == "brief")
+        highest.with { $0 = UInt64(end.timeIntervalSince1970 * 1000) }
+        #expect(identity.principal.name == nil)
+        #expect(thrownServiceError { try identity.present(key: Array(brief.text.utf8)) }?.code == .keyRefused)
     }
 
     @Test("A local user is on this machine")

@@ -11,6 +11,10 @@ package struct GrantPresentation: Sendable {
     /// The present time on the clock by which grants expire, in milliseconds.
     private let now: UInt64
 
+    /// The longest validity of a grant, in milliseconds. One that would be valid longer was issued while the clock was
+    /// ahead.
+    private static let validityMax = UInt64(Limits.validitySecondsMax) * 1000
+
     package init(
         collaboration: Fingerprint, defaultPermission: DefaultPermission?, deviceKey: Fingerprint?, now: UInt64
     ) {
@@ -33,7 +37,9 @@ package struct GrantPresentation: Sendable {
         isMember: (PersonIdentity) throws(ServiceError) -> Bool
     ) throws(ServiceError) -> GrantFinding {
         guard isGenuine, let claim = GrantClaim(grant) else { return .refused(.forged) }
-        guard now <= claim.expiry else { return .refused(.expired) }
+        guard now <= claim.expiry, claim.expiry - now <= GrantPresentation.validityMax else {
+            return .refused(.expired)
+        }
         guard claim.collaboration == collaboration else { return .refused(.otherCollaboration) }
         if let deviceKey, claim.deviceKey != deviceKey { return .refused(.otherDevice) }
         let person = PersonIdentity(rootHash: claim.rootHash)

@@ -27,8 +27,8 @@ package struct RuleContext: Sendable {
         self.grants = grants
     }
 
-    /// The time by which invitations expire. Unlike the date it does not go back, so what has expired stays
-    /// so when the date is corrected.
+    /// The time by which invitations, principals and keys expire. Unlike the date it does not go back, so what has
+    /// expired stays so when the date is corrected.
     var expiryTime: Date { max(now, Date(timeIntervalSince1970: Double(grants.now) / 1000)) }
 
     /// The first `count` bytes of the SHA-256 of a text.

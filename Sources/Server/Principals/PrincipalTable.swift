@@ -22,6 +22,8 @@ final class PrincipalTable: Sendable {
     /// `nil` unless there is an audit.
     private let trail: AuditTrail?
     private let date: @Sendable () -> Date
+    /// The clock by which invitations and grants expire, too.
+    private let expiryClock: MonotonicClock?
     /// The clock of rates.
     private let clock: MonotonicClock
     /// What was refused because of limits.
@@ -31,13 +33,16 @@ final class PrincipalTable: Sendable {
     /// Counts the directories. It is raised with the lock held, after the directory was replaced.
     private let replacements = Atomic<UInt64>(0)
 
-    /// Reads all principals.
+    /// Reads all principals. `expiryClock`: milliseconds since 1970 that don't go back; `nil`: principals expire by
+    /// `date`.
     ///
     /// Throws `storageDamaged` or `storageFailed`.
     init(
-        _ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date, clock: MonotonicClock = .system
+        _ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date,
+        expiryClock: MonotonicClock? = nil, clock: MonotonicClock = .system
     ) throws(ServiceError) {
         self.rootSets = rootSets
+        self.expiryClock = expiryClock
         self.clock = clock
         self.trail = trail
         self.date = date
@@ -47,8 +52,11 @@ final class PrincipalTable: Sendable {
     /// Differs between two moments if principals may have changed in between.
     var version: UInt64 { replacements.load(ordering: .acquiring) }
 
-    /// The present time.
-    var now: Date { date() }
+    /// The time by which principals and keys expire. It does not go back when the date is set back.
+    var now: Date {
+        let lowest = expiryClock.map { Date(timeIntervalSince1970: Double($0.milliseconds) / 1000) }
+        return max(date(), lowest ?? .distantPast)
+    }
 
     /// Whether there was a principal at any time.
     var isConfigured: Bool { current.directory.isConfigured }

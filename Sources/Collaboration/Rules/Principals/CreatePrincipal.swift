@@ -78,6 +78,6 @@ extension NewKey {
 
 /// Throws `malformedRequest` unless the date is in the future.
 private func checkExpiry(_ date: Date?, _ context: RuleContext, _ field: String) throws(ServiceError) {
-    guard let date, date <= context.now else { return }
+    guard let date, date <= context.expiryTime else { return }
     throw ServiceError(.malformedRequest, "\(field) is not in the future")
 }
