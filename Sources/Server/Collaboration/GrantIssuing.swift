@@ -86,9 +86,10 @@ extension CollaborationLayer {
         issuing.pending.begin(.committing)
         note(Array(grants.joinings.values), issuing.pending) { [self] failure in
             switch failure?.code {
-            case nil, .storageFull:
-                // When the storage is full, the joining is not recorded, but the device gets its grant. A worker
-                // answers, because the answer may be long and there is one writer; a full pool leaves it to the writer.
+            case nil, .storageFull, .busy:
+                // When the storage is full or has too many changes to make, the joining is not recorded, but the device
+                // gets its grant. A worker answers, because the answer may be long and there is one writer; a full pool
+                // leaves it to the writer.
                 let isTaken = pool.submit(from: issuing.pending.source) { self.answer(issuing, grants, roots) }
                 if !isTaken { answer(issuing, grants, roots) }
             case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
