@@ -273,6 +273,10 @@ public enum Limits {
     /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what
     /// it reads leads in a circle. Waiting for the disk does not count.
     public static let writerSecondsMax = 5
+    /// Milliseconds for which requests wait for the check of a start to come to what they need, counted from the
+    /// beginning of the check, and after which they are to be repeated then.
+    public static let uncheckedWaitMilliseconds = 1000
+    public static let uncheckedMilliseconds: UInt32 = 100
     /// Seconds after which a failed storage is opened again, at first and at most; each attempt doubles them.
     public static let reopeningSecondsMin = 1
     public static let reopeningSecondsMax = 60

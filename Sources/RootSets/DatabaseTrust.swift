@@ -1,12 +1,14 @@
+import Core
 import Dispatch
 import Foundation
 import Synchronization
 
 /// Which databases of an environment can be believed.
 ///
-/// An entry that is out of date is intact by itself. Only the sum over its whole database shows it. So whoever reads a
-/// database while the check of the start goes on waits until the check has left that database, and the writer waits
-/// until it has left all. Without a check everything is believed.
+/// An entry that is out of date is intact by itself. Only the sum over its whole database shows it. So nobody reads a
+/// database before the check of the start has left it, and the writer waits until it has left all. A service's
+/// threads wait for a second at most, because they have others to serve; then their requests are told that the storage
+/// is busy. Without a check everything is believed.
 final class DatabaseTrust: Sendable {
     let health: StorageHealth
     /// A bit for each database of which entries are missing or out of date, and one for each that was not checked yet.
@@ -17,6 +19,9 @@ final class DatabaseTrust: Sendable {
     private let checks = DatabaseName.allCases.map { _ in DispatchGroup() }
     private let unchecked = Mutex<Set<DatabaseName>>([])
     private let map = Mutex<CoveredMap?>(nil)
+    private let retired = Atomic<Bool>(false)
+    /// When the check began, by the clock of `DispatchTime`.
+    private let begin = Atomic<UInt64>(0)
 
     init(_ health: StorageHealth) {
         self.health = health
@@ -34,6 +39,7 @@ final class DatabaseTrust: Sendable {
     func beginCheck() {
         unchecked.withLock { unchecked in
             precondition(unchecked.isEmpty, "a check was begun twice")
+            begin.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed)
             unchecked = Set(DatabaseName.allCases)
             for name in DatabaseName.allCases {
                 checks[name.rawValue].enter()
@@ -47,6 +53,11 @@ final class DatabaseTrust: Sendable {
         doubts.bitwiseAnd(~(1 << UInt(name.rawValue + DatabaseTrust.uncheckedShift)), ordering: .releasing)
         endWait(for: name)
     }
+
+    /// The environment is given up. Its check ends, which would keep it open.
+    func retire() { retired.store(true, ordering: .relaxed) }
+
+    var isRetired: Bool { retired.load(ordering: .relaxed) }
 
     /// The check has ended. What it did not come to is not believed, and nobody waits for it any more.
     func endCheck() {
@@ -71,11 +82,30 @@ final class DatabaseTrust: Sendable {
 
     /// Waits until the check has left the database.
     ///
-    /// Throws `damaged` when entries of it are missing or out of date.
+    /// Throws `damaged` when entries of it are missing or out of date, and `unchecked` when a wait is bounded and over.
     @inline(__always)
     func check(_ name: DatabaseName) throws(StorageFailure) {
         guard !believes(name) else { return }
+        try checkDoubts(name)
+    }
+
+    private func checkDoubts(_ name: DatabaseName) throws(StorageFailure) {
+        if health.boundsWaits {
+            guard checks[name.rawValue].wait(timeout: waitsEnd) == .success else { throw .unchecked }
+        }
         try wait(for: name)
+    }
+
+    /// When readers wait no more whose waits are bounded.
+    private var waitsEnd: DispatchTime {
+        DispatchTime(uptimeNanoseconds: begin.load(ordering: .relaxed))
+            + .milliseconds(Limits.uncheckedWaitMilliseconds)
+    }
+
+    /// Whether the check has not come to one of the databases within the time for which readers wait.
+    func isOverdue(_ names: [DatabaseName]) -> Bool {
+        guard DispatchTime.now() >= waitsEnd else { return false }
+        return unchecked.withLock { unchecked in names.contains { unchecked.contains($0) } }
     }
 
     private func wait(for name: DatabaseName) throws(StorageFailure) {
@@ -90,6 +120,6 @@ final class DatabaseTrust: Sendable {
 
     /// Waits until the check has left all databases. Throws `damaged` when one of them can't be believed.
     func waitForCheck() throws(StorageFailure) {
-        for name in DatabaseName.allCases { try check(name) }
+        for name in DatabaseName.allCases where !believes(name) { try wait(for: name) }
     }
 }

@@ -197,6 +197,7 @@ final class ReadTransactionPool: Sendable {
             defer { state = State() }
             return state
         }
+        retired.environment?.trust.retire()
         return retired.environment?.closing
     }
 

@@ -74,11 +74,15 @@ package final class RootSets: Sendable {
         close()
     }
 
-    /// Refuses new mutations, commits those that wait, and ends the check of the start.
+    /// Refuses new mutations, commits those that wait, and ends the check of the start. Mutations that wait for that
+    /// check fail.
     package func close() {
-        queue.close()
         startCheck.stop()
+        queue.close()
     }
+
+    /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read.
+    package func stopCheck() { startCheck.stop() }
 
     /// Throws `behindSequence` unless later reads see the change with that sequence. 0 never throws it.
     package func check(atLeast sequence: UInt64) throws(ServiceError) {
@@ -86,6 +90,28 @@ package final class RootSets: Sendable {
         try read { snapshot throws(ServiceError) in
             try checkSequence(sequence, last: try snapshot.lastSequence())
         }
+    }
+
+    /// What requests read.
+    package enum Contents: Sendable {
+        case sets, records, changes
+
+        fileprivate var databases: [DatabaseName] {
+            switch self {
+            case .sets: [.packed, .large]
+            case .records: [.records, .packed, .large]
+            case .changes: [.log]
+            }
+        }
+    }
+
+    /// Throws `busy`, with a time, while the check of the start has not come to what a request reads although readers
+    /// wait for it no more. Called before anything of a request is done.
+    package func admit(reading contents: Contents) throws(ServiceError) {
+        guard !health.isChecked, health.boundsWaits, let environment = try? readers.environment(),
+            environment.trust.isOverdue(contents.databases)
+        else { return }
+        throw ServiceError(.busy, detail: Limits.uncheckedMilliseconds, "the storage is being checked after its start")
     }
 
     /// Calls `body` with a snapshot of all sets. It contains every change that was acknowledged before this call.

@@ -73,7 +73,7 @@ final class StartCheck: Sendable {
         let guarded = StorageGuard()
         do throws(StorageFailure) {
             var walk = try StorageWalk(
-                environment, isInterrupted: { [self] in isStopped || trust.fault != nil },
+                environment, isInterrupted: { [self] in isStopped || trust.isRetired || trust.fault != nil },
                 report: { finding in
                     guard trust.fault == nil, !guarded.hasFault else { return }
                     for name in finding.distrusted { trust.distrust(name) }

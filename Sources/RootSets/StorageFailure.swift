@@ -21,6 +21,9 @@ struct StorageFailure: Error {
     /// One line: what failed and why.
     var text: String { code == STORAGE_FAULT ? action : "\(action): \(String(cString: mdb_strerror(code)))" }
 
+    /// The check of the start has not come to what is read.
+    static let unchecked = StorageFailure(EAGAIN, "checking the storage after its start")
+
     /// The error that a client gets.
     var asServiceError: ServiceError {
         if isLackOfSpace { return ServiceError(.storageFull, detail: UInt32(bitPattern: code), text) }

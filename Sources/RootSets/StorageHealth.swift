@@ -37,6 +37,7 @@ package final class StorageHealth: Sendable {
     private let log: @Sendable (String) -> Void
     private let onFailure = Mutex<(@Sendable () -> Void)?>(nil)
     private let checked = Atomic<Bool>(false)
+    private let areWaitsBounded = Atomic<Bool>(false)
 
     /// `log` gets messages of one line, on the thread that reports.
     package init(log: @escaping @Sendable (String) -> Void = { _ in }) {
@@ -50,6 +51,13 @@ package final class StorageHealth: Sendable {
 
     /// Whether everything that is stored was checked since the storage was opened.
     package var isChecked: Bool { checked.load(ordering: .acquiring) }
+
+    /// Whether readers wait only `Limits.uncheckedWaitMilliseconds` after the beginning of the check for it to come to
+    /// what they read. Then they get `storageFailed`, unless `RootSets.admit` has refused the request before.
+    package var boundsWaits: Bool {
+        get { areWaitsBounded.load(ordering: .acquiring) }
+        set { areWaitsBounded.store(newValue, ordering: .releasing) }
+    }
 
     func note(isChecked: Bool) { checked.store(isChecked, ordering: .releasing) }
 

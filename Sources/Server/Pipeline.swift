@@ -37,6 +37,7 @@ struct Pipeline: Sendable {
                 isUrgent: Urgency.isUrgent(header.operation, body),
                 isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)
+            if let contents = request.contents { try resources.rootSets.admit(reading: contents) }
             try pending.spend(RequestCost(request, layered))
             switch request {
             case .hello(let minimum, let maximum, let key):
@@ -73,6 +74,7 @@ struct Pipeline: Sendable {
         let principal = responder.identity.principal
         responder.become(principal.holder ?? responder.identity.address, pool)
         guard RoleCheck.allows(proofs, in: received, principal.authority),
+            (try? resources.rootSets.admit(reading: .sets)) != nil,
             (try? resources.rootSets.check(atLeast: proofs.atLeast)) != nil,
             let pending = PendingProofs.begin(
                 proofs, frames: frames, frameBytes: frameBytes, responder, admission, principal.allowance)
@@ -249,6 +251,16 @@ struct Pipeline: Sendable {
 }
 
 extension Request {
+    /// What is read for the request on a loop's thread; `nil`: nothing that the check of a start comes to late.
+    fileprivate var contents: RootSets.Contents? {
+        switch self {
+        case .hello, .ping, .issueChallenges, .mutate, .statistics: nil
+        case .verify, .testRoots, .listRoots, .countRoots, .listCollaborations: .sets
+        case .open, .checkGrants, .collaborate: .records
+        case .readChanges: .changes
+        }
+    }
+
     /// Whether proofs are read from the request's frame later. Everything else is copied out of it.
     fileprivate var isReadFromFrame: Bool {
         switch self {

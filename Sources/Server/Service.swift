@@ -153,6 +153,8 @@ package final class Service: Sendable {
         _ configuration: Configuration, _ rootSets: RootSets, _ secrets: ServiceSecrets, _ clock: MonotonicClock,
         _ random: RandomSource, _ slowLog: LimitedLog, _ log: @escaping @Sendable (String) -> Void
     ) -> VerificationResources {
+        // From here on the loops' threads read, and each has many connections.
+        rootSets.health.boundsWaits = true
         for failure in BatchHashing.standard.failures {
             log("CRITICAL: a hashing kernel failed its self-test (\(failure)); others or OpenSSL hash instead")
         }
@@ -310,6 +312,7 @@ package final class Service: Sendable {
             usleep(2000)
         }
         let isDrained = admission.isIdle && sockets.unsentBytes == 0
+        resources.rootSets.stopCheck()
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
         housekeeping.cancelAndWait()

@@ -1,4 +1,5 @@
 package import Core
+import Foundation
 import Synchronization
 
 /// The proofs of a request that the pool verifies, and their verdicts.
@@ -27,11 +28,11 @@ package final class VerificationRequest: @unchecked Sendable {
     private let rootMemory: ScratchBuffer<Digest>
     private let unfinished: Atomic<Int>
     private let failure = Mutex<ServiceError?>(nil)
-    /// Whether damage that one proof meets fails that proof alone.
+    /// Whether what one proof meets in the storage fails that proof alone.
     let failsSingly: Bool
-    private let damage = Mutex<[Int: ServiceError]>([:])
+    private let failures = Mutex<[Int: ServiceError]>([:])
 
-    /// `count`: at least one. `failsSingly`: whether `damaged` has the errors of single proofs. `readProofs` may
+    /// `count`: at least one. `failsSingly`: whether `failed` has the errors of single proofs. `readProofs` may
     /// capture the buffer that keeps the proofs' memory alive.
     package init(
         count: Int, isSigned: Bool, wantsRoots: Bool, failsSingly: Bool = false, readProofs: @escaping ProofReader,
@@ -48,16 +49,17 @@ package final class VerificationRequest: @unchecked Sendable {
         rootMemory = ScratchBuffer(repeating: .zero, count: wantsRoots ? count : 0)
     }
 
-    /// The errors of the proofs that have met damage, by their positions. Their verdicts mean nothing.
-    package var damaged: [Int: ServiceError] { damage.withLock { $0 } }
+    /// The errors of the proofs that have met damage or what is not checked yet, by their positions. Their verdicts
+    /// mean nothing.
+    package var failed: [Int: ServiceError] { failures.withLock { $0 } }
 
     /// Counts the proofs at `positions` as verified or failed. The call that completes the request calls `completion`.
     /// Traps when more proofs are counted than there are.
     func finish(_ positions: Range<Int>, failure error: ServiceError?) {
         precondition(!positions.isEmpty, "the number of finished proofs is not positive")
         if let error {
-            if failsSingly, error.code == .storageDamaged {
-                damage.withLock { damage in for position in positions { damage[position] = error } }
+            if failsSingly, error.isOfSingleProofs {
+                failures.withLock { failures in for position in positions { failures[position] = error } }
             } else {
                 failure.withLock { $0 = $0 ?? error }
             }
@@ -65,5 +67,12 @@ package final class VerificationRequest: @unchecked Sendable {
         let left = unfinished.subtract(positions.count, ordering: .acquiringAndReleasing).newValue
         precondition(left >= 0, "a proof was finished twice")
         if left == 0 { completion(self, failure.withLock { $0 }) }
+    }
+}
+
+extension ServiceError {
+    /// Whether the storage has refused what one proof needs, and perhaps nothing that another one needs.
+    var isOfSingleProofs: Bool {
+        code == .storageDamaged || code == .storageFailed && detail == UInt32(bitPattern: EAGAIN)
     }
 }

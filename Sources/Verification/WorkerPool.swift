@@ -290,8 +290,8 @@ package final class WorkerPool: Sendable {
                 for verdict in verdicts { counts[Int(verdict.rawValue)] += 1 }
             }
         } catch {
-            // Only the requests that meet the damage get the error.
-            if error.code == .storageDamaged, let parts = WorkerPool.parts(of: slices) {
+            // Only the requests that meet the damage, or what is not checked yet, get the error.
+            if error.isOfSingleProofs, let parts = WorkerPool.parts(of: slices) {
                 for part in parts { run([part], isSigned: isSigned, on: worker) }
                 return
             }

@@ -223,6 +223,32 @@ struct StoredValueTests {
         queue.close()
     }
 
+    @Test("Readers whose wait is bounded don't wait on, and are refused what the check has not come to alone")
+    func boundedWait() throws {
+        let damaged = try DamagedStorage()
+        let environment = try StorageEnvironment(
+            directory: damaged.storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+        environment.health.boundsWaits = true
+        environment.trust.beginCheck()
+        environment.trust.noteChecked(.meta)
+        let transaction = try ReadTransaction(environment)
+        try transaction.renew()
+        defer { transaction.reset() }
+        let snapshot = Snapshot(transaction, environment)
+        let begin = ContinuousClock.now
+        #expect(try snapshot.statistics().roots == 304)
+        for name in withoutMeta {
+            let error = thrownServiceError { try damaged.expectRight(name, snapshot) }
+            #expect(error?.code == .storageFailed && error?.detail == UInt32(EAGAIN), "\(name)")
+        }
+        #expect(.now - begin >= .milliseconds(900))
+        #expect(environment.trust.isOverdue([.packed, .large]) && !environment.trust.isOverdue([.meta]))
+        for name in withoutMeta { environment.trust.noteChecked(name) }
+        #expect(!environment.trust.isOverdue(DatabaseName.allCases))
+        for name in withoutMeta { try damaged.expectRight(name, snapshot) }
+        #expect(environment.health.level == .intact)
+    }
+
     @Test("What a check that was ended did not come to is not answered")
     func endedCheck() throws {
         let damaged = try DamagedStorage()

@@ -7,6 +7,42 @@ import Testing
 
 @Suite("A service with a damaged storage")
 struct DamagedServiceTests {
+    @Test("While the check of the start goes on, pings are answered, and who needs what it has not come to gets busy")
+    func checking() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let deck = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(deck)
+        let sets = service.service.resources.rootSets
+        #expect(becomesTrue { sets.health.isChecked })
+        let trust = try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust }
+        trust.beginCheck()
+        sets.health.note(isChecked: false)
+        trust.noteChecked(.meta)
+        try await Task.sleep(for: .milliseconds(Limits.uncheckedWaitMilliseconds + 50))
+        func refusal(_ body: () async throws -> Void) async -> ServiceError? {
+            do {
+                try await body()
+                return nil
+            } catch {
+                return error as? ServiceError
+            }
+        }
+        let begin = ContinuousClock.now
+        for _ in 0..<100 {
+            let count = await refusal { _ = try await client.state(of: deck) }
+            let changes = await refusal { _ = try await client.changes(after: 0) }
+            #expect(count?.retryAfter == .milliseconds(100) && changes?.retryAfter == .milliseconds(100))
+            try await client.ping()
+        }
+        #expect(.now - begin < .seconds(30))
+        for name in [DatabaseName.packed, .large] { trust.noteChecked(name) }
+        #expect(await refusal { _ = try await client.state(of: deck) } == nil)
+        #expect(await refusal { _ = try await client.changes(after: 0) }?.code == .busy)
+        for name in DatabaseName.allCases { trust.noteChecked(name) }
+        #expect(await refusal { _ = try await client.changes(after: 0) } == nil)
+    }
+
     @Test("Pings get the error, the statistics tell it, nothing is added, and what is intact is answered and removed")
     func leavesRotation() async throws {
         let service = try TestService()

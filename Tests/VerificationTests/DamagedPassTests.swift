@@ -27,7 +27,7 @@ struct DamagedPassTests {
                 for (place, position) in positions.enumerated() { proofs[place] = packed.proofs[position] }
             } completion: { request, error in
                 answers.with {
-                    $0[failsSingly] = (Array(request.verdicts), Set(request.damaged.keys), error?.code)
+                    $0[failsSingly] = (Array(request.verdicts), Set(request.failed.keys), error?.code)
                 }
             }
             #expect(pool.submit(request, from: WorkSource()))

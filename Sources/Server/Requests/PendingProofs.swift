@@ -112,7 +112,7 @@ final class PendingProofs: Sendable {
                 proofs.append(error: failure, to: &bytes)
             } else {
                 proofs.append(
-                    answers: UnsafeBufferPointer(request.verdicts), errors: request.damaged, to: &bytes)
+                    answers: UnsafeBufferPointer(request.verdicts), errors: request.failed, to: &bytes)
             }
         }
     }
