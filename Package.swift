@@ -155,12 +155,6 @@ let package = Package(
             name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
         ),
 
-        // Uses a storage that is damaged, or whose disk fails, in a process of its own.
-        .target(name: "FailingDisk", path: "Tests/FailingDisk"),
-        .executableTarget(
-            name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets"], path: "Tests/StorageProbe",
-            swiftSettings: swift),
-
         // The whole service in a simulated world, for its tests and for long runs.
         .executableTarget(
             name: "Simulation",
@@ -176,6 +170,11 @@ let package = Package(
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
+        // Uses a storage that is damaged, or whose disk fails, in a process of its own.
+        .target(name: "FailingDisk", path: "Tests/FailingDisk"),
+        .executableTarget(
+            name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets", "TestSupport"],
+            path: "Tests/StorageProbe", swiftSettings: swift),
         // Damages copies of a storage and compares all answers, for the tests of RootSets.
         .executableTarget(
             name: "DamageTrials", dependencies: ["Core", "RootSets", "TestSupport"], path: "Tests/DamageTrials",

@@ -270,6 +270,12 @@ public enum Limits {
     public static let urgentMutationsInRow = 8
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
+    /// Records of the change log that a commit removes so that other mutations find room: at first for a removal, which
+    /// needs little room itself, and at most for an addition.
+    public static let logRecordsTrimmedMin = 64
+    public static let logRecordsTrimmedMax = 4096
+    /// Bytes that a disk has left at least unless a write that it cut short is a lack of space.
+    public static let diskBytesFew = 1 << 20
     /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what
     /// it reads leads in a circle. Waiting for the disk does not count.
     public static let writerSecondsMax = 5

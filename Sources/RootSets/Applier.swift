@@ -10,9 +10,14 @@ struct Applier {
     let environment: StorageEnvironment
     private var totals: Totals
     private var value: [UInt8] = []
+    /// Whether the mutation that is applied gets a log record.
+    private var isLogged = true
 
     /// The sequence of the last mutation that was applied.
     var sequence: UInt64 { totals.sequence }
+
+    /// The sequence of the oldest record of the change log.
+    var firstSequence: UInt64 { totals.firstSequence }
 
     /// The most roots of a packed collaboration. With more, its roots are in `large`.
     static let packedRootsMax = 48
@@ -34,10 +39,15 @@ struct Applier {
     /// that refuses it. After a thrown failure the transaction must be aborted.
     ///
     /// `lack`: the error that refuses the mutation if it needs space; `nil` when there is room for it.
+    ///
+    /// `isLogged`: false for a removal for whose log record there is no room. Then the whole log goes, as if it was
+    /// trimmed: followers read the sets anew, and repeats are not recognized.
     mutating func apply(
-        _ mutation: Mutation, lack: ServiceError?
+        _ mutation: Mutation, lack: ServiceError?, isLogged: Bool = true
     ) throws(StorageFailure) -> Result<MutationReceipt, ServiceError> {
+        precondition(isLogged || !mutation.change.needsSpace, "an addition is not logged")
         let before = totals
+        self.isLogged = isLogged
         let result: Result<MutationReceipt, ServiceError>
         if let repeated = try receipt(ofRepeated: mutation) {
             result = repeated
@@ -51,7 +61,7 @@ struct Applier {
         case .success(let receipt):
             precondition(totals.sequence == before.sequence + 1, "a mutation has not exactly one sequence")
             precondition(receipt.sequence == totals.sequence, "a receipt has the sequence of another mutation")
-            precondition(totals.logValueBytes > before.logValueBytes, "a mutation was not logged")
+            precondition(!isLogged || totals.logValueBytes > before.logValueBytes, "a mutation was not logged")
             checkCounts(of: mutation, changed: receipt.changed, before)
         }
         return result
@@ -114,7 +124,7 @@ struct Applier {
             }
             try writeRecords(of: edit, sequence: totals.sequence + 1)
         }
-        try log(mutation, changed: changed)
+        if isLogged { try log(mutation, changed: changed) } else { try emptyLog() }
         return .success(MutationReceipt(sequence: totals.sequence, changed: changed, isRepeat: false))
     }
 
@@ -173,6 +183,7 @@ struct Applier {
     /// Must be called last.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
         precondition(totals.firstSequence <= totals.sequence + 1, "the log begins after its end")
+        let isEmpty = totals.firstSequence > totals.sequence
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
             let key = bigEndianBytes(totals.firstSequence)
@@ -194,8 +205,7 @@ struct Applier {
             left -= 1
         }
         precondition(left >= 0, "more records were removed than one commit may remove")
-        precondition(
-            totals.sequence == 0 || totals.firstSequence <= totals.sequence, "the last record was removed from the log")
+        precondition(isEmpty || totals.firstSequence <= totals.sequence, "the last record was removed from the log")
         if transaction.written.contains(.packed) || transaction.written.contains(.large) {
             try transaction.put(
                 environment.meta, SetsVersion.key, SetsVersion(sequence: totals.sequence).bytes,
@@ -247,6 +257,17 @@ struct Applier {
         try transaction.put(
             environment.mutations, withUnsafeBytes(of: mutation.identifier.value.littleEndian) { Array($0) },
             withUnsafeBytes(of: totals.sequence.littleEndian) { Array($0) }, version: totals.sequence, isNew: true)
+    }
+
+    /// Removes all log records, and counts a mutation that has none. The chain goes on from the last record.
+    private mutating func emptyLog() throws(StorageFailure) {
+        for database in [environment.log, environment.mutations] {
+            try transaction.deleteAll(database)
+            totals.tallies[database.name] = DatabaseTally()
+        }
+        totals.sequence += 1
+        (totals.firstSequence, totals.logValueBytes) = (totals.sequence + 1, 0)
+        totals.chainStart = totals.chainHead
     }
 
     private func isRecord(_ bytes: [UInt8], of mutation: Mutation, changed: UInt64) -> Bool {

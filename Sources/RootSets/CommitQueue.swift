@@ -388,29 +388,44 @@ final class CommitQueue: Sendable {
     }
 
     /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
-    /// freed can be used.
-    private func commitAlone(_ pending: WaitingMutation, isSecondAttempt: Bool = false) {
-        var group = Group(pending, now: surroundings.now)
-        do throws(StorageFailure) {
-            for result in try attempt(&group, isJoined: false) { answer(pending, result) }
-        } catch {
-            guard error.isLackOfSpace, !isSecondAttempt else {
-                answer(pending, .failure(error.asServiceError))
+    /// freed can be used. For a removal the change log gives way then: its oldest records are removed, twice as many in
+    /// each round, until the removal finds room. If it still finds none, it gets no record itself.
+    private func commitAlone(_ pending: WaitingMutation) {
+        let isRemoval = !pending.mutation.change.needsSpace
+        var round = 0
+        var isLogged = true
+        while true {
+            var group = Group(pending, now: surroundings.now)
+            do throws(StorageFailure) {
+                for result in try attempt(&group, isJoined: false, isLogged: isLogged) { answer(pending, result) }
                 return
+            } catch {
+                let canGoOn = error.isLackOfSpace && isLogged && (round == 0 || isRemoval)
+                guard canGoOn else { return answer(pending, .failure(error.asServiceError)) }
+                isLogged = round == 0 || hasTrimmedLog(round)
+                // When this fails, so does the next attempt.
+                try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
+                round += 1
             }
-            // When this fails, so does the second attempt.
-            try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
-            commitAlone(pending, isSecondAttempt: true)
         }
+    }
+
+    /// Removes records of the log for a removal, more in each round. Returns false when none are left that may go.
+    private func hasTrimmedLog(_ round: Int) -> Bool {
+        let count = Limits.logRecordsTrimmedMin << min(round - 1, 20)
+        let hasTrimmed = try? writing { environment throws(StorageFailure) in
+            try trimLog(to: 0, count: count, environment)
+        }
+        return hasTrimmed == true
     }
 
     /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them. One that
     /// finds no pages besides the others begins the next group.
     private func attempt(
-        _ group: inout Group, isJoined: Bool
+        _ group: inout Group, isJoined: Bool, isLogged: Bool = true
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         try writing { environment throws(StorageFailure) in
-            try attempt(&group, isJoined: isJoined, in: environment)
+            try attempt(&group, isJoined: isJoined, isLogged: isLogged, in: environment)
         }
     }
 
@@ -444,7 +459,7 @@ final class CommitQueue: Sendable {
     }
 
     private func attempt(
-        _ group: inout Group, isJoined: Bool, in environment: StorageEnvironment
+        _ group: inout Group, isJoined: Bool, isLogged: Bool, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         var room = try room(for: group, in: environment)
         let transaction = try WriteTransaction(in: environment, watch)
@@ -471,7 +486,8 @@ final class CommitQueue: Sendable {
             if results.count == group.mutations.count { break }
             watch.proceed()
             // Into a damaged storage nothing is added.
-            let result = try applier.apply(mutation, lack: lack?.error ?? storage.health.refusalOfAdditions)
+            let result = try applier.apply(
+                mutation, lack: lack?.error ?? storage.health.refusalOfAdditions, isLogged: isLogged)
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
                 (isWritten, last) = (true, receipt.sequence)
@@ -488,23 +504,31 @@ final class CommitQueue: Sendable {
         watch.proceed()
         let applied = surroundings.now()
         try applier.finish(
-            trimmingLogTo: UInt64(retentionBytes), count: Applier.trimmedRecordsMax(mutations: results.count))
+            trimmingLogTo: UInt64(logShare(in: room)), count: Applier.trimmedRecordsMax(mutations: results.count))
         watch.proceed()
         // What was answered with a failure meanwhile is not committed.
         guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
-        do throws(StorageFailure) {
-            try check(surroundings.willCommit(), "committing")
-            try transaction.commit()
-        } catch {
-            // LMDB takes a write that the disk has cut short for a failure of the disk.
-            throw error.code == EIO && room.isDiskFull ? StorageFailure(ENOSPC, error.action) : error
-        }
+        try check(surroundings.willCommit(), "committing")
+        try commit(transaction, environment, isDiskFull: room.isDiskFull)
         surroundings.didCommit(last)
         state.withLock { $0.written = surroundings.now() - applied }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(results.count), ordering: .relaxed)
         return results
+    }
+
+    /// Commits, and tells a lack of space from a failure of the disk: LMDB takes a write that the disk has cut short
+    /// for a failure.
+    private func commit(
+        _ transaction: WriteTransaction, _ environment: StorageEnvironment, isDiskFull: Bool = false
+    ) throws(StorageFailure) {
+        do throws(StorageFailure) {
+            try transaction.commit()
+        } catch {
+            guard error.code == EIO, isDiskFull || environment.isDiskExhausted else { throw error }
+            throw StorageFailure(ENOSPC, error.action)
+        }
     }
 
     /// Notes a mutation that has changed nothing.
@@ -524,21 +548,33 @@ final class CommitQueue: Sendable {
     // MARK: Room
 
     /// The room for the commit of a group. If its first mutation finds room only with the pages that the last commit
-    /// has freed, an empty commit is made first.
+    /// has freed, an empty commit is made first. If it finds none because the change log is larger than it should be,
+    /// the log is made shorter first.
     private func room(
         for group: Group, in environment: StorageEnvironment
     ) throws(StorageFailure) -> CommitRoom {
         var room = try newRoom(environment)
-        guard let first = group.mutations.first?.mutation, !hasTriedEmptyCommit.load(ordering: .relaxed),
-            try room.fitsOnlyAfterEmptyCommit(first.change)
-        else { return room }
+        guard let first = group.mutations.first?.mutation else { return room }
         do throws(StorageFailure) {
-            try commitNothing(environment)
+            if !hasTriedEmptyCommit.load(ordering: .relaxed), try room.fitsOnlyAfterEmptyCommit(first.change) {
+                try commitNothing(environment)
+                room = try newRoom(environment)
+            }
+            while first.change.needsSpace, try room.lacksRoom(for: first.change),
+                try trimLog(to: logShare(in: room), count: Limits.logRecordsTrimmedMax, environment)
+            {
+                try commitNothing(environment)
+                room = try newRoom(environment)
+            }
         } catch {
-            if error.isLackOfSpace { return room }
-            throw error
+            guard error.isLackOfSpace else { throw error }
         }
-        return try newRoom(environment)
+        return room
+    }
+
+    /// The bytes that the change log may have: a quarter of the disk's file at most when the disk has no more room.
+    private func logShare(in room: CommitRoom) -> Int {
+        min(retentionBytes, room.diskBytes.map { $0 / 4 } ?? .max)
     }
 
     private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
@@ -548,12 +584,32 @@ final class CommitQueue: Sendable {
         return room
     }
 
+    /// Removes up to `count` of the oldest records of the change log while it has more than `bytes`, in a commit of its
+    /// own. The last record stays. On a lack of space it removes fewer. Returns whether it has removed any.
+    private func trimLog(to bytes: Int, count: Int, _ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        var count = count
+        while true {
+            do throws(StorageFailure) {
+                let transaction = try WriteTransaction(in: environment, watch)
+                var applier = try Applier(transaction, environment)
+                let first = applier.firstSequence
+                try applier.finish(trimmingLogTo: UInt64(bytes), count: count)
+                guard applier.firstSequence != first else { return false }
+                try commit(transaction, environment)
+                return true
+            } catch {
+                guard error.isLackOfSpace, count > 1 else { throw error }
+                count /= 4
+            }
+        }
+    }
+
     /// Makes an empty commit: it writes the totals as they are, because LMDB does not commit what wrote nothing. The
     /// next commit may then use the pages that the last one has freed.
     private func commitNothing(_ environment: StorageEnvironment) throws(StorageFailure) {
         hasTriedEmptyCommit.store(true, ordering: .relaxed)
         let transaction = try WriteTransaction(in: environment)
         try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
-        try transaction.commit()
+        try commit(transaction, environment)
     }
 }

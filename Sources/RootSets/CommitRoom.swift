@@ -28,6 +28,9 @@ struct CommitRoom {
 
     var isDiskFull: Bool { room.isDiskFull }
 
+    /// The bytes that the file may have because the disk has no more; `nil` while the disk has room.
+    var diskBytes: Int? { room.isDiskFull ? room.capacity * environment.pageBytes : nil }
+
     /// Judges the next mutation. `isAlone`: whether the commit has changed nothing so far. Then no mutation waits.
     mutating func judge(_ change: Change, isAlone: Bool) throws(StorageFailure) -> Verdict {
         last = PageNeed()
@@ -64,6 +67,14 @@ struct CommitRoom {
         try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
         if try fits(change, need) { return false }
         return try fitsAlone(change, need)
+    }
+
+    /// Whether there is no room for the first mutation, neither now nor alone in the next commit.
+    mutating func lacksRoom(for change: Change) throws(StorageFailure) -> Bool {
+        let need = need(of: change)
+        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        if try fits(change, need) { return false }
+        return try !fitsAlone(change, need)
     }
 
     private mutating func take(_ need: PageNeed) {

@@ -12,8 +12,8 @@ package final class RootSets: Sendable {
         package var directory: String
         /// Bytes of the data file beyond which additions don't make it larger. The default is 16 GiB.
         package var sizeLimitBytes: Int
-        /// Bytes beyond the limit that are kept for removals, on the disk, too. The file never becomes larger than
-        /// both together, unless it was so before.
+        /// Bytes beyond the limit that are kept for removals, on the disk, too. The file never becomes larger than both
+        /// together, unless it was so before.
         package var reserveBytes: Int
         /// Bytes of change log that are kept. Older records are removed together with their mutation identifiers, so
         /// that their repeats are no longer recognized. The default is 32 MiB.

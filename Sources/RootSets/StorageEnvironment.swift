@@ -362,6 +362,14 @@ final class StorageEnvironment: @unchecked Sendable {
         room.isDiskFull = true
     }
 
+    /// Whether the disk has next to no room, so that a write may be cut short. It may have said before that it had kept
+    /// room for the file: some file systems write elsewhere all the same.
+    var isDiskExhausted: Bool {
+        var disk = statvfs()
+        guard fstatvfs(dataDescriptor, &disk) == 0 else { return false }
+        return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) < UInt64(Limits.diskBytesFew)
+    }
+
     /// The length of the data file in bytes.
     var fileSize: Int { fileBytes(dataDescriptor) ?? 0 }
 }

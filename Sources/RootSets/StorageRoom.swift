@@ -83,9 +83,10 @@ struct StorageRoom {
         return max(used + growth + reserve, trees.all + sum.fresh + sum.run + kept)
     }
 
-    /// Pages that additions leave for removals.
+    /// Pages that additions leave for removals. On a full disk the log has a quarter of the file at most.
     private var kept: Int {
-        max(reserve, trees.largestRemoval + max(0, logMax - trees.log.all - trees.mutations.all))
+        let logMax = isDiskFull ? min(logMax, capacity / 16 * 5) : logMax
+        return max(reserve, trees.largestRemoval + max(0, logMax - trees.log.all - trees.mutations.all))
     }
 
     /// Whether additions would find room if everything was removed.

@@ -201,6 +201,15 @@ final class WriteTransaction {
         try check(withMDBValue(key) { key in mdb_del(handle, database.handle, key, nil) }, "deleting")
     }
 
+    /// Deletes all entries, and forgets what this transaction has counted of the database. Reads none of them, and
+    /// copies no page of theirs. No cursor may have been used over it.
+    func deleteAll(_ database: Database) throws(StorageFailure) {
+        noteWrite(to: database)
+        precondition(cursors[database.name] == nil, "a cursor would be left behind")
+        try check(mdb_drop(handle, database.handle, 0), "deleting")
+        tallies[database.name] = DatabaseTally()
+    }
+
     /// Deletes the entry at `cursor`, which must be a cursor over `database`.
     ///
     /// Throws `damaged` when its value is not what was written.

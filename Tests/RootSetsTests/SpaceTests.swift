@@ -4,24 +4,8 @@ import RootSets
 import TestSupport
 import Testing
 
-/// A small disk of a test's own.
-private final class SmallDisk {
-    let scratch = ScratchDirectory()
-    var path: String { scratch.path }
-
-    init?(mebibytes: Int) {
-        guard succeeds("mount", ["-t", "tmpfs", "-o", "size=\(mebibytes)m", "tmpfs", path]) else { return nil }
-    }
-
-    deinit {
-        _ = succeeds("umount", ["-l", path])
-    }
-
-    static let isAvailable: Bool = geteuid() == 0 && SmallDisk(mebibytes: 1) != nil
-}
-
 /// Adds random root hashes, `batch` at a time, until that is refused. What was acknowledged, and the refusal.
-private func fill(
+func fill(
     _ sets: RootSets, _ name: CollaborationIdentifier, batch: Int, random: inout SeededGenerator
 ) throws -> (roots: [Digest], refused: [Digest], code: ServiceError.Code) {
     var roots: [Digest] = []
@@ -40,7 +24,7 @@ private func fill(
 
 /// Adds root hashes as `fill` does, then fewer and fewer at a time, until there is no room for one. The refusal is the
 /// first one, of a whole batch.
-private func fillUp(
+func fillUp(
     _ sets: RootSets, _ name: CollaborationIdentifier, batch: Int, random: inout SeededGenerator
 ) throws -> (roots: [Digest], refused: [Digest], code: ServiceError.Code) {
     var all = try fill(sets, name, batch: batch, random: &random)
@@ -53,14 +37,14 @@ private func fillUp(
 }
 
 /// The size of a storage's data file.
-private func fileBytes(_ directory: String) throws -> Int {
+func fileBytes(_ directory: String) throws -> Int {
     var status = stat()
     try #require(stat(directory + "/data.mdb", &status) == 0)
     return Int(status.st_size)
 }
 
 /// Opens a storage whose last holder may need a moment to let go.
-private func reopened(
+func reopened(
     _ configuration: RootSets.Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
 ) throws -> RootSets {
     for _ in 0..<2000 {

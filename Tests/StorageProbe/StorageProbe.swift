@@ -9,6 +9,8 @@ import RootSets
 ///     StorageProbe failing FOLDER meta|data|sync AFTER COUNT ERRNO
 ///                                                            lets writes fail, and checks what is left
 ///     StorageProbe cut FOLDER BYTES                          cuts the data file in use
+///     StorageProbe full FOLDER                               adds until the disk is full, which promises too much
+///     StorageProbe full-disks SEED COUNT [brief]             fills disks, and removes from them (`FullDiskTrials`)
 ///     StorageProbe move FOLDER                               moves the data away and back
 ///
 /// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong.
@@ -21,6 +23,10 @@ enum StorageProbe {
             case "make" where words.count == 3: try make(words[1], seed: UInt64(words[2]) ?? 1)
             case "failing" where words.count == 6: try FailingWrites(words)?.run()
             case "cut" where words.count == 3: try cut(words[1], to: Int(words[2]) ?? 0)
+            case "full" where words.count == 2: try full(words[1])
+            case "full-disks" where words.count >= 3:
+                FullDiskTrials.run(
+                    first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
             case "move" where words.count == 2: try move(words[1])
             default: end(2, "wrong usage")
             }
@@ -69,6 +75,24 @@ enum StorageProbe {
         }
         for index in 50..<60 { try sets.apply(Mutation(.dropCollaboration(try name(index)))) }
         sets.close()
+    }
+
+    /// Adds roots until the disk ends, which has promised more. The refusals must say that there is no room.
+    private static func full(_ folder: String) throws {
+        failing_disk_end(12 << 20, 1)
+        var random = ProbeRandom(seed: 3)
+        let (sets, name) = (try open(folder), try name(0))
+        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+        var refused = 0
+        for _ in 0..<2000 where refused < 20 {
+            let roots = (0..<200).map { _ in random.digest() }
+            guard let code = sets.outcome(adding: roots, to: name) else { continue }
+            guard code == .storageFull else { end(1, "\(code) after \(refused) refusals") }
+            refused += 1
+        }
+        guard refused == 20 else { end(1, "it never became full") }
+        sets.close()
+        end(0, "full")
     }
 
     /// Moves the data away: changes are refused. When they are back, the storage recovers by itself.

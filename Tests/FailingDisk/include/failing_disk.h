@@ -18,7 +18,11 @@ void failing_disk_plan(enum failing_call kind, int after, int count, int error);
 // How many calls have failed.
 int failing_disk_failures(void);
 
-// How many milliseconds each call that makes pages durable takes longer.
+// From now on no file gets bytes behind `bytes`, 0: any number. If it `promises`, the disk says that it keeps room for
+// them, and cuts writes short.
+void failing_disk_end(long bytes, int promises);
+
+// How many milliseconds each call that makes files durable takes longer.
 void failing_disk_delay(int milliseconds);
 
 #endif

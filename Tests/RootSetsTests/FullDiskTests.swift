@@ -1,0 +1,91 @@
+import Core
+import Foundation
+import RootSets
+import TestSupport
+import Testing
+
+@Suite("Full disks", .serialized)
+struct FullDiskTests {
+    @Test(
+        "On a small disk the log has a quarter at most, and what was dropped gives room again, also after a restart",
+        .enabled(if: SmallDisk.isAvailable, "needs the right to mount a small disk"))
+    func dropped() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let disk = try #require(SmallDisk(mebibytes: 16))
+        // The log alone may become larger than the disk.
+        let configuration = RootSets.Configuration(
+            directory: disk.path + "/data", reserveBytes: 4 << 20, logRetentionBytes: 32 << 20)
+        let decks = try name("decks")
+        for round in 0..<3 {
+            let sets = try reopened(configuration)
+            #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil, "round \(round)")
+            let filled = try fill(sets, decks, batch: 2000, random: &random)
+            #expect(filled.code == .storageFull && filled.roots.count > 10_000, "round \(round), seed \(runSeed)")
+            #expect(try sets.statistics().logBytes <= 5 << 20)
+            #expect(sets.refusal(of: .dropCollaboration(decks)) == nil, "round \(round), seed \(runSeed)")
+            sets.close()
+        }
+        withExtendedLifetime(disk) {}
+    }
+
+    /// A storage with the smallest reserve that is full, and its roots.
+    private func full() throws -> (storage: Storage, name: CollaborationIdentifier, roots: [Digest]) {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage { ($0.sizeLimitBytes, $0.reserveBytes) = (8 << 20, 1 << 20) }
+        let decks = try storage.create("decks")
+        let filled = try fill(try storage.sets, decks, batch: 1000, random: &random)
+        try #require(filled.code == .storageFull)
+        return (storage, decks, filled.roots)
+    }
+
+    @Test("In a full storage with the smallest reserve every removal passes, of roots that are there or absent")
+    func removals() throws {
+        // Another seed than that of the roots: these are absent.
+        var random = SeededGenerator(seed: runSeed &+ 1)
+        let (storage, decks, roots) = try full()
+        let sets = try storage.sets
+        // Each takes four neighbouring pages of the log, more than the reserve has in all.
+        for round in 0..<300 {
+            let absent = (0..<400).map { _ in random.digest() }
+            try #require(sets.refusal(of: .removeRoots(decks, absent)) == nil, "absent \(round), seed \(runSeed)")
+            // No more of the log goes than has to.
+            let log = try sets.statistics()
+            try #require(log.lastSequence + 1 - log.firstSequence >= 20, "absent \(round), seed \(runSeed)")
+        }
+        for round in 0..<6 {
+            let absent = (0..<Limits.rootsPerRequestMax).map { _ in random.digest() }
+            try #require(sets.refusal(of: .removeRoots(decks, absent)) == nil, "largest \(round), seed \(runSeed)")
+        }
+        var left = roots.shuffled(using: &random)
+        for round in 0..<60 where left.count >= 100 {
+            let some = Array(left.suffix(100))
+            left.removeLast(100)
+            try #require(sets.refusal(of: .removeRoots(decks, some)) == nil, "present \(round), seed \(runSeed)")
+        }
+        #expect(try sets.allRoots(of: decks) == left.sorted(), "seed \(runSeed)")
+        #expect(try fileBytes(storage.directory) <= 9 << 20)
+        // The log that is left is whole.
+        let statistics = try sets.statistics()
+        #expect(statistics.firstSequence <= statistics.lastSequence)
+        let changes = try sets.read { snapshot throws(ServiceError) in
+            try snapshot.changes(after: statistics.firstSequence - 1, limit: 8)
+        }
+        #expect(changes.items.first?.sequence == statistics.firstSequence)
+    }
+
+    @Test("A write that a full disk cuts short is a lack of space, also where the disk had promised room")
+    func shortWrites() throws {
+        let scratch = ScratchDirectory()
+        let run = try ProbeRun(["full", scratch.path + "/data"])
+        #expect(run.ending == .exit(0), "\(run.ending) \(run.output) \(run.log)")
+    }
+
+    /// As many trials as ROOTGATE_TEST_FULL_DISKS says.
+    @Test("On disks and with reserves of any size every removal passes, nothing is lost, and freed space counts")
+    func trials() throws {
+        let count = RootSetsTests.trials("ROOTGATE_TEST_FULL_DISKS", usually: 3)
+        let run = try ProbeRun(
+            ["full-disks", "\(runSeed)", "\(count)"] + (count > 3 ? [] : ["brief"]), seconds: 120 + 60 * Double(count))
+        #expect(run.ending == .exit(0), "\(run.ending) \(run.lines.last ?? "") \(run.log)")
+    }
+}
