@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -62,6 +63,15 @@ static inline void shorten_time_slice(unsigned long long nanoseconds) {
     attributes.flags = 0;
     attributes.runtime = nanoseconds;
     syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+// Makes the allocator use at most so many heaps. Only glibc's has several.
+static inline void limit_heaps(int count) {
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, count);
+#else
+    (void)count;
+#endif
 }
 
 /// Lowers the priority of the calling thread by `steps`; on Linux each thread has a priority of its own.

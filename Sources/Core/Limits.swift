@@ -268,6 +268,23 @@ public enum Limits {
     public static let sharedCommitMillisecondsMax = 10
     /// Urgent mutations that the writer takes before one that is not urgent, when both wait.
     public static let urgentMutationsInRow = 8
+    /// Descriptors that connections leave to files, and to what the system's libraries open for a moment.
+    public static let descriptorsKept = 32
+    /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
+    public static let descriptorsMin = 96
+    /// Heaps of the allocator when addresses are limited, and the bytes of addresses that it sets aside for each.
+    public static let heapsWithLimitMax = 2
+    public static let heapAddressBytes = 128 << 20
+    /// Bytes of addresses of the program, of the libraries that it loads, and of what it allocates at its start.
+    public static let programAddressBytes = 256 << 20
+    /// Bytes of memory of the program with its tables, besides everything that has a limit of its own.
+    public static let programBytes = 32 << 20
+    /// Bytes that a device nonce takes.
+    public static let nonceBytes = 60
+    /// Threads besides the workers, with those of the system's libraries, and the bytes of a stack if there is no
+    /// limit.
+    public static let threadsBesideWorkersMax = 16
+    public static let stackBytesMax = 8 << 20
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
     /// Records of the change log that a commit removes so that other mutations find room: at first for a removal, which

@@ -50,6 +50,24 @@ package enum System {
         return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
+    /// How much of the resource this process may have; `nil` when there is no limit.
+    package static func limit(of resource: LimitedResource) -> Int? {
+        let number =
+            switch resource {
+            case .descriptors: RLIMIT_NOFILE
+            case .addresses: RLIMIT_AS
+            case .privateMemory: RLIMIT_DATA
+            case .stack: RLIMIT_STACK
+            }
+        var limit = rlimit()
+        // No limit is the largest number that is not negative.
+        guard getrlimit(number, &limit) == 0, limit.rlim_cur < rlim_t(Int64.max) else { return nil }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Does nothing here: the allocator sets no addresses aside.
+    package static func limitHeaps(to count: Int) {}
+
     /// Makes the sleeps of the calling thread end as exactly as the system can.
     package static func sharpenTimers() {}
 

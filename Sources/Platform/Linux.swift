@@ -74,6 +74,26 @@ package enum System {
         return getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
 
+    /// How much of the resource this process may have; `nil` when there is no limit.
+    package static func limit(of resource: LimitedResource) -> Int? {
+        let number =
+            switch resource {
+            case .descriptors: RLIMIT_NOFILE
+            case .addresses: RLIMIT_AS
+            case .privateMemory: RLIMIT_DATA
+            case .stack: RLIMIT_STACK
+            }
+        var limit = rlimit()
+        // No limit is the largest number.
+        guard getrlimit(__rlimit_resource_t(number.rawValue), &limit) == 0, limit.rlim_cur < .max else { return nil }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Makes the allocator use at most `count` heaps, each for some of the threads. It sets addresses aside for each.
+    package static func limitHeaps(to count: Int) {
+        limit_heaps(CInt(clamping: count))
+    }
+
     /// Allocates disk blocks for `bytes` bytes from `offset` on without making the file longer. Returns 0 or an errno;
     /// EOPNOTSUPP when the file system can't do so.
     package static func reserveSpace(_ descriptor: CInt, behind offset: Int, bytes: Int) -> CInt {

@@ -59,6 +59,7 @@ package final class Service: Sendable {
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
+        try MemoryNeed.check(configuration)
         try Service.checkHosts(configuration)
         try Service.checkLinkBase(configuration)
         let site = try configuration.linkBase.map { base throws(StartupFailure) in

@@ -98,12 +98,7 @@ let serveCommand = Command(
 ) { arguments in
     let configuration = try serviceConfiguration(arguments)
     let sandbox = try SandboxChoice(arguments)
-    let descriptors = System.raiseDescriptorLimit()
-    if descriptors < configuration.connectionsMax + 64 {
-        complain(
-            "the system allows this process \(descriptors) open files, too few for "
-                + "\(configuration.connectionsMax) connections (ulimit -n)")
-    }
+    try checkDescriptors(configuration)
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
@@ -122,6 +117,21 @@ let serveCommand = Command(
     case .forced:
         complain("the shutdown was forced: requests were left unanswered")
         return .forced
+    }
+}
+
+/// Raises the limit of open files. Throws when that is too low for a service, and says so when it is too low for its
+/// connections.
+private func checkDescriptors(_ configuration: Configuration) throws(StartupFailure) {
+    let descriptors = System.raiseDescriptorLimit()
+    guard descriptors >= Limits.descriptorsMin else {
+        throw .outOfResources(
+            "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
+    }
+    if descriptors < configuration.connectionsMax + 64 {
+        complain(
+            "the system allows this process \(descriptors) open files, too few for "
+                + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
 }
 

@@ -27,6 +27,14 @@ struct FileFaultTests {
         #expect(run.log.contains("the storage was opened again"), "\(run.log)")
     }
 
+    @Test("While the disk takes ten seconds, reads go on, and changes wait and are acknowledged")
+    func slowDisk() throws {
+        let scratch = ScratchDirectory()
+        let run = try ProbeRun(["slow", scratch.path + "/data", "10"], seconds: 180)
+        #expect(run.ending == .exit(0), "\(run.ending) \(run.output) \(run.log)")
+        #expect(!run.log.contains("CRITICAL"), "\(run.log)")
+    }
+
     /// As many runs as ROOTGATE_TEST_FAILING_WRITES says.
     @Test("A storage whose writes fail opens itself again: nothing is lost, and what was refused can be repeated")
     func failingWrites() throws {

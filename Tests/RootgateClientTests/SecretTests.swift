@@ -141,6 +141,41 @@ struct SecretTests {
         #expect(try await scene.status() == .expired)
     }
 
+    @Test("With a date before 1970 the service starts, gives grants and keeps its audit; they expire when it is right")
+    func before1970() async throws {
+        let calendar = TestCalendar(milliseconds: -31_536_000_000)
+        let scratch = ScratchDirectory()
+        let service = try TestService(directory: scratch, calendar: calendar) {
+            $0.grantSeconds = 100
+            $0.auditPath = scratch.path + "/audit"
+        }
+        let scene = try await GrantHolder(service)
+        #expect(try await scene.status() == .valid)
+        service.service.maintain()
+        try service.restart()
+        #expect(try await scene.status() == .valid)
+        let audit = try String(contentsOfFile: scratch.path + "/audit", encoding: .utf8)
+        #expect(audit.contains("1970-01-01T00:00:00.000Z"), "\(audit.prefix(500))")
+        calendar.advance(seconds: 31_536_000 + 1_800_000_000)
+        #expect(try await scene.status() == .expired)
+    }
+
+    @Test("A date that goes an hour forth and back makes no expired grant valid, and new ones as long as ever")
+    func anHour() async throws {
+        let service = try TestService(calendar: calendar, clock: MonotonicClock { 0 }) { $0.grantSeconds = 100 }
+        let scene = try await GrantHolder(service)
+        for _ in 0..<3 {
+            calendar.advance(seconds: -3600)
+            #expect(try await scene.millisecondsLeft() == 100_000)
+            calendar.advance(seconds: 3600)
+            #expect(try await scene.millisecondsLeft() == 100_000)
+        }
+        calendar.advance(seconds: 3600)
+        #expect(try await scene.status() == .expired)
+        calendar.advance(seconds: -3600)
+        #expect(try await scene.status() == .expired)
+    }
+
     @Test("A damaged file with the time counts as missing, and never stops the service")
     func damagedClock() async throws {
         let service = try TestService(calendar: calendar)

@@ -19,16 +19,26 @@ package final class ServiceProcess: @unchecked Sendable {
         ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("rootgate")
         .path
 
-    /// `words`: options besides those for the storage and the place.
+    /// `words`: options besides those for the storage and the place. `limits`: what the system allows the process, as
+    /// options of the shell's `ulimit`.
     ///
-    /// Throws `internalFault` when the service does not start.
-    package init(_ words: [String] = []) throws {
-        process.executableURL = URL(fileURLWithPath: ServiceProcess.path)
-        process.arguments =
+    /// Throws `internalFault` with the service's lines when it does not start.
+    package init(_ words: [String] = [], limits: [String] = []) throws {
+        let options =
             ["serve", "--data", directory.path + "/data", "--listen", "127.0.0.1:0", "--link-base"]
             + [TestService.linkBase] + words
+        if limits.isEmpty {
+            process.executableURL = URL(fileURLWithPath: ServiceProcess.path)
+            process.arguments = options
+        } else {
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            let limiting = limits.map { "ulimit \($0) && " }.joined()
+            process.arguments = ["-c", limiting + "exec \"$0\" \"$@\"", ServiceProcess.path] + options
+        }
         process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
+        let logPath = directory.path + "/log"
+        _ = FileManager.default.createFile(atPath: logPath, contents: nil)
+        process.standardError = FileHandle(forWritingAtPath: logPath)
         try process.run()
         var line = Data()
         while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,
@@ -39,7 +49,9 @@ package final class ServiceProcess: @unchecked Sendable {
         let port = String(decoding: line, as: UTF8.self).split(separator: ":").last.flatMap {
             UInt16($0.trimmingCharacters(in: .whitespacesAndNewlines))
         }
-        guard let port else { throw ServiceError(.internalFault, "\(ServiceProcess.path) does not listen") }
+        guard let port else {
+            throw ServiceError(.internalFault, "\(ServiceProcess.path) does not listen: \(lines(of: logPath))")
+        }
         endpoint = Endpoint(host: "127.0.0.1", port: port)
     }
 
@@ -57,6 +69,13 @@ package final class ServiceProcess: @unchecked Sendable {
         kill(process.processIdentifier, SIGTERM)
         return becomesTrue(within: seconds) { !process.isRunning } && process.terminationStatus == 0
     }
+
+    /// The lines that the service has written about itself.
+    package var log: String { lines(of: directory.path + "/log") }
+
+    package var isRunning: Bool { process.isRunning }
+
+    package var identifier: Int32 { process.processIdentifier }
 
     /// The folder of the storage.
     package var dataDirectory: String { directory.path + "/data" }
@@ -85,6 +104,18 @@ package final class ServiceProcess: @unchecked Sendable {
         return (Int(fields[place + 1]) ?? 0) << 10
     }
 
+    /// Bytes of addresses that the process has had at most.
+    package var addressBytesMax: Int {
+        let fields = fields(of: "status")
+        guard let place = fields.firstIndex(of: "VmPeak:"), place + 1 < fields.count else { return 0 }
+        return (Int(fields[place + 1]) ?? 0) << 10
+    }
+
+    /// How many descriptors the process has.
+    package var descriptorCount: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/fd").count) ?? 0
+    }
+
     /// Seconds for which the process has had a processor.
     package var processorSeconds: Double {
         // The second field is the name, which has no spaces here.
@@ -93,3 +124,5 @@ package final class ServiceProcess: @unchecked Sendable {
         return (user + system) / Double(max(1, sysconf(CInt(_SC_CLK_TCK))))
     }
 }
+
+private func lines(of path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }

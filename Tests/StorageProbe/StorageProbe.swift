@@ -11,6 +11,7 @@ import RootSets
 ///     StorageProbe cut FOLDER BYTES                          cuts the data file in use
 ///     StorageProbe full FOLDER                               adds until the disk is full, which promises too much
 ///     StorageProbe full-disks SEED COUNT [brief]             fills disks, and removes from them (`FullDiskTrials`)
+///     StorageProbe slow FOLDER SECONDS                       changes and reads while the disk takes its time
 ///     StorageProbe move FOLDER                               moves the data away and back
 ///
 /// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong.
@@ -27,6 +28,7 @@ enum StorageProbe {
             case "full-disks" where words.count >= 3:
                 FullDiskTrials.run(
                     first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
+            case "slow" where words.count == 3: try SlowDisk(words[1], seconds: Int(words[2]) ?? 10).run()
             case "move" where words.count == 2: try move(words[1])
             default: end(2, "wrong usage")
             }

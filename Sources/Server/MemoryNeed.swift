@@ -1,0 +1,60 @@
+import Core
+import Foundation
+import Platform
+
+/// What a service may come to take of memory and of addresses, by its options. The program ends when it gets no memory
+/// for something small, so a service does not start where the system allows it less than this.
+struct MemoryNeed: Equatable {
+    /// Bytes of addresses for the data file. It is mapped as large as it may become.
+    var map: Int
+    /// Bytes of memory for everything that has a limit, and for the program.
+    var memory: Int
+    /// Bytes of addresses for the stacks of threads.
+    var stacks: Int
+
+    /// Bytes of addresses in all, when the allocator has few heaps.
+    var addresses: Int {
+        map + memory + stacks + Limits.programAddressBytes + Limits.heapsWithLimitMax * Limits.heapAddressBytes
+    }
+
+    /// Bytes of memory that is the process's alone.
+    var privateMemory: Int { memory + stacks }
+
+    /// `fileBytes`: the size of the data file that is there.
+    init(_ configuration: Configuration, fileBytes: Int) {
+        map = max(configuration.storageBytesMax, fileBytes) + configuration.storageReserveBytes
+        // Directories of the buckets, of two versions at times, and which buckets were checked.
+        let ofStorage = map / 16 + min(map / 64, 128 << 20)
+        let ofWorkers = configuration.workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
+        memory =
+            max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers
+            + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax
+            + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax + Limits.programBytes
+        let threads = max(1, configuration.workers) + Limits.threadsBesideWorkersMax
+        stacks = threads * max(Limits.stackBytesMax, System.limit(of: .stack) ?? 0)
+    }
+
+    /// Throws when the system allows this process less. With a limit of addresses, the allocator gets few heaps.
+    static func check(_ configuration: Configuration) throws(StartupFailure) {
+        var status = stat()
+        let isThere = stat(configuration.dataDirectory + "/data.mdb", &status) == 0
+        let need = MemoryNeed(configuration, fileBytes: isThere ? Int(status.st_size) : 0)
+        if let limit = System.limit(of: .addresses) {
+            guard limit >= need.addresses else { throw .outOfResources(need.lack(of: limit)) }
+            System.limitHeaps(to: Limits.heapsWithLimitMax)
+        }
+        if let limit = System.limit(of: .privateMemory), limit < need.privateMemory {
+            throw .outOfResources(
+                "it may have \(limit >> 20) MiB of memory (ulimit -d), and with its options it may need "
+                    + "\(need.privateMemory >> 20): \(MemoryNeed.advice)")
+        }
+    }
+
+    private static let advice =
+        "raise the limit, or lower --request-memory, --known-keys, --replay-memory, --nonces-max or --storage-max"
+
+    private func lack(of limit: Int) -> String {
+        "it may have \(limit >> 20) MiB of addresses (ulimit -v), and with its options it may need "
+            + "\(addresses >> 20), \(map >> 20) of them for the data file: \(MemoryNeed.advice)"
+    }
+}

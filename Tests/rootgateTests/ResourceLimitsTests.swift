@@ -1,0 +1,105 @@
+import Core
+import Foundation
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+@Suite("What the system allows a service", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"))
+struct ResourceLimitsTests {
+    private func digest(_ number: Int) -> Digest {
+        Digest([UInt8](repeating: UInt8(number % 251 + 1), count: 32)) ?? .zero
+    }
+
+    /// What the service says when it does not start.
+    private func refusal(_ words: [String], limit: String) -> String {
+        do {
+            _ = try ServiceProcess(words, limits: [limit])
+            return "it has started"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test("Without free descriptors, connections are served, nothing spins, and later ones come when some are free")
+    func descriptors() async throws {
+        let process = try ServiceProcess(limits: ["-n 128"])
+        let client = try process.client()
+        let name = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(name, policy: .challenge)
+        var others = try (0..<160).map { _ in try RawPeer(process.endpoint) }
+        #expect(becomesTrue { process.log.contains("can't accept connections for now") }, "\(process.log)")
+        let before = process.processorSeconds
+        for round in 0..<20 {
+            try await client.ping()
+            #expect(try await client.addRoots([digest(round)], to: name).changed == 1)
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        let seconds = process.processorSeconds - before
+        #expect(seconds < 1, "\(seconds) s of processor time")
+        #expect(process.descriptorCount <= 128 - Limits.descriptorsKept, "\(process.descriptorCount)")
+        #expect(others.count == 160)
+        others = []
+        let later = try process.client()
+        try await later.ping()
+        #expect(try await later.testRoots([digest(19)], in: name) == [true])
+        #expect(process.terminate(within: 20))
+    }
+
+    @Test("With too few descriptors, addresses or too little memory the service does not start, and says what it needs")
+    func refused() {
+        let descriptors = refusal([], limit: "-n \(Limits.descriptorsMin - 1)")
+        #expect(descriptors.contains("it may have 95 open files, and needs 96 at least (ulimit -n)"), "\(descriptors)")
+        let addresses = refusal([], limit: "-v 614400")
+        #expect(addresses.contains("it may have 600 MiB of addresses (ulimit -v), and with its options it may need"))
+        #expect(addresses.contains("16400 of them for the data file: raise the limit, or lower"), "\(addresses)")
+        let memory = refusal([], limit: "-d 614400")
+        #expect(memory.contains("it may have 600 MiB of memory (ulimit -d), and with its options it may need"))
+    }
+
+    /// The options of a small service, and those of a larger one.
+    private static let options = [
+        [
+            "--storage-max", "32", "--storage-reserve", "4", "--request-memory", "8", "--known-keys", "0",
+            "--replay-memory", "1", "--nonces-max", "1000", "--workers", "1",
+        ],
+        ["--storage-max", "256", "--request-memory", "32", "--known-keys", "16", "--workers", "8"],
+    ]
+
+    @Test("With as many addresses as it says that it may need, the service stays up under load", arguments: options)
+    func underLoad(words: [String]) async throws {
+        let said = refusal(words, limit: "-v 204800").components(separatedBy: "may need ")
+        let need = try #require(said.count == 2 ? Int(said[1].prefix { $0.isNumber }) : nil, "\(said)")
+        #expect(refusal(words, limit: "-v \((need - 1) << 10)").contains("may need \(need)"))
+        let process = try ServiceProcess(words, limits: ["-v \((need + 1) << 10)"])
+        let client = try process.client()
+        let name = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(name, policy: .challenge)
+        // Large requests from many connections: more than there is memory for get busy.
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<16 {
+                group.addTask {
+                    guard let peer = try? process.client() else { return }
+                    var random = SeededGenerator(seed: runSeed &+ UInt64(number))
+                    for _ in 0..<12 {
+                        let roots = (0..<4000).map { _ in random.digest() }
+                        _ = try? await peer.addRoots(roots, to: name)
+                        _ = try? await peer.removeRoots(roots, from: name)
+                        _ = try? await peer.changes(after: 0)
+                    }
+                }
+            }
+        }
+        let load = try runProgram(
+            ServiceProcess.path,
+            [
+                "load", "--server", process.endpoint.description, "--count", "3000", "--people", "100", "--connections",
+                "32", "--batch", "64", "--quiet",
+            ])
+        #expect(load.code == 0, "\(load.errors) \(process.log)")
+        #expect(process.isRunning, "\(process.log)")
+        let most = process.addressBytesMax >> 20
+        print("addresses: \(most) MiB at most, \(need) MiB said")
+        #expect(most <= need)
+        #expect(process.terminate(within: 30))
+    }
+}
