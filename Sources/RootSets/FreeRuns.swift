@@ -6,6 +6,13 @@ struct FreeRuns {
     private var runs: [(pages: Int, before: Int)] = []
     private var count = 0
 
+    /// The pages that a record of the list of free pages names: how many, their numbers, and perhaps room for more.
+    /// LMDB also writes records that name none. `nil` when the record is damaged.
+    static func listed(in words: UnsafeBufferPointer<Int>) -> UnsafeBufferPointer<Int>? {
+        guard let count = words.first, count >= 0, count < words.count else { return nil }
+        return UnsafeBufferPointer(rebasing: words[1..<count + 1])
+    }
+
     /// Adds what the next transaction has freed: page numbers in descending order.
     mutating func append(_ pages: UnsafeBufferPointer<Int>) {
         let longest = FreeRuns.longestRun(pages)

@@ -301,9 +301,9 @@ final class StorageEnvironment: @unchecked Sendable {
         while code == MDB_SUCCESS {
             let words = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size).bindMemory(to: Int.self)
             guard key.mv_size == MemoryLayout<Int>.size, let transaction = key.mv_data?.loadUnaligned(as: Int.self),
-                let count = words.first, count >= 0, count < words.count
+                let pages = FreeRuns.listed(in: words)
             else { throw .damaged("the list of free pages is damaged") }
-            guard body(transaction, UnsafeBufferPointer(rebasing: words[1...count])) else { return }
+            guard body(transaction, pages) else { return }
             code = mdb_cursor_get(cursor, &key, &value, step)
         }
         if code != MDB_NOTFOUND { try check(code, "counting free pages") }

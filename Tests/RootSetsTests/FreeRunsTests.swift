@@ -20,6 +20,17 @@ struct FreeRunsTests {
         #expect(runs([[4]]).has(1, behind: 0) && !runs([[4]]).has(2, behind: 0))
     }
 
+    @Test("A record names its pages or none, and one that says more than it has is damaged")
+    func records() {
+        func listed(_ words: [Int]) -> [Int]? {
+            words.withUnsafeBufferPointer { FreeRuns.listed(in: $0).map(Array.init) }
+        }
+        #expect(listed([2, 9, 8, 0]) == [9, 8])
+        #expect(listed([0, 9]) == [] && listed([0]) == [])
+        #expect(listed([]) == nil && listed([2, 9]) == nil && listed([-1, 9]) == nil)
+        #expect(!runs([[]]).has(1, behind: 0))
+    }
+
     @Test("Single pages come from the first transactions, and may break their runs")
     func singles() {
         let three = runs([[20, 19, 18, 17], [9, 7], [5, 4, 3]])
