@@ -31,6 +31,10 @@ struct MetaPage: Equatable {
 
         /// Whether the numbers can be those of a tree in a file of so many pages.
         func isPlausible(lastPage: UInt64) -> Bool {
+            // A leaf has fewer entries than bytes.
+            guard branches <= lastPage, leaves <= lastPage, overflows <= lastPage, entries <= lastPage << 16 else {
+                return false
+            }
             guard root != Tree.noRoot else { return depth == 0 && entries == 0 }
             return root >= 2 && root <= lastPage && depth >= 1 && depth <= PageCheck.depthMax
         }

@@ -6,7 +6,8 @@ import Core
 /// For each tree: page numbers, flags and free space of the headers; the nodes of a page within it, and tiling it;
 /// keys in order, and between those of the branch above; children within the file, each used once, all leaves at the
 /// depth that the tree says; runs of overflow pages within the file; and the counts of pages and entries. The list of
-/// free pages is in order, and no page of it is in use.
+/// free pages is in order, and no page of it is in use. Trees may be put off: those that were checked can be read, and
+/// when all were checked the file can be written.
 ///
 /// It is total: whatever the bytes are, it reads nothing outside of them, does not trap, and looks at each page at most
 /// once.
@@ -69,14 +70,28 @@ struct PageCheck {
     /// A bit for each second byte of a page: a node begins there.
     private var starts: [UInt64]
 
+    /// Trees that were put off, by their names.
+    private var deferred: [String: MetaPage.Tree] = [:]
+    /// The list of free pages, if it was put off.
+    private var deferredFree: MetaPage.Tree?
+    /// All trees by their names, put off or not.
+    private(set) var trees: [String: MetaPage.Tree] = [:]
+    private let later: Set<String>
+    private let isStopped: () -> Bool
+
     private(set) var findings: [Finding] = []
     /// How many there were, kept or not.
     private(set) var findingsCount = 0
     /// The number of the transaction that the tree says that it is of; `nil` when it says none.
     private(set) var commit: UInt64?
 
-    /// Checks all that `meta` leads to. `file`: at least as many bytes as `meta` says that the file has.
-    init(_ file: UnsafeRawBufferPointer, _ meta: MetaPage) {
+    /// Checks all that `meta` leads to, but for the trees with the names `later`. If there are such names, the list of
+    /// free pages is put off, too. `file`: at least as many bytes as `meta` says that the file has. `isStopped` is
+    /// asked often; when it returns true, the check goes no further, and what it says means nothing.
+    init(
+        _ file: UnsafeRawBufferPointer, _ meta: MetaPage, deferring later: Set<String> = [],
+        isStopped: @escaping () -> Bool = { false }
+    ) {
         precondition(file.count >= Int(meta.lastPage + 1) * meta.pageBytes, "a file is shorter than was checked")
         self.file = file
         pageBytes = meta.pageBytes
@@ -85,8 +100,32 @@ struct PageCheck {
         reached = Array(repeating: 0, count: Int(meta.lastPage) / 64 + 1)
         starts = Array(repeating: 0, count: meta.pageBytes / 128)
         reached[0] = 0b11
+        self.later = later
+        self.isStopped = isStopped
         walk(meta.main, .names, named: "names")
-        walk(meta.free, .free, named: "free pages")
+        if later.isEmpty { walk(meta.free, .free, named: "free pages") } else { deferredFree = meta.free }
+    }
+
+    /// Checks a tree that was put off, and with the last one the list of free pages. Does nothing when there is none of
+    /// that name.
+    mutating func walkDeferred(_ name: String) {
+        if let tree = deferred.removeValue(forKey: name) { walk(tree, .records, named: name) }
+        walkDeferredFree()
+    }
+
+    private mutating func walkDeferredFree() {
+        guard deferred.isEmpty, let free = deferredFree else { return }
+        deferredFree = nil
+        walk(free, .free, named: "free pages")
+    }
+
+    /// Whether nothing is put off.
+    var isDone: Bool { deferred.isEmpty && deferredFree == nil }
+
+    /// Checks all that was put off.
+    mutating func walkDeferred() {
+        for name in deferred.keys.sorted() { walkDeferred(name) }
+        walkDeferredFree()
     }
 
     private mutating func report(_ page: UInt64, _ what: @autoclosure () -> String) {
@@ -124,6 +163,15 @@ struct PageCheck {
 
     // MARK: Trees
 
+    private mutating func begin(_ tree: MetaPage.Tree, named name: String) {
+        trees[name] = tree
+        // LMDB looks up where a tree begins before anything of the tree is read.
+        guard tree.isPlausible(lastPage: lastPage) else {
+            return report(0, "the tree of \(name) begins outside of the file")
+        }
+        if later.contains(name) { deferred[name] = tree } else { walk(tree, .records, named: name) }
+    }
+
     private mutating func walk(_ tree: MetaPage.Tree, _ kind: Kind, named name: @autoclosure () -> String) {
         guard tree.isPlausible(lastPage: lastPage) else {
             return report(0, "the tree of \(name()) begins outside of the file")
@@ -154,6 +202,7 @@ struct PageCheck {
             return
         }
         walk.branches += 1
+        guard !isStopped() else { return }
         for index in 0..<count {
             let place = node(index, of: page)
             let child =
@@ -272,7 +321,7 @@ struct PageCheck {
             }
             let name = key(at: node)
             let bytes = UnsafeRawBufferPointer(rebasing: file[name.start..<name.start + name.count])
-            return self.walk(tree, .records, named: String(decoding: bytes, as: UTF8.self))
+            return begin(tree, named: String(decoding: bytes, as: UTF8.self))
         }
         guard flags == 0 || flags == Flag.bigValue else { return report(page, "a node has unknown flags") }
         if flags == Flag.bigValue {

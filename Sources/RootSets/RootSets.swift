@@ -50,7 +50,8 @@ package final class RootSets: Sendable {
         let (health, startCheck) = (StorageHealth(log: log), StartCheck())
         self.health = health
         self.startCheck = startCheck
-        readers = ReadTransactionPool(try RootSets.open(configuration, lock, surroundings, health, startCheck))
+        readers = ReadTransactionPool(
+            try RootSets.open(configuration, lock, surroundings, health, startCheck, defersStructure: true))
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
             try RootSets.open(configuration, lock, surroundings, health, startCheck)
         }
@@ -60,12 +61,13 @@ package final class RootSets: Sendable {
 
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
-        _ health: StorageHealth, _ startCheck: StartCheck
+        _ health: StorageHealth, _ startCheck: StartCheck, defersStructure: Bool = false
     ) throws(ServiceError) -> StorageEnvironment {
         let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
-            reserveBytes: configuration.reserveBytes, surroundings, health: health)
+            reserveBytes: configuration.reserveBytes, surroundings, health: health,
+            defersStructure: defersStructure)
         startCheck.begin(environment)
         return environment
     }

@@ -2,11 +2,14 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Walks over the whole storage each time that it was opened, on a thread of its own, and reports the damage that it
-/// finds. Who reads a database meanwhile waits until the walk has left it (`DatabaseTrust`).
+/// Checks what a start has left of the file's structure and walks over the whole storage, each time that it was opened,
+/// on a thread of its own. Reports the damage that it finds. Who reads a database meanwhile waits until the walk has
+/// left it (`DatabaseTrust`).
 final class StartCheck: Sendable {
     private struct State {
         var next: StorageEnvironment?
+        /// What is walked over now.
+        var current: StorageEnvironment?
         var isStarted = false
         var isStopped = false
     }
@@ -45,6 +48,7 @@ final class StartCheck: Sendable {
     func stop() {
         let isRunning = state.withLock { state in
             defer { state.isStopped = true }
+            state.current?.stopChecking()
             return state.isStarted && !state.isStopped
         }
         guard isRunning else { return }
@@ -59,10 +63,12 @@ final class StartCheck: Sendable {
         wake.wait()
         let next = state.withLock { state in
             defer { state.next = nil }
+            state.current = state.next
             return state.next
         }
         if let next {
             walk(next)
+            state.withLock { $0.current = nil }
             next.trust.endCheck()
         }
         return !isStopped
@@ -79,6 +85,7 @@ final class StartCheck: Sendable {
                     for name in finding.distrusted { trust.distrust(name) }
                     health.report(.damaged, finding.line)
                 },
+                beforeWalk: { name throws(StorageFailure) in try environment.checkStructure(of: name) },
                 whenWalked: { name in
                     if trust.fault == nil, !guarded.hasFault { trust.noteChecked(name) }
                 })
@@ -87,11 +94,13 @@ final class StartCheck: Sendable {
             if isDone { health.note(isChecked: true) }
         } catch {
             // What could not be read is no damage: the storage is opened again, and checked again.
-            if let fault = trust.fault ?? guarded.fault {
+            if let fault = trust.fault ?? guarded.fault ?? (error.isFault ? error : nil) {
                 health.report(.failed, fault.action)
-            } else {
+            } else if !isStopped {
                 health.note(error)
                 for name in DatabaseName.allCases { trust.distrust(name) }
+                // The rest of a damaged file is not walked over.
+                if error.isDamage { health.note(isChecked: true) }
             }
         }
     }

@@ -3,6 +3,7 @@ import CStorageGuard
 import Core
 import Foundation
 import Platform
+import Synchronization
 
 /// One LMDB environment: the files of a data directory. Only this process has it open.
 ///
@@ -18,6 +19,8 @@ final class StorageEnvironment: @unchecked Sendable {
     let pageBytes: Int
     private let lock: DirectoryLock
     private let mark: CommitMark
+    /// What of the file's structure was left for later; `nil` when all of it was checked.
+    private let structure: Mutex<StructureCheck?>
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -40,13 +43,16 @@ final class StorageEnvironment: @unchecked Sendable {
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
-    /// damage. `upgrades`: false refuses an older format. Throws `storageInUse` when another process or object has the
-    /// environment open, `storageDamaged` when a file is truncated or damaged, has lost a commit that was acknowledged
-    /// or has a format that this version does not read, and `storageFailed` or `storageFull` for all other failures.
+    /// damage. `upgrades`: false refuses an older format. `defersStructure`: whether the structure of the large trees
+    /// may be left for `checkStructure`; then nobody may read a database or write before.
+    ///
+    /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
+    /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
+    /// and `storageFailed` or `storageFull` for all other failures.
     init(
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
         _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
-        upgrades: Bool = true
+        upgrades: Bool = true, defersStructure: Bool = false
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         self.lock = lock
@@ -59,7 +65,9 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
-            mark = try StorageEnvironment.judge(directory, lock)
+            let (mark, structure) = try StorageEnvironment.judge(directory, lock, defersStructure: defersStructure)
+            self.mark = mark
+            self.structure = Mutex(structure)
         } catch {
             throw error.asServiceError
         }
@@ -79,7 +87,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 (databases, nameHash) = try StorageFormat.open(
-                    environment, trust, surroundings.random, upgrades: upgrades)
+                    environment, trust, surroundings.random, upgrades: upgrades, structure.withLock { $0 })
             } catch {
                 // After a fault LMDB's state is unknown: its memory is not touched again.
                 if !guarded.hasFault { mdb_env_close(environment) }
@@ -90,13 +98,7 @@ final class StorageEnvironment: @unchecked Sendable {
             throw error.asServiceError
         }
         do throws(StorageFailure) {
-            // With a smaller limit than before, the data may fill the map. Removals need some pages to begin with.
-            let present = try withReader { reader throws(StorageFailure) in try trees(reader) }
-            let removal = max(reserveBytes, present.largestRemoval * pageBytes)
-            let needed = max(present.all * pageBytes + removal, try highBytes() + reserveBytes)
-            if try highBytes() > bytesMax || present.all * pageBytes + removal > bytesMax {
-                try check(mdb_env_set_mapsize(handle, needed), "setting the map size")
-            }
+            try fitMap(reserveBytes: reserveBytes)
             map = try coveredMap()
             trust.covers(map)
             bytesMin = fileSize
@@ -112,8 +114,20 @@ final class StorageEnvironment: @unchecked Sendable {
         closing.signal()
     }
 
-    /// Judges the files before LMDB opens them. Returns the note of the newest commit.
-    private static func judge(_ directory: String, _ lock: DirectoryLock) throws(StorageFailure) -> CommitMark {
+    /// With a smaller limit than before, the data may fill the map. Removals need some pages to begin with.
+    private func fitMap(reserveBytes: Int) throws(StorageFailure) {
+        let present = try withReader { reader throws(StorageFailure) in try trees(reader) }
+        let removal = max(reserveBytes, present.largestRemoval * pageBytes)
+        let needed = max(present.all * pageBytes + removal, try highBytes() + reserveBytes)
+        if try highBytes() > bytesMax || present.all * pageBytes + removal > bytesMax {
+            try check(mdb_env_set_mapsize(handle, needed), "setting the map size")
+        }
+    }
+
+    /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
+    private static func judge(
+        _ directory: String, _ lock: DirectoryLock, defersStructure: Bool
+    ) throws(StorageFailure) -> (CommitMark, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
         if lock.isUsed {
             var status = stat()
@@ -122,10 +136,25 @@ final class StorageEnvironment: @unchecked Sendable {
             }
         }
         let mark = try CommitMark(directory: directory)
-        try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.judge(mark) }
+        let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
+            try file.judge(mark, defers: defersStructure)
+        }
         try reserveReaderTable(in: directory)
-        return mark
+        return (mark, structure)
     }
+
+    /// Checks the structure of a database if that was left for later, and with the last one the list of free pages.
+    ///
+    /// Throws `damaged` when a page is damaged, and another failure when the file can't be read.
+    func checkStructure(of name: DatabaseName) throws(StorageFailure) {
+        guard let check = structure.withLock({ $0 }) else { return }
+        try check.check(name)
+        // Its map is as large as the file.
+        if check.isDone { structure.withLock { $0 = nil } }
+    }
+
+    /// Ends a check of the structure soon.
+    func stopChecking() { structure.withLock { $0 }?.stop() }
 
     // MARK: Faults
 

@@ -47,6 +47,9 @@ struct StorageFailure: Error {
     /// Whether LMDB takes no more transactions, because the meta page could not be written.
     var isPanic: Bool { code == MDB_PANIC }
 
+    /// Whether nothing may be answered from the environment any more.
+    var isFault: Bool { code == STORAGE_FAULT }
+
     /// A failure after which nothing may be answered from this environment.
     static func failed(_ what: String) -> StorageFailure {
         StorageFailure(STORAGE_FAULT, what)

@@ -10,20 +10,24 @@ enum StorageFormat {
     static let hashKey = Array("hash key".utf8)
 
     /// Opens the databases of an environment, makes what a new one needs, and upgrades an older one. `random`: gives a
-    /// new one its key for hashing names. `upgrades`: false refuses data of an older format.
+    /// new one its key for hashing names. `upgrades`: false refuses data of an older format. `structure`: what has to
+    /// be checked before anything is written.
     static func open(
-        _ environment: OpaquePointer, _ trust: DatabaseTrust, _ random: RandomSource = .system, upgrades: Bool
+        _ environment: OpaquePointer, _ trust: DatabaseTrust, _ random: RandomSource = .system, upgrades: Bool,
+        _ structure: StructureCheck? = nil
     ) throws(StorageFailure) -> (databases: Databases, nameHash: NameHash) {
         let transaction = try WriteTransaction(environment)
         let databases = try Databases(transaction, trust)
         let meta = databases.meta
         switch try transaction.bytes(meta, key) {
         case nil:
+            try structure?.checkRest()
             try make(databases, transaction, random)
         case let value? where value.count == 4:
             let found = UInt32(littleEndian: value.loadUnaligned(as: UInt32.self))
             guard found == 1 else { throw mismatch(found) }
             guard upgrades else { throw noChecksums }
+            try structure?.checkRest()
             try StorageUpgrade.begin(databases, transaction)
         default:
             guard let value = try transaction.get(meta, key)?.contents, value.count == 4 else {
@@ -38,6 +42,7 @@ enum StorageFormat {
         }
         let isUpgraded = try transaction.bytes(meta, StorageUpgrade.key) == nil
         guard upgrades || isUpgraded else { throw noChecksums }
+        if !isUpgraded { try structure?.checkRest() }
         try transaction.commit()
         if !isUpgraded { try StorageUpgrade.finish(databases, environment) }
         return (databases, nameHash)

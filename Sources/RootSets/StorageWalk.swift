@@ -10,6 +10,7 @@ struct StorageWalk {
     private let transaction: ReadTransaction
     private let isInterrupted: () -> Bool
     private let report: (StorageFinding) -> Void
+    private let beforeWalk: (DatabaseName) throws(StorageFailure) -> Void
     private let whenWalked: (DatabaseName) -> Void
     /// The databases in the order of the walk. Those that decide who may do what come first.
     private static let order: [DatabaseName] = [.meta, .records, .packed, .large, .log, .mutations]
@@ -24,16 +25,19 @@ struct StorageWalk {
     private var largeRoots: (expected: UInt64, found: UInt64) = (0, 0)
     private var logBytes: UInt64 = 0
 
-    /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding. `whenWalked`
-    /// gets each database when the walk has left it.
+    /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding.
+    /// `beforeWalk` gets each database before anything of it is read, `whenWalked` when the walk has left it.
     init(
         _ environment: StorageEnvironment, isInterrupted: @escaping () -> Bool,
-        report: @escaping (StorageFinding) -> Void, whenWalked: @escaping (DatabaseName) -> Void = { _ in }
+        report: @escaping (StorageFinding) -> Void,
+        beforeWalk: @escaping (DatabaseName) throws(StorageFailure) -> Void = { _ in },
+        whenWalked: @escaping (DatabaseName) -> Void = { _ in }
     ) throws(StorageFailure) {
         self.environment = environment
         transaction = try ReadTransaction(environment)
         self.isInterrupted = isInterrupted
         self.report = report
+        self.beforeWalk = beforeWalk
         self.whenWalked = whenWalked
     }
 
@@ -50,6 +54,7 @@ struct StorageWalk {
                 distrusting: DatabaseName.allCases)
         }
         for name in StorageWalk.order {
+            try beforeWalk(name)
             guard try walk(environment.databases[name]) else { return false }
             whenWalked(name)
         }

@@ -95,6 +95,52 @@ struct PageCheckTests {
         }
     }
 
+    @Test("A check in parts finds damage in the trees of the part, and what it finds in all is what one check finds")
+    func parts() throws {
+        let whole = try dataFile()
+        let meta = try newest(whole)
+        var random = SeededGenerator(seed: runSeed)
+        let later = Set(StructureCheck.deferred.map(\.text))
+        var (early, late) = (0, 0)
+        for _ in 0..<trials("ROOTGATE_TEST_PAGES", usually: 100) {
+            var bytes = whole
+            let page = Int.random(in: 2...Int(meta.lastPage), using: &random)
+            bytes[page * Self.page + Int.random(in: 8..<20, using: &random)] ^=
+                1 << UInt8.random(in: 0..<8, using: &random)
+            let isWhole = findings(bytes, meta).isEmpty
+            bytes.withUnsafeBytes { bytes in
+                var check = PageCheck(bytes, meta, deferring: later)
+                #expect(!check.isDone && later.isSubset(of: check.trees.keys))
+                if !check.findings.isEmpty { early += 1 }
+                let isFoundEarly = !check.findings.isEmpty
+                check.walkDeferred()
+                #expect(check.isDone && check.findings.isEmpty == isWhole, "page \(page), seed \(runSeed)")
+                if !isFoundEarly, !isWhole { late += 1 }
+            }
+        }
+        #expect(early > 0 && late > 0, "\(early) early, \(late) late, seed \(runSeed)")
+    }
+
+    @Test(
+        "Impossible counts and places of a tree that is put off are found at once", arguments: StructureCheck.deferred)
+    func places(_ database: DatabaseName) throws {
+        let whole = try dataFile()
+        let meta = try newest(whole)
+        let page = Int(meta.main.root) * Self.page
+        let name = Array(database.text.utf8)
+        // The name of the tree, and then its place.
+        let places = page..<page + Self.page - MetaPage.Tree.byteCount - name.count + 1
+        let key = try #require(places.first { Array(whole[$0..<$0 + name.count]) == name })
+        for field in stride(from: 8, to: MetaPage.Tree.byteCount, by: 8) {
+            var bytes = whole
+            bytes[key + name.count + field + 7] ^= 0x40
+            let found = bytes.withUnsafeBytes {
+                PageCheck($0, meta, deferring: Set(StructureCheck.deferred.map(\.text))).findings
+            }
+            #expect(!found.isEmpty, "byte \(field)")
+        }
+    }
+
     @Test("A meta page that leads anywhere else is a finding or a fault")
     func metaPages() throws {
         let bytes = try dataFile()
