@@ -41,6 +41,8 @@ package struct Configuration: Sendable {
     package var noncesMax = 1 << 20
     /// Whether vector kernels verify signatures where the processor supports them. Otherwise libcrypto does.
     package var usesSignatureKernels = true
+    /// Whether the service listens before they were tested and timed. OpenSSL verifies until then.
+    package var vetsKernelsLater = false
     /// Bytes of memory for tables of known keys; 0 for none.
     package var knownKeyBytesMax = 256 << 20
     /// N, if libcrypto verifies one in N outcomes of a kernel again; 0: only the first batch.

@@ -345,6 +345,7 @@ extension Configuration {
     fileprivate var signatures: SignatureEngine.Configuration {
         var signatures = SignatureEngine.Configuration()
         signatures.usesKernels = usesSignatureKernels
+        signatures.vetsLater = vetsKernelsLater
         signatures.knownKeyBytesMax = knownKeyBytesMax
         signatures.sampleInterval = crossCheckInterval
         return signatures

@@ -1,5 +1,6 @@
 import Core
 import Dispatch
+import Foundation
 package import Kernels
 import Synchronization
 
@@ -16,6 +17,9 @@ package final class SignatureEngine: Sendable {
         package var knownKeyBytesMax = 256 << 20
         /// libcrypto verifies one outcome in so many again. With 0 it verifies only the first batch again.
         package var sampleInterval = 4096
+        /// Whether kernels are tested and timed on a thread of their own, which takes half a second. Until then
+        /// libcrypto verifies everything.
+        package var vetsLater = false
 
         package init() {}
     }
@@ -34,8 +38,21 @@ package final class SignatureEngine: Sendable {
     /// Verifies through libcrypto alone.
     package static let libcrypto = SignatureEngine()
 
-    let kernel: SignatureKernel?
-    let knownKeys: KnownKeys?
+    /// What verifies besides libcrypto.
+    final class Equipment: Sendable {
+        let kernel: SignatureKernel
+        let knownKeys: KnownKeys?
+
+        init(_ kernel: SignatureKernel, _ configuration: Configuration) {
+            self.kernel = kernel
+            let hasRoom = configuration.knownKeyBytesMax >= KnownKeys.bytesMin(kernel)
+            knownKeys =
+                kernel.usesTables && hasRoom ? KnownKeys(kernel, bytesMax: configuration.knownKeyBytesMax) : nil
+        }
+    }
+
+    /// Set once at most.
+    private let equipped = AtomicLazyReference<Equipment>()
     let sampleInterval: Int
     private let isKernelOff = Atomic<Bool>(false)
     private let isFirstBatchTaken = Atomic<Bool>(false)
@@ -47,8 +64,6 @@ package final class SignatureEngine: Sendable {
     private let log: @Sendable (String) -> Void
 
     private init() {
-        kernel = nil
-        knownKeys = nil
         sampleInterval = 0
         log = { _ in }
     }
@@ -57,31 +72,46 @@ package final class SignatureEngine: Sendable {
     package convenience init(
         _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        let vetted: (kernel: SignatureKernel?, failures: [String])
-        if configuration.usesKernels {
-            vetted = configuration.kernel.map { SignatureKernel.vetted([$0], isChosen: true) } ?? SignatureKernel.vetted
-        } else {
-            vetted = (nil, [])
+        self.init(configuration, kernel: nil, log: log)
+        guard configuration.usesKernels else { return }
+        guard configuration.vetsLater else {
+            vet(configuration)
+            return
         }
+        let thread = Thread { [weak self] in self?.vet(configuration) }
+        thread.name = "rootgate kernels"
+        thread.start()
+    }
+
+    init(_ configuration: Configuration, kernel: SignatureKernel?, log: @escaping @Sendable (String) -> Void) {
+        sampleInterval = configuration.sampleInterval
+        self.log = log
+        if let kernel { _ = equipped.storeIfNil(Equipment(kernel, configuration)) }
+    }
+
+    /// Tests and times the kernels, and takes those that are to be used.
+    private func vet(_ configuration: Configuration) {
+        let vetted =
+            configuration.kernel.map { SignatureKernel.vetted([$0], isChosen: true) } ?? SignatureKernel.vetted
         for failure in vetted.failures {
             let instead = vetted.kernel?.names.joined(separator: " and ") ?? "OpenSSL"
             log("CRITICAL: a signature kernel failed its self-test (\(failure)); \(instead) verifies instead")
         }
-        self.init(configuration, kernel: vetted.kernel, log: log)
+        if let kernel = vetted.kernel { _ = equipped.storeIfNil(Equipment(kernel, configuration)) }
     }
 
-    init(_ configuration: Configuration, kernel: SignatureKernel?, log: @escaping @Sendable (String) -> Void) {
-        self.kernel = kernel
-        sampleInterval = kernel == nil ? 0 : configuration.sampleInterval
-        knownKeys = kernel.flatMap { kernel in
-            kernel.usesTables && configuration.knownKeyBytesMax >= KnownKeys.bytesMin(kernel)
-                ? KnownKeys(kernel, bytesMax: configuration.knownKeyBytesMax) : nil
-        }
-        self.log = log
-    }
+    /// What verifies besides libcrypto; `nil` when nothing does, or not yet.
+    var equipment: Equipment? { equipped.load() }
 
-    /// The kernel; `nil` when there is none or when it was switched off.
-    var kernelInUse: SignatureKernel? { isKernelOff.load(ordering: .relaxed) ? nil : kernel }
+    private var kernel: SignatureKernel? { equipment?.kernel }
+
+    var knownKeys: KnownKeys? { equipment?.knownKeys }
+
+    /// Whether a disagreement has switched the kernel off.
+    var isOff: Bool { isKernelOff.load(ordering: .relaxed) }
+
+    /// The kernel; `nil` when there is none, or not yet, or when it was switched off.
+    private var kernelInUse: SignatureKernel? { isOff ? nil : kernel }
 
     /// Rounds `count` up: how many checks take as much time as `count` of them.
     package func filled(_ count: Int) -> Int { kernelInUse?.filled(count) ?? count }

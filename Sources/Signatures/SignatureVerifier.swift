@@ -8,9 +8,8 @@ package import Core
 package final class SignatureVerifier {
     private let engine: SignatureEngine
     private let libcrypto: LibcryptoVerifier
-    private let reader: KnownKeys.Reader?
-    /// The kernel's workspace; empty without kernels.
-    private let workspace: ScratchBuffer<UInt8>
+    /// What this verifier needs for kernels; `nil` while it has met none.
+    private var equipment: Equipment?
     private let new: KernelBatch
     private let known: KernelBatch
     /// Whether the key of each check of the last batch had a table.
@@ -21,15 +20,29 @@ package final class SignatureVerifier {
     /// Checks until the next sample for the cross-check.
     private var untilSample: Int
 
+    /// A kernel, and this verifier's own memory for it.
+    private final class Equipment {
+        let kernel: SignatureKernel
+        let knownKeys: KnownKeys?
+        let reader: KnownKeys.Reader?
+        let workspace: ScratchBuffer<UInt8>
+
+        init(_ equipment: SignatureEngine.Equipment) {
+            kernel = equipment.kernel
+            knownKeys = equipment.knownKeys
+            reader = equipment.knownKeys?.makeReader()
+            workspace = ScratchBuffer(
+                uninitializedCount: equipment.kernel.workspaceBytes, alignment: RG_P256_ALIGNMENT)
+        }
+    }
+
     /// `engine` is shared by all verifiers of a service.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
     package init(_ engine: SignatureEngine = .libcrypto) throws(ServiceError) {
         self.engine = engine
         libcrypto = try LibcryptoVerifier()
-        reader = engine.knownKeys?.makeReader()
-        workspace = ScratchBuffer(
-            uninitializedCount: engine.kernel?.workspaceBytes ?? 0, alignment: RG_P256_ALIGNMENT)
+        equipment = engine.equipment.map { Equipment($0) }
         new = KernelBatch()
         known = KernelBatch()
         untilSample = engine.sampleInterval
@@ -42,36 +55,40 @@ package final class SignatureVerifier {
         _ checks: UnsafeBufferPointer<SignatureCheck>, into outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
         precondition(outcomes.count >= checks.count, "there is no room for every outcome")
-        guard let kernel = engine.kernelInUse else {
+        if equipment == nil { equipment = engine.equipment.map { Equipment($0) } }
+        guard let equipment = inUse else {
             for index in checks.indices { outcomes[index] = try libcrypto.verify(checks[index]) }
             return
         }
         guard !checks.isEmpty else { return }
         precondition(known.isEmpty && new.isEmpty, "the last batch was not emptied")
-        reader?.begin()
+        equipment.reader?.begin()
         defer {
             // When libcrypto throws, the batch still holds checks that must not get into the next one.
             (known.count, new.count) = (0, 0)
-            reader?.end()
+            equipment.reader?.end()
         }
         if usedTable.count < checks.count { usedTable = [Bool](repeating: false, count: checks.count) }
-        let knownKeys = engine.knownKeys.flatMap { $0.isEmpty ? nil : $0 }
+        let knownKeys = equipment.knownKeys.flatMap { $0.isEmpty ? nil : $0 }
         if let knownKeys { findTables(of: checks, in: knownKeys) }
         for index in checks.indices {
             if knownKeys != nil, let table = tables[index] {
                 known.append(checks[index], at: index, table: table)
                 usedTable[index] = true
-                if known.isFull { try run(known, kernel, checks, outcomes) }
+                if known.isFull { try run(known, equipment, checks, outcomes) }
             } else {
                 new.append(checks[index], at: index)
                 usedTable[index] = false
-                if new.isFull { try run(new, kernel, checks, outcomes) }
+                if new.isFull { try run(new, equipment, checks, outcomes) }
             }
         }
-        if !known.isEmpty { try run(known, kernel, checks, outcomes) }
-        if !new.isEmpty { try run(new, kernel, checks, outcomes) }
+        if !known.isEmpty { try run(known, equipment, checks, outcomes) }
+        if !new.isEmpty { try run(new, equipment, checks, outcomes) }
         sample(checks, outcomes)
     }
+
+    /// The kernel, unless it was switched off.
+    private var inUse: Equipment? { engine.isOff ? nil : equipment }
 
     private func findTables(of checks: UnsafeBufferPointer<SignatureCheck>, in knownKeys: KnownKeys) {
         if tables.count < checks.count { tables = [UnsafePointer<UInt64>?](repeating: nil, count: checks.count) }
@@ -100,14 +117,14 @@ package final class SignatureVerifier {
     /// Whether the key of this check of the last batch had a table. Always true when there are no tables, because then
     /// no key can get one.
     package func wasKnown(_ index: Int) -> Bool {
-        engine.knownKeys == nil || engine.kernelInUse == nil || usedTable.indices.contains(index) && usedTable[index]
+        inUse?.knownKeys == nil || usedTable.indices.contains(index) && usedTable[index]
     }
 
     /// Offers keys without a table whose proofs were granted. A key that is offered again gets a table.
     ///
     /// `points`: X9.63 points.
     package func granted(_ points: UnsafeBufferPointer<UnsafeRawBufferPointer>) {
-        guard engine.kernelInUse != nil, let knownKeys = engine.knownKeys, !points.isEmpty else { return }
+        guard let knownKeys = inUse?.knownKeys, !points.isEmpty else { return }
         if hashes.count < points.count { hashes = [UInt64](repeating: 0, count: points.count) }
         hashes.withUnsafeMutableBufferPointer { hashes in
             if let hashes = hashes.baseAddress { knownKeys.offer(points, hashes: hashes) }
@@ -121,11 +138,11 @@ package final class SignatureVerifier {
 
     /// Runs a batch through a kernel and empties it. libcrypto decides what the kernel leaves undecided.
     private func run(
-        _ batch: KernelBatch, _ kernel: SignatureKernel,
+        _ batch: KernelBatch, _ equipment: Equipment,
         _ checks: UnsafeBufferPointer<SignatureCheck>, _ outcomes: UnsafeMutableBufferPointer<SignatureOutcome>
     ) throws(ServiceError) {
         defer { batch.count = 0 }
-        kernel.verify(batch, workspace: workspace.baseAddress)
+        equipment.kernel.verify(batch, workspace: equipment.workspace.baseAddress)
         for place in 0..<batch.count {
             let position = batch.positions[place]
             assert(checks.indices.contains(position), "a check's position is outside of its batch")

@@ -159,6 +159,7 @@ private func announce(_ service: Service, isEncrypted: Bool) {
 private func serviceConfiguration(_ arguments: Arguments) throws -> Configuration {
     var configuration = Configuration(
         dataDirectory: try arguments.required("data"), workers: ProcessInfo.processInfo.activeProcessorCount)
+    configuration.vetsKernelsLater = true
     configuration.tls = try encryption(arguments)
     try readListenOptions(arguments, into: &configuration)
     if arguments.text("workers") != nil { configuration.workers = try arguments.number("workers", in: 1...1024) }

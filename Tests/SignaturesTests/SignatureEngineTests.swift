@@ -59,6 +59,23 @@ struct SignatureEngineTests {
         #expect(found == expected, "seed \(runSeed)")
     }
 
+    @Test("Kernels that are tested later take over from libcrypto in a verifier that is at work")
+    func later() async throws {
+        var later = configuration()
+        later.vetsLater = true
+        let engine = SignatureEngine(later)
+        let verifier = try SignatureVerifier(engine)
+        let signed = try Signed(100, keys: 7, seed: runSeed)
+        let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
+        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
+        guard SignatureKernel.standard != nil else { return }
+        try await wait { !engine.kernelNames.isEmpty }
+        #expect(try outcomes(of: signed.checks, by: verifier) == expected, "seed \(runSeed)")
+        // The first batch of a kernel is checked as a whole.
+        engine.finishCrossChecks()
+        #expect(engine.statistics.crossChecks > 0 && engine.statistics.disagreements == 0)
+    }
+
     /// Grants every valid check `times` times.
     private func grant(_ checks: [OwnedCheck], by verifier: SignatureVerifier, times: Int) throws {
         for _ in 0..<times {
