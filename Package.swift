@@ -179,6 +179,10 @@ let package = Package(
         .executableTarget(
             name: "DamageTrials", dependencies: ["Core", "RootSets", "TestSupport"], path: "Tests/DamageTrials",
             swiftSettings: swift),
+        // Cuts the power of a storage in use, and compares what is left with a model, for the tests of RootSets.
+        .executableTarget(
+            name: "PowerCuts", dependencies: ["FailingDisk", "Core", "RootSets", "TestSupport"],
+            path: "Tests/PowerCuts", swiftSettings: swift),
         tests(
             of: "CKernels",
             [
@@ -195,7 +199,7 @@ let package = Package(
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "CStorageGuard", ["CLMDB"]),
-        tests(of: "RootSets", ["CLMDB", "Core", "Platform", "DamageTrials", "StorageProbe"]),
+        tests(of: "RootSets", ["CLMDB", "Core", "Platform", "DamageTrials", "PowerCuts", "StorageProbe"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),
         tests(of: "Wire", ["Core"]),
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),

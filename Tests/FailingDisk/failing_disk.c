@@ -3,8 +3,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -52,6 +56,91 @@ static ssize_t no_room(void) {
     return -1;
 }
 
+// MARK: Recording
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int is_recording;
+static struct stat followed[2];
+static struct recorded_event *events;
+static size_t events_count, events_capacity;
+
+int failing_disk_follow(const char *first, const char *second) {
+    pthread_mutex_lock(&lock);
+    for (size_t number = 0; number < events_count; number++) free((void *)events[number].bytes);
+    events_count = 0;
+    int code = stat(first, &followed[0]) | stat(second, &followed[1]);
+    is_recording = code == 0;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+void failing_disk_rest(void) { is_recording = 0; }
+
+size_t failing_disk_events(void) { return events_count; }
+struct recorded_event failing_disk_event(size_t number) {
+    return events[number];
+}
+
+// Which of the followed files it is; -1 when it is none. Fills in the file's length.
+static int followed_file(int file, int64_t *size) {
+    struct stat status;
+    if (!is_recording || fstat(file, &status) != 0) return -1;
+    *size = status.st_size;
+    for (int index = 0; index < 2; index++) {
+        if (status.st_ino == followed[index].st_ino && status.st_dev == followed[index].st_dev) return index;
+    }
+    return -1;
+}
+
+// Adds an event and returns its number.
+static size_t add(struct recorded_event event) {
+    pthread_mutex_lock(&lock);
+    if (events_count == events_capacity) {
+        events_capacity = events_capacity ? 2 * events_capacity : 1024;
+        events = realloc(events, events_capacity * sizeof *events);
+        if (!events) abort();
+    }
+    size_t number = events_count++;
+    events[number] = event;
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static size_t now(void) {
+    pthread_mutex_lock(&lock);
+    size_t count = events_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void failing_disk_mark(uint64_t value) {
+    if (is_recording) add((struct recorded_event){.kind = recorded_mark, .value = value});
+}
+
+// Records a write that is about to be made. Returns its number.
+static size_t record_write(int index, int64_t size, const void *bytes, size_t count, int64_t offset) {
+    unsigned char *copy = malloc(count);
+    if (!copy) abort();
+    memcpy(copy, bytes, count);
+    if (offset + (int64_t)count > size) size = offset + (int64_t)count;
+    return add((struct recorded_event){
+        .kind = recorded_write, .file = index, .offset = offset, .count = count, .bytes = copy, .size = size});
+}
+
+// Calls a function that makes a file durable, and records it when it has succeeded.
+static int synchronize(int file, long call) {
+    int64_t size = 0;
+    int index = followed_file(file, &size);
+    size_t covered = now();
+    int code = (int)syscall(call, file);
+    if (code == 0 && index >= 0) {
+        add((struct recorded_event){.kind = recorded_sync, .file = index, .covered = covered, .size = size});
+    }
+    return code;
+}
+
+// MARK: The disk
+
 // The system's functions of these names, which LMDB finds here first.
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
@@ -59,7 +148,18 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
     if (count >= 4096 && fails(failing_data)) return -1;
     size_t taken = room(offset, count);
     if (taken == 0 && count > 0) return no_room();
-    return syscall(SYS_pwrite64, file, bytes, taken, offset);
+    int64_t size = 0;
+    int index = followed_file(file, &size);
+    if (index < 0) return syscall(SYS_pwrite64, file, bytes, taken, offset);
+    size_t number = record_write(index, size, bytes, taken, offset);
+    ssize_t written = syscall(SYS_pwrite64, file, bytes, taken, offset);
+    // What is written through such a descriptor is on the disk when the call returns.
+    if (written == (ssize_t)taken && fcntl(file, F_GETFL) & O_DSYNC) {
+        struct recorded_event event = {.kind = recorded_durable, .file = index, .covered = number, .size = size};
+        if (offset + (int64_t)taken > size) event.size = offset + (int64_t)taken;
+        add(event);
+    }
+    return written;
 }
 
 ssize_t writev(int file, const struct iovec *pieces, int count) {
@@ -68,7 +168,17 @@ ssize_t writev(int file, const struct iovec *pieces, int count) {
     size_t bytes = 0;
     for (int index = 0; index < count; index++) bytes += pieces[index].iov_len;
     // Sockets and pipes have no place.
-    if (offset < 0 || room(offset, bytes) == bytes) return syscall(SYS_writev, file, pieces, count);
+    if (offset < 0 || room(offset, bytes) == bytes) {
+        int64_t size = 0;
+        int64_t place = 0;
+        int followed = followed_file(file, &size);
+        if (followed >= 0) place = lseek(file, 0, SEEK_CUR);
+        for (int piece = 0; followed >= 0 && piece < count; piece++) {
+            record_write(followed, size, pieces[piece].iov_base, pieces[piece].iov_len, place);
+            place += (int64_t)pieces[piece].iov_len;
+        }
+        return syscall(SYS_writev, file, pieces, count);
+    }
     size_t first = count > 0 ? room(offset, pieces[0].iov_len) : 0;
     if (first == 0) return no_room();
     return syscall(SYS_write, file, pieces[0].iov_base, first);
@@ -97,11 +207,11 @@ static void wait_for_disk(void) {
 
 int fsync(int file) {
     wait_for_disk();
-    return (int)syscall(SYS_fsync, file);
+    return synchronize(file, SYS_fsync);
 }
 
 int fdatasync(int file) {
     wait_for_disk();
     if (fails(failing_sync)) return -1;
-    return (int)syscall(SYS_fdatasync, file);
+    return synchronize(file, SYS_fdatasync);
 }

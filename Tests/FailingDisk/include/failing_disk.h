@@ -2,6 +2,9 @@
 #ifndef FAILING_DISK_H
 #define FAILING_DISK_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 enum failing_call {
     failing_nothing,
     // Writing the 120 bytes of a meta page that a commit changes.
@@ -24,5 +27,44 @@ void failing_disk_end(long bytes, int promises);
 
 // How many milliseconds each call that makes files durable takes longer.
 void failing_disk_delay(int milliseconds);
+
+// What is recorded, in order.
+enum recorded_kind {
+    // Bytes of a file that the disk may have from now on.
+    recorded_write,
+    // The write with the number `covered` is on the disk.
+    recorded_durable,
+    // All writes to the file with lower numbers than `covered` are on the disk.
+    recorded_sync,
+    // Something that the program has noted.
+    recorded_mark,
+};
+
+struct recorded_event {
+    enum recorded_kind kind;
+    // 0 or 1, as given to `failing_disk_follow`.
+    int file;
+    int64_t offset;
+    size_t count;
+    const unsigned char *bytes;
+    size_t covered;
+    // The length of the file.
+    int64_t size;
+    uint64_t value;
+};
+
+// From now on what is done to these two files, which must exist, is recorded; what was recorded before is forgotten.
+// Returns 0 on success.
+int failing_disk_follow(const char *first, const char *second);
+
+// From now on nothing is recorded.
+void failing_disk_rest(void);
+
+// Records a note of the program.
+void failing_disk_mark(uint64_t value);
+
+// How many events were recorded, and the event with that number. Its bytes last until the next `failing_disk_follow`.
+size_t failing_disk_events(void);
+struct recorded_event failing_disk_event(size_t number);
 
 #endif
