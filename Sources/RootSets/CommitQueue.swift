@@ -572,10 +572,8 @@ final class CommitQueue: Sendable {
         return room
     }
 
-    /// The bytes that the change log may have: a quarter of the disk's file at most when the disk has no more room.
-    private func logShare(in room: CommitRoom) -> Int {
-        min(retentionBytes, room.diskBytes.map { $0 / 4 } ?? .max)
-    }
+    /// The bytes that the change log may have, less when the disk is full.
+    private func logShare(in room: CommitRoom) -> Int { min(retentionBytes, room.logShare ?? .max) }
 
     private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
         var room = try CommitRoom(

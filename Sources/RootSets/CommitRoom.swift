@@ -28,8 +28,8 @@ struct CommitRoom {
 
     var isDiskFull: Bool { room.isDiskFull }
 
-    /// The bytes that the file may have because the disk has no more; `nil` while the disk has room.
-    var diskBytes: Int? { room.isDiskFull ? room.capacity * environment.pageBytes : nil }
+    /// The bytes that the change log has at most because the disk is full; `nil` while the disk has room.
+    var logShare: Int? { room.logShare.map { $0 * environment.pageBytes } }
 
     /// Judges the next mutation. `isAlone`: whether the commit has changed nothing so far. Then no mutation waits.
     mutating func judge(_ change: Change, isAlone: Bool) throws(StorageFailure) -> Verdict {

@@ -83,9 +83,13 @@ struct StorageRoom {
         return max(used + growth + reserve, trees.all + sum.fresh + sum.run + kept)
     }
 
-    /// Pages that additions leave for removals. On a full disk the log has a quarter of the file at most.
+    /// Pages that the change log has at most because the disk is full; `nil` while it is not. It is a quarter of what
+    /// the reserve leaves of the file, but some pages also when that is nothing.
+    var logShare: Int? { isDiskFull ? max(capacity - reserve, capacity / 4) / 4 : nil }
+
+    /// Pages that additions leave for removals. The log may be a quarter larger than its share for a moment.
     private var kept: Int {
-        let logMax = isDiskFull ? min(logMax, capacity / 16 * 5) : logMax
+        let logMax = min(logMax, logShare.map { $0 / 4 * 5 } ?? logMax)
         return max(reserve, trees.largestRemoval + max(0, logMax - trees.log.all - trees.mutations.all))
     }
 
