@@ -74,7 +74,7 @@ START_TIMEOUT = 60.0
 OPTIONS = ["--storage-max", "8", "--storage-reserve", "4", "--log-retention", "2"]
 OPTIONS += ["--link-base", "https://example.com/c"]
 """A storage that is small, with a log that is long enough for what is not acknowledged."""
-REFUSALS = (ErrorCode.UNKNOWN_COLLABORATION, ErrorCode.STORAGE_FULL)
+REFUSALS = (ErrorCode.UNKNOWN_COLLABORATION, ErrorCode.STORAGE_FULL, ErrorCode.BUSY)
 
 
 class CheckFailed(Exception):
@@ -526,6 +526,9 @@ def write_until_killed(
 
 def check_and_retry(client: Client, sent: dict[bytes, Mutation], model: Model, counts: Counter[str]) -> None:
     """Checks what a restart has left, retries what had no answer, and checks again."""
+    # Requests for what the check of the start has not come to may be refused as busy.
+    while client.statistics().result()["storage-checked"] != 1:
+        time.sleep(0.005)
     unanswered = [mutation for mutation in sent.values() if mutation.is_open]
     answered = [mutation for mutation in sent.values() if not mutation.is_open and mutation.sequence not in model.kept]
     logged = check_everything(client, sent, model)
