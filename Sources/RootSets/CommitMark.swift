@@ -68,8 +68,18 @@ final class CommitMark: Sendable {
         close(descriptor)
     }
 
+    /// What the note in a directory says that another process may be writing to. Makes no file.
+    static func contents(in directory: String) -> Contents {
+        let descriptor = open(directory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return .none }
+        defer { close(descriptor) }
+        return contents(of: descriptor)
+    }
+
     /// A file that holds something else counts as one without a note.
-    func read() -> Contents {
+    func read() -> Contents { CommitMark.contents(of: descriptor) }
+
+    private static func contents(of descriptor: CInt) -> Contents {
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = pread(descriptor, &buffer, buffer.count, 0)
         guard count > 0 else { return .none }

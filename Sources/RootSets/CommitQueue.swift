@@ -192,6 +192,8 @@ final class CommitQueue: Sendable {
         if commits.load(ordering: .relaxed) != noted.exchange(commits.load(ordering: .relaxed), ordering: .relaxed) {
             (try? storage.environment())?.syncNote()
         }
+        // A backup that was killed would keep the pages that it has read for ever.
+        (try? storage.environment())?.forgetStaleReaders()
         // It may have fallen asleep while the failure was reported.
         if storage.health.hasFailed { wakeWriter() }
     }

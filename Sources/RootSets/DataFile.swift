@@ -57,4 +57,9 @@ struct DataFile {
         }
         throw .damaged("no commit in the data file is whole: restore a backup")
     }
+
+    /// What is wrong with the pages that `meta` leads to; `nil` when nothing is.
+    func fault(of meta: MetaPage) throws(StorageFailure) -> String? {
+        try StructureCheck(of: descriptor, meta, defers: false).finding
+    }
 }

@@ -32,6 +32,19 @@ struct Databases: Sendable {
         self.made = made
     }
 
+    /// Opens the databases in a read transaction, whose commit keeps them open. Throws when one is missing.
+    init(reading transaction: OpaquePointer, _ trust: DatabaseTrust) throws(StorageFailure) {
+        func open(_ name: DatabaseName) throws(StorageFailure) -> Database {
+            var handle: MDB_dbi = 0
+            let code = mdb_dbi_open(transaction, name.text, 0, &handle)
+            if code == MDB_NOTFOUND { throw .damaged("the database \(name) is missing") }
+            try check(code, "opening \(name)")
+            return Database(name, handle: handle, trust)
+        }
+        (packed, large, log) = (try open(.packed), try open(.large), try open(.log))
+        (mutations, records, meta) = (try open(.mutations), try open(.records), try open(.meta))
+    }
+
     subscript(name: DatabaseName) -> Database {
         switch name {
         case .packed: packed

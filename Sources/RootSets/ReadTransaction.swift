@@ -53,6 +53,9 @@ final class ReadTransaction: @unchecked Sendable {
         isInUse = true
     }
 
+    /// LMDB's number of the commit that the snapshot shows.
+    var number: Int { Int(mdb_txn_id(handle)) }
+
     /// Reads the version of the sets in this snapshot.
     func setsVersion() throws(StorageFailure) -> SetsVersion {
         guard let value = try value(environment.meta, SetsVersion.key) else { return .initial }

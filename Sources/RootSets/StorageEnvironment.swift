@@ -5,7 +5,7 @@ import Foundation
 import Platform
 import Synchronization
 
-/// One LMDB environment: the files of a data directory. Only this process has it open.
+/// One LMDB environment: the files of a data directory. Only this process has it open for writing.
 ///
 /// Sendable without the compiler's proof: many threads may use an `MDB_env`, and no field changes after `init`.
 final class StorageEnvironment: @unchecked Sendable {
@@ -17,8 +17,9 @@ final class StorageEnvironment: @unchecked Sendable {
     let checkedBuckets: CheckedBuckets
     let directories: BucketDirectories
     let pageBytes: Int
-    private let lock: DirectoryLock
-    private let mark: CommitMark
+    /// Both are `nil` when the environment is only read.
+    private let lock: DirectoryLock?
+    private let mark: CommitMark?
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Mutex<StructureCheck?>
     /// The most bytes of the data file as configured.
@@ -107,6 +108,67 @@ final class StorageEnvironment: @unchecked Sendable {
             throw error.asServiceError
         }
         lock.markUsed()
+    }
+
+    /// Opens the environment in `directory` for reading only, beside the process that may have it open. It is not
+    /// judged before: what is read is checked, and faults are noticed. Makes and changes no file but LMDB's table of
+    /// readers.
+    ///
+    /// Must not be called in a process that has the same directory open: LMDB's locks belong to the process.
+    ///
+    /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
+    /// or has a format that this version does not read.
+    init(reading directory: String) throws(ServiceError) {
+        (lock, mark) = (nil, nil)
+        structure = Mutex(nil)
+        directories = BucketDirectories(StorageSurroundings())
+        path = directory + "/" + DataFile.fileName
+        health = StorageHealth()
+        trust = DatabaseTrust(health)
+        checkedBuckets = CheckedBuckets(mapBytes: 0)
+        closing = DispatchSemaphore(value: 0)
+        storage_guard_install()
+        var environment: OpaquePointer?
+        do throws(StorageFailure) {
+            try check(mdb_env_create(&environment), "making the storage environment")
+            guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
+            storage_guard_watch(environment)
+            let guarded = StorageGuard()
+            do throws(StorageFailure) {
+                try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
+                try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
+                let flags = UInt32(MDB_NOTLS | MDB_RDONLY)
+                try check(mdb_env_open(environment, directory, flags, 0o600), "opening \(directory)")
+                (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
+                var information = MDB_envinfo()
+                try check(mdb_env_info(environment, &information), "reading the storage's state")
+                bytesMax = information.me_mapsize
+                var reader: OpaquePointer?
+                try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
+                do throws(StorageFailure) {
+                    guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
+                    databases = try Databases(reading: reader, trust)
+                    nameHash = try StorageFormat.nameHash(databases, reading: reader)
+                } catch {
+                    if !guarded.hasFault { mdb_txn_abort(reader) }
+                    throw error
+                }
+                try check(mdb_txn_commit(reader), "ending a read")
+            } catch {
+                if !guarded.hasFault { mdb_env_close(environment) }
+                throw error
+            }
+            handle = environment
+        } catch {
+            throw error.asServiceError
+        }
+        do throws(StorageFailure) {
+            map = try coveredMap()
+        } catch {
+            throw error.asServiceError
+        }
+        trust.covers(map)
+        bytesMin = fileSize
     }
 
     deinit {
@@ -220,20 +282,26 @@ final class StorageEnvironment: @unchecked Sendable {
         guard let newest = pages.max(by: { $0.transaction < $1.transaction }) else {
             throw .damaged("both meta pages of the data file are damaged")
         }
-        mark.write(CommitMark.Note(newest))
-        mark.settle()
+        mark?.write(CommitMark.Note(newest))
+        mark?.settle()
     }
 
     /// Notes a commit that is durable, before it is acknowledged. If it can't be noted, the note stays behind.
     func note(commit transaction: Int) {
         guard let page = metaPage(transaction & 1), page.transaction == UInt64(transaction) else { return }
-        mark.write(CommitMark.Note(page))
+        mark?.write(CommitMark.Note(page))
     }
 
     /// Makes the note durable. It may wait for the disk.
-    func syncNote() { mark.sync() }
+    func syncNote() { mark?.sync() }
 
-    private func metaPage(_ slot: Int) -> MetaPage? {
+    /// Forgets readers of other processes that have ended without saying so: what they read could not be used again.
+    func forgetStaleReaders() {
+        var stale: CInt = 0
+        _ = mdb_reader_check(handle, &stale)
+    }
+
+    func metaPage(_ slot: Int) -> MetaPage? {
         var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
         guard pread(dataDescriptor, &bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count else { return nil }
         return MetaPage(bytes, slot: slot)
@@ -336,6 +404,17 @@ final class StorageEnvironment: @unchecked Sendable {
             code = mdb_cursor_get(cursor, &key, &value, step)
         }
         if code != MDB_NOTFOUND { try check(code, "counting free pages") }
+    }
+
+    /// Pages that hold no data in a snapshot, within the limit of the file.
+    func freePages(_ reader: OpaquePointer) throws(StorageFailure) -> Int {
+        max(0, bytesMax / pageBytes - (try trees(reader).all))
+    }
+
+    /// Pages that later commits have freed and that can't be used again while somebody reads the snapshot of a
+    /// transaction.
+    func pagesKept(for transaction: Int) throws(StorageFailure) -> Int {
+        try withReader { reader throws(StorageFailure) in try pagesFreed(reader, by: transaction) }
     }
 
     private func withReader<R>(

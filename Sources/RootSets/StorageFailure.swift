@@ -55,6 +55,11 @@ struct StorageFailure: Error {
         StorageFailure(STORAGE_FAULT, what)
     }
 
+    /// Why a backup can't be made or restored: a whole sentence.
+    static func refused(_ sentence: String) -> StorageFailure {
+        StorageFailure(STORAGE_FAULT, sentence)
+    }
+
     /// A failure for a record whose contents are inconsistent.
     static func damaged(_ what: String) -> StorageFailure {
         StorageFailure(MDB_CORRUPTED, what)

@@ -48,6 +48,37 @@ enum StorageFormat {
         return (databases, nameHash)
     }
 
+    /// Checks the format of data that are only read, and reads the key for hashing names.
+    static func nameHash(
+        _ databases: Databases, reading transaction: OpaquePointer
+    ) throws(StorageFailure) -> NameHash {
+        func bytes(_ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+            var value = MDB_val()
+            let code = withMDBValue(key) { mdb_get(transaction, databases.meta.handle, $0, &value) }
+            if code == MDB_NOTFOUND { return nil }
+            try check(code, "reading the format")
+            return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        }
+        func contents(_ key: [UInt8]) throws(StorageFailure) -> UnsafeRawBufferPointer? {
+            guard let value = try bytes(key) else { return nil }
+            return try key.withRawBytes { key throws(StorageFailure) in try databases.meta.open(value, at: key).contents
+            }
+        }
+        guard let value = try bytes(key) else { throw .damaged("the format is missing") }
+        if value.count == 4 {
+            let found = UInt32(littleEndian: value.loadUnaligned(as: UInt32.self))
+            throw found == 1 ? noChecksums : mismatch(found)
+        }
+        guard try bytes(StorageUpgrade.key) == nil else { throw noChecksums }
+        guard let format = try contents(key), format.count == 4 else { throw .damaged("the format is damaged") }
+        let found = UInt32(littleEndian: format.loadUnaligned(as: UInt32.self))
+        guard found == current else { throw mismatch(found) }
+        guard let nameHash = try contents(hashKey).flatMap({ NameHash(key: $0) }) else {
+            throw .damaged("the hash key is missing or damaged")
+        }
+        return nameHash
+    }
+
     /// Writes what an empty storage has.
     private static func make(
         _ databases: Databases, _ transaction: WriteTransaction, _ random: RandomSource

@@ -1,27 +1,54 @@
 package import Core
 import Foundation
 
-/// Checks a data directory that no service has open.
+/// Checks a data directory. A service may have it open in another process.
 package enum StorageInspection {
     /// Everything in the storage that is not what was written, `Limits.storageFindingsMax` findings at most. Changes
-    /// nothing that is stored.
+    /// nothing that is stored. While another process has the directory open, its newest commit is checked. Must not be
+    /// called in a process that has it open itself.
     ///
-    /// Throws `storageInUse` while a service has the directory, `storageFailed` when there is no storage, or when it
-    /// has format 1, which has no checksums.
+    /// Throws `storageFailed` when there is no storage, or when it has format 1, which has no checksums.
     package static func findings(in directory: String) throws(ServiceError) -> [StorageFinding] {
         let environment: StorageEnvironment
         do throws(ServiceError) {
             environment = try open(directory)
         } catch {
-            guard error.code == .storageDamaged else { throw error }
-            return [
-                StorageFinding(
-                    kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(error.reason))",
-                    meaning: "no service can open it")
-            ]
+            switch error.code {
+            case .storageInUse: return try findings(beside: directory)
+            case .storageDamaged: return [unreadable(error.reason)]
+            default: throw error
+            }
         }
         do throws(StorageFailure) {
             return try findings(in: environment)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    private static func unreadable(_ reason: String) -> StorageFinding {
+        StorageFinding(
+            kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
+            meaning: "no service can open it")
+    }
+
+    /// The same for the newest commit of a storage that another process has open.
+    private static func findings(beside directory: String) throws(ServiceError) -> [StorageFinding] {
+        let live: LiveStorage
+        do throws(ServiceError) {
+            live = try LiveStorage(directory)
+        } catch {
+            guard error.code == .storageDamaged else { throw error }
+            return [unreadable(error.reason)]
+        }
+        do throws(StorageFailure) {
+            if let fault = try live.fault() { return [unreadable(fault)] }
+            var findings: [StorageFinding] = []
+            var walk = try StorageWalk(
+                live.environment, in: live.transaction, isInterrupted: { false }, report: { findings.append($0) })
+            _ = try walk.run()
+            if let fault = live.environment.trust.fault ?? live.environment.cut { throw fault }
+            return findings
         } catch {
             throw error.asServiceError
         }

@@ -8,12 +8,19 @@ import Core
 struct StorageWalk {
     private let environment: StorageEnvironment
     private let transaction: ReadTransaction
+    /// Whether the snapshot was begun, and is ended, by somebody else.
+    private let isRenewed: Bool
     private let isInterrupted: () -> Bool
     private let report: (StorageFinding) -> Void
     private let beforeWalk: (DatabaseName) throws(StorageFailure) -> Void
     private let whenWalked: (DatabaseName) -> Void
+    private let visit: Visit
+    /// Gets an intact entry as it is stored.
+    typealias Visit = (
+        _ database: DatabaseName, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) throws(StorageFailure) -> Void
     /// The databases in the order of the walk. Those that decide who may do what come first.
-    private static let order: [DatabaseName] = [.meta, .records, .packed, .large, .log, .mutations]
+    static let order: [DatabaseName] = [.meta, .records, .packed, .large, .log, .mutations]
     /// `nil`: they are damaged.
     private var totals: Totals?
     private var findings = 0
@@ -25,26 +32,30 @@ struct StorageWalk {
     private var largeRoots: (expected: UInt64, found: UInt64) = (0, 0)
     private var logBytes: UInt64 = 0
 
-    /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding.
-    /// `beforeWalk` gets each database before anything of it is read, `whenWalked` when the walk has left it.
+    /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding. `beforeWalk`
+    /// gets each database before anything of it is read, `whenWalked` when the walk has left it. `visit` gets each
+    /// intact entry, in the order of the walk; what it throws ends the walk. `transaction`: a snapshot that is in use;
+    /// `nil` takes the newest one.
     init(
-        _ environment: StorageEnvironment, isInterrupted: @escaping () -> Bool,
-        report: @escaping (StorageFinding) -> Void,
+        _ environment: StorageEnvironment, in transaction: ReadTransaction? = nil,
+        isInterrupted: @escaping () -> Bool, report: @escaping (StorageFinding) -> Void,
         beforeWalk: @escaping (DatabaseName) throws(StorageFailure) -> Void = { _ in },
-        whenWalked: @escaping (DatabaseName) -> Void = { _ in }
+        whenWalked: @escaping (DatabaseName) -> Void = { _ in }, visit: @escaping Visit = { _, _, _ in }
     ) throws(StorageFailure) {
         self.environment = environment
-        transaction = try ReadTransaction(environment)
+        isRenewed = transaction != nil
+        self.transaction = if let transaction { transaction } else { try ReadTransaction(environment) }
         self.isInterrupted = isInterrupted
         self.report = report
         self.beforeWalk = beforeWalk
         self.whenWalked = whenWalked
+        self.visit = visit
     }
 
     /// Walks over everything. Returns false when it was interrupted.
     mutating func run() throws(StorageFailure) -> Bool {
-        try transaction.renew()
-        defer { transaction.reset() }
+        if !isRenewed { try transaction.renew() }
+        defer { if !isRenewed { transaction.reset() } }
         do throws(StorageFailure) {
             totals = try transaction.untrustedTotals()
         } catch {
@@ -99,6 +110,7 @@ struct StorageWalk {
             if let sealed = checked(bytes, at: keyBytes, in: database) {
                 if isCounted { tally.add(sealed.checksum) }
                 note(sealed, keyBytes, in: database, &previous)
+                try visit(database.name, keyBytes, bytes)
             } else if isCounted {
                 damaged.add(SealedValue(bytes)?.checksum ?? 0)
                 previous = nil

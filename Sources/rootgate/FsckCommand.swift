@@ -4,10 +4,12 @@ import Server
 
 let fsckCommand = Command(
     "fsck", operands: "DIRECTORY", operandsMax: 1,
-    "check all that a stopped service has stored, or a copy of it; exit code 1: it is damaged",
+    "check all that a service has stored, while it runs or not; exit code 1: it is damaged",
     options: [
         Option(
-            switch: "repair", "restore everything from the change log if that is complete, and keep the damaged file"),
+            switch: "repair",
+            "of a stopped service: restore everything from the change log if it is complete; keeps the damaged file"
+        ),
         .json,
     ]
 ) { arguments in

@@ -1,0 +1,66 @@
+import Core
+import Foundation
+
+/// A snapshot of a data directory that a service may have open in another process. It sees one commit, whatever the
+/// service does meanwhile. While it exists, pages that it sees are not used again, so the data file may grow.
+final class LiveStorage {
+    let environment: StorageEnvironment
+    let transaction: ReadTransaction
+    /// LMDB's number of the commit that is seen.
+    let number: Int
+    /// The newest commit that was acknowledged before the snapshot was taken, if it is not in the snapshot.
+    let missing: UInt64?
+    private let directory: String
+    private let page: MetaPage
+
+    /// Must not be called in a process that has the directory open.
+    ///
+    /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it can't be
+    /// opened.
+    init(_ directory: String) throws(ServiceError) {
+        guard FileManager.default.fileExists(atPath: directory + "/" + DataFile.fileName) else {
+            throw ServiceError(.storageFailed, "there is no storage in \(directory)")
+        }
+        self.directory = directory
+        // It is read first: the snapshot must not be older.
+        let noted = CommitMark.contents(in: directory)
+        environment = try StorageEnvironment(reading: directory)
+        do throws(StorageFailure) {
+            transaction = try ReadTransaction(environment)
+            (number, page) = try LiveStorage.begin(transaction, environment)
+        } catch {
+            throw error.asServiceError
+        }
+        if case .note(let note) = noted, note.transaction > UInt64(number) {
+            missing = note.transaction
+        } else {
+            missing = nil
+        }
+    }
+
+    deinit {
+        transaction.reset()
+    }
+
+    /// Begins a snapshot whose meta page is known. The service may write that page anew meanwhile, two commits later:
+    /// then it is tried again.
+    private static func begin(
+        _ transaction: ReadTransaction, _ environment: StorageEnvironment
+    ) throws(StorageFailure) -> (number: Int, page: MetaPage) {
+        for _ in 0..<10_000 {
+            try transaction.renew()
+            let number = transaction.number
+            if let page = environment.metaPage(number & 1), page.transaction == UInt64(number) { return (number, page) }
+            transaction.reset()
+        }
+        throw .damaged("the meta page of the newest commit can't be read")
+    }
+
+    /// What is wrong with the pages of the snapshot, or which commit is missing; `nil` when nothing is.
+    func fault() throws(StorageFailure) -> String? {
+        if let missing {
+            return "transaction \(missing) was committed and acknowledged, and the data file ends with \(number)"
+        }
+        return try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page) }
+    }
+}
