@@ -83,7 +83,7 @@ let package = Package(
         layer("Merkle", ["Core", "Hashing"]),
         layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["COpenSSL", "Core", "Hashing", "Merkle", "Signatures"]),
-        layer("RootSets", ["CLMDB", "CStorageGuard", "Core", "Platform"]),
+        layer("RootSets", ["CLMDB", "CStorageGuard", "Core", "Platform", "Hashing"]),
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),

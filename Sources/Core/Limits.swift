@@ -293,6 +293,13 @@ public enum Limits {
     public static let logRecordsTrimmedMax = 4096
     /// Bytes that a disk has left at least unless a write that it cut short is a lack of space.
     public static let diskBytesFew = 1 << 20
+    /// Bytes of one value in a backup. It bounds what a reader of a backup holds in memory.
+    public static let backupValueBytesMax = 1 << 30
+    /// A backup may keep at most this part of the storage's free room from being used again. From half of that on it
+    /// is no longer slowed down.
+    public static let backupRoomPart = 4
+    /// Changes of a log that are applied in one commit while a backup is restored.
+    public static let restoredChangesPerCommit = 256
     /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what
     /// it reads leads in a circle. Waiting for the disk does not count.
     public static let writerSecondsMax = 5

@@ -83,4 +83,16 @@ package enum SHA256 {
             return Digest(at: address)
         }
     }
+
+    /// The hash of bytes that come in pieces.
+    package struct Stream {
+        private var context = SHA256.initial
+
+        package init() {}
+
+        package mutating func update(_ bytes: UnsafeRawBufferPointer) { SHA256.update(&context, bytes) }
+
+        /// Returns the digest of all pieces. The stream must not be used again.
+        package mutating func finish() -> Digest { SHA256.finish(&context) }
+    }
 }

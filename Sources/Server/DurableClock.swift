@@ -47,6 +47,27 @@ final class DurableClock: Sendable {
         FileManager.default.fileExists(atPath: dataDirectory + "/" + fileName)
     }
 
+    /// The time that is stored in a data directory that another process may use; 0 when there is none.
+    static func time(in dataDirectory: String) -> UInt64 {
+        let descriptor = open(dataDirectory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        return stored(in: descriptor)
+    }
+
+    /// Makes the file in a data directory that has none.
+    static func write(_ time: UInt64, in dataDirectory: String) throws(ServiceError) {
+        let path = dataDirectory + "/" + fileName
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw ServiceError(.storageFailed, "\(path) can't be made") }
+        defer { close(descriptor) }
+        let words = (time.littleEndian, ~time.littleEndian)
+        let isWritten = withUnsafeBytes(of: words) { pwrite(descriptor, $0.baseAddress, $0.count, 0) } == fileBytes
+        guard isWritten, fsync(descriptor) == 0 else {
+            throw ServiceError(errno == ENOSPC ? .storageFull : .storageFailed, "\(path) can't be written")
+        }
+    }
+
     private static func stored(in descriptor: CInt) -> UInt64 {
         var words: (UInt64, UInt64) = (0, 0)
         let count = withUnsafeMutableBytes(of: &words) { pread(descriptor, $0.baseAddress, $0.count, 0) }

@@ -205,6 +205,9 @@ package final class Service: Sendable {
         _ configuration: Configuration, _ surroundings: StorageSurroundings,
         _ log: @escaping @Sendable (String) -> Void, _ onLoss: @escaping @Sendable () -> Void
     ) throws(StartupFailure) -> RootSets {
+        if let note = RestoreNote(in: configuration.dataDirectory) {
+            log("\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
+        }
         do throws(ServiceError) {
             return try RootSets(
                 RootSets.Configuration(

@@ -9,7 +9,8 @@ import Server
 enum Rootgate {
     static let commands = [
         serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
-        simulateCommand, keysCommand, auditCommand, fsckCommand, selfTestCommand, statsCommand, versionCommand,
+        simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand, restoreCommand, selfTestCommand,
+        statsCommand, versionCommand,
     ]
 
     static let usage = """

@@ -52,4 +52,67 @@ struct FileFaultTests {
             if call == "meta" { #expect(run.log.contains("CRITICAL: the storage has failed"), "\(run.log)") }
         }
     }
+
+    /// The pages that a backup reads are kept for it. LMDB does not notice by itself that its process has ended.
+    @Test("A backup that was killed keeps no pages: the data file stays as large as it is", .timeLimit(.minutes(2)))
+    func killedBackup() throws {
+        let scratch = ScratchDirectory()
+        let sets = try RootSets(
+            RootSets.Configuration(
+                directory: scratch.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20,
+                logRetentionBytes: 1 << 20))
+        defer { sets.close() }
+        var random = SeededGenerator(seed: runSeed)
+        let name = try #require(CollaborationIdentifier("deck"))
+        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+        for _ in 0..<20 { try sets.apply(Mutation(.addRoots(name, (0..<1000).map { _ in random.digest() }))) }
+        func change() throws -> Int {
+            for _ in 0..<150 {
+                let root = random.digest()
+                try sets.apply(Mutation(.addRoots(name, [root])))
+                try sets.apply(Mutation(.removeRoots(name, [root])))
+            }
+            return try sets.statistics().fileBytes
+        }
+        let before = try change()
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: ProbeRun.path)
+        process.arguments = ["backup", scratch.path + "/data"]
+        process.standardOutput = output
+        try process.run()
+        // It has begun, and waits for somebody to read on.
+        #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+        let during = try change()
+        #expect(during > before + (2 << 20), "nothing was kept for the backup: \(before), \(during)")
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        usleep(2_500_000)
+        #expect(try change() <= during + (1 << 20), "its pages are still kept")
+    }
+
+    @Test("A full disk or a failing one ends a restore without a directory, and a second try restores all of it")
+    func failingRestore() throws {
+        let scratch = ScratchDirectory()
+        let (data, backup) = (scratch.path + "/data", scratch.path + "/backup")
+        try #require(try ProbeRun(["make", data, "7"]).ending == .exit(0))
+        let written = try ProbeRun(["backup", data], outputTo: backup)
+        try #require(written.ending == .exit(0))
+        var refused = 0
+        for (after, error) in [(0, ENOSPC), (1, EIO), (3, ENOSPC), (5, ENOSPC), (8, EIO), (12, ENOSPC)] {
+            let run = try ProbeRun(["restore", backup, scratch.path + "/new", "\(after)", "\(error)"])
+            let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted()
+            if run.ending == .exit(0) {
+                #expect(run.output.hasSuffix(", 0 failures\n"), "\(run.output)")
+                try FileManager.default.removeItem(atPath: scratch.path + "/new")
+            } else {
+                refused += 1
+                #expect(run.ending == .exit(3) && names == ["backup", "data"], "\(run.ending) \(run.output) \(names)")
+                #expect(error != ENOSPC || run.output.contains("storage-full"), "\(run.output)")
+            }
+        }
+        #expect(refused >= 3)
+        let run = try ProbeRun(["restore", backup, scratch.path + "/new", "1000000", "5"])
+        #expect(run.ending == .exit(0), "\(run.output)")
+    }
 }

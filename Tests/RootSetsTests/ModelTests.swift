@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Random mutations over few names and a fixed universe of root hashes.
-private struct Steps {
+struct Steps {
     var random: SeededGenerator
     let names: [CollaborationIdentifier]
     let universe: [Digest]

@@ -18,10 +18,11 @@ struct ProbeRun {
     static let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appendingPathComponent("StorageProbe").path
 
-    init(_ words: [String], seconds: Double = 60) throws {
+    /// `outputTo`: a file for the standard output, which is not read then.
+    init(_ words: [String], seconds: Double = 60, outputTo file: String? = nil) throws {
         let process = Process()
         let scratch = ScratchDirectory()
-        let (output, log) = (scratch.path + "/output", scratch.path + "/log")
+        let (output, log) = (file ?? scratch.path + "/output", scratch.path + "/log")
         for path in [output, log] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
         process.executableURL = URL(fileURLWithPath: ProbeRun.path)
         process.arguments = words
@@ -38,7 +39,7 @@ struct ProbeRun {
                 process.terminationReason == .exit
                 ? .exit(process.terminationStatus) : .signal(process.terminationStatus)
         }
-        self.output = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        self.output = file != nil ? "" : (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
         self.log = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
     }
 

@@ -13,6 +13,8 @@ import RootSets
 ///     StorageProbe full-disks SEED COUNT [brief]             fills disks, and removes from them (`FullDiskTrials`)
 ///     StorageProbe slow FOLDER SECONDS                       changes and reads while the disk takes its time
 ///     StorageProbe move FOLDER                               moves the data away and back
+///     StorageProbe backup FOLDER                             writes a backup to standard output
+///     StorageProbe restore BACKUP FOLDER AFTER ERRNO         restores a backup to a disk whose writes fail
 ///
 /// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong.
 @main
@@ -30,6 +32,9 @@ enum StorageProbe {
                     first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
             case "slow" where words.count == 3: try SlowDisk(words[1], seconds: Int(words[2]) ?? 10).run()
             case "move" where words.count == 2: try move(words[1])
+            case "backup" where words.count == 2:
+                _ = try StorageBackup.write(words[1], to: STDOUT_FILENO, time: 0, rate: nil, progress: { _ in })
+            case "restore" where words.count == 5: try restore(words)
             default: end(2, "wrong usage")
             }
         } catch let error as ServiceError {
@@ -95,6 +100,15 @@ enum StorageProbe {
         guard refused == 20 else { end(1, "it never became full") }
         sets.close()
         end(0, "full")
+    }
+
+    private static func restore(_ words: [String]) throws {
+        guard let after = CInt(words[3]), let error = CInt(words[4]) else { end(2, "wrong usage") }
+        let backup = Foundation.open(words[1], O_RDONLY)
+        failing_disk_plan(failing_data, after, CInt.max, error)
+        let plan = StorageRestore.Plan(backup: backup, directory: words[2])
+        let summary = try StorageRestore.restore(plan)
+        end(0, "restored \(summary.sequence), \(failing_disk_failures()) failures")
     }
 
     /// Moves the data away: changes are refused. When they are back, the storage recovers by itself.

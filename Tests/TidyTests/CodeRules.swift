@@ -32,6 +32,7 @@ let filesThatImportC: Set<String> = [
     "Sources/RootSets/StorageGuard.swift",
     "Sources/RootSets/StorageFormat.swift",
     "Sources/RootSets/StorageWalk.swift",
+    "Sources/RootSets/UnfinishedStorage.swift",
     "Sources/RootSets/WriteTransaction.swift",
     "Sources/Signatures/CurveKey.swift",
     "Sources/Signatures/CurveLibrary.swift",

@@ -1,0 +1,115 @@
+import Core
+import Foundation
+import Hashing
+
+/// Where a backup is written to. Gathers, hashes and counts what is written, and slows it down if somebody wants so.
+///
+/// While a backup is written, the service can't use again what it frees. So what that costs is judged each second, also
+/// while the reader of a pipe does not read.
+final class BackupOutput {
+    /// What the backup costs the service.
+    enum Cost {
+        case little
+        /// The backup is not slowed down any more.
+        case much
+        /// The backup is given up.
+        case tooMuch
+    }
+
+    private static let pieceBytes = 256 << 10
+    /// As many bytes as a pipe takes without waiting when poll(2) says that it takes some.
+    private static let pipeBytes = 4096
+
+    private let descriptor: CInt
+    private let isFile: Bool
+    /// Bytes a second; `nil`: as fast as it goes.
+    private let rate: Int?
+    private let cost: () throws(StorageFailure) -> Cost
+    private let begun = ContinuousClock.now
+    private var judged = ContinuousClock.now
+    private var isHurried = false
+    private var gathered: [UInt8] = []
+    private var hash = SHA256.Stream()
+    /// Bytes so far.
+    private(set) var byteCount: UInt64 = 0
+
+    init(_ descriptor: CInt, rate: Int?, cost: @escaping () throws(StorageFailure) -> Cost) {
+        self.descriptor = descriptor
+        var status = stat()
+        isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        self.rate = rate
+        self.cost = cost
+        gathered.reserveCapacity(BackupOutput.pieceBytes)
+    }
+
+    func append(_ bytes: [UInt8]) throws(StorageFailure) {
+        try bytes.withRawBytes { bytes throws(StorageFailure) in try append(bytes) }
+    }
+
+    func append(_ bytes: UnsafeRawBufferPointer) throws(StorageFailure) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(BackupOutput.pieceBytes - gathered.count)
+            gathered.append(contentsOf: piece)
+            byteCount += UInt64(piece.count)
+            rest = rest.dropFirst(piece.count)
+            if gathered.count == BackupOutput.pieceBytes { try flush() }
+        }
+    }
+
+    /// Writes the digest of everything before it, and returns it.
+    func finish() throws(StorageFailure) -> Digest {
+        gathered.withUnsafeBytes { hash.update($0) }
+        let digest = hash.finish()
+        try write(gathered)
+        try write(digest.bytes)
+        byteCount += UInt64(Digest.byteCount)
+        gathered = []
+        return digest
+    }
+
+    private func flush() throws(StorageFailure) {
+        gathered.withUnsafeBytes { hash.update($0) }
+        try write(gathered)
+        gathered.removeAll(keepingCapacity: true)
+        try judgeEachSecond()
+        while let rate, !isHurried {
+            let due = begun + .seconds(Double(byteCount) / Double(rate))
+            let wait = due - ContinuousClock.now
+            guard wait > .zero else { return }
+            usleep(UInt32(min(wait, .milliseconds(200)) / .microseconds(1)))
+            try judgeEachSecond()
+        }
+    }
+
+    private func judgeEachSecond() throws(StorageFailure) {
+        guard ContinuousClock.now - judged >= .seconds(1) else { return }
+        judged = .now
+        switch try cost() {
+        case .little: break
+        case .much: isHurried = true
+        case .tooMuch:
+            throw .refused(
+                "the backup was given up: the service changes so much meanwhile that the pages kept for the backup "
+                    + "would leave it without room; write to a file on a local disk, without --rate")
+        }
+    }
+
+    private func write(_ bytes: [UInt8]) throws(StorageFailure) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            if !isFile {
+                var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                let ready = poll(&place, 1, 1000)
+                if ready < 0, errno != EINTR { throw StorageFailure(errno, "writing the backup") }
+                try judgeEachSecond()
+                guard ready > 0 else { continue }
+            }
+            let piece = isFile ? rest : rest.prefix(BackupOutput.pipeBytes)
+            let count = piece.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { throw StorageFailure(count == 0 ? ENOSPC : errno, "writing the backup") }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

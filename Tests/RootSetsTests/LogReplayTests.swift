@@ -1,0 +1,140 @@
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+@Suite("Restoring to a point in time")
+struct LogReplayTests {
+    private var context: String { "ROOTGATE_TEST_SEED=\(runSeed)" }
+
+    /// What the first changes of the model lead to.
+    private func entries(of scene: BackupScene, upTo sequence: UInt64) throws -> [BackupScene.Entry] {
+        let other = try BackupScene(mutations: 0)
+        for change in scene.model.log where change.sequence <= sequence { try other.apply(change.mutation) }
+        other.close()
+        return try comparable(other.folder)
+    }
+
+    /// What does not depend on the storage's key for hashing names. The log is a chain over all changes.
+
+    private func comparable(_ directory: String) throws -> [BackupScene.Entry] {
+        try BackupScene.entries(of: directory).filter { [.log, .records, .mutations].contains($0.database) }
+    }
+
+    @Test("A backup and the log of a later one or of the data lead to the state after any change in between")
+    func anyChange() throws {
+        let scene = try BackupScene(mutations: 120)
+        let first = try scene.backUp("first")
+        let start = UInt64(scene.model.log.count)
+        for _ in 0..<150 { try scene.change() }
+        let second = try scene.backUp("second")
+        let end = UInt64(scene.model.log.count)
+        scene.close()
+        var random = SeededGenerator(seed: runSeed)
+        for log in [second, scene.folder] {
+            let (whole, summary) = try scene.restore(first, to: "whole", logs: [log])
+            #expect(summary.sequence == end, "\(context)")
+            #expect(summary.header.sequence == start)
+            #expect(try BackupScene.entries(of: whole) == BackupScene.entries(of: scene.folder), "\(context)")
+            try FileManager.default.removeItem(atPath: whole)
+            for until in [start, start + 1, UInt64.random(in: start...end, using: &random), end] {
+                let (directory, summary) = try scene.restore(first, to: "part", logs: [log], until: until)
+                #expect(summary.sequence == until)
+                #expect(try comparable(directory) == entries(of: scene, upTo: until), "\(until), \(context)")
+                try FileManager.default.removeItem(atPath: directory)
+            }
+            #expect(scene.refusal(of: first, logs: [log], until: end + 1)?.reason.contains("not there") == true)
+            #expect(scene.refusal(of: first, logs: [log], until: start - 1)?.reason.contains("taken back") == true)
+        }
+        #expect(scene.refusal(of: first, until: end)?.reason.contains("--log") == true)
+    }
+
+    @Test("A log that has forgotten what follows the backup is refused")
+    func shortLog() throws {
+        let scene = try BackupScene(mutations: 20)
+        let first = try scene.backUp("first")
+        for _ in 0..<40 { try scene.change(logBytes: 2000) }
+        scene.close()
+        #expect(scene.refusal(of: first, logs: [scene.folder])?.reason.contains("are missing") == true)
+    }
+
+    @Test("Backups that follow one another fill the gaps that a short log leaves, also when identifiers come again")
+    func severalLogs() throws {
+        let scene = try BackupScene(mutations: 0)
+        let deck = try name("deck")
+        try scene.apply(Mutation(.createCollaboration(deck, .challenge)))
+        func add(_ number: Int, as identifier: Int) throws {
+            let root = Digest([UInt8](repeating: UInt8(number), count: 32)) ?? .zero
+            try scene.apply(
+                Mutation(identifier: MutationIdentifier(UInt128(identifier)), .addRoots(deck, [root])), logBytes: 3000)
+        }
+        for number in 1...15 { try add(number, as: number) }
+        let first = try scene.backUp("0")
+        var logs: [String] = []
+        for number in 16...60 {
+            // Every other identifier was used 40 changes before.
+            try add(number, as: number > 45 && number % 2 == 0 ? number - 40 : number)
+            if number % 10 == 0 { logs.append(try scene.backUp("\(number)")) }
+        }
+        scene.close()
+        let (directory, summary) = try scene.restore(first, logs: logs)
+        #expect(summary.sequence == 61)
+        let sets = try RootSets(RootSets.Configuration(directory: directory, reserveBytes: 1 << 20))
+        #expect(
+            try sets.allRoots(of: deck) == (1...60).map { Digest([UInt8](repeating: UInt8($0), count: 32)) ?? .zero })
+        let statistics = try sets.statistics()
+        #expect(statistics.lastSequence == 61 && statistics.firstSequence == 22)
+        sets.close()
+        let gap = scene.refusal(of: first, logs: Array(logs.dropFirst(2)))
+        #expect(gap?.reason.contains("are missing") == true, "\(gap?.reason ?? "")")
+    }
+
+    @Test("The log of another storage, or of another past of the same storage, is refused")
+    func anotherStorage() throws {
+        let scene = try BackupScene(mutations: 60)
+        let first = try scene.backUp("first")
+        let directory = try scene.restore(first).directory
+        for _ in 0..<20 { try scene.change() }
+        let second = try scene.backUp("second")
+        do {
+            // It goes on from the same backup in another way.
+            let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 28, reserveBytes: 1 << 20)
+            for number in 0..<90 {
+                let mutation = Mutation(.createCollaboration(try name("other\(number)"), .challenge))
+                try BackupScene.apply(mutation, to: environment)
+            }
+        }
+        let other = try BackupScene(mutations: 150, seed: runSeed &+ 1)
+        let stranger = try other.backUp()
+        for (backup, log) in [(first, stranger), (second, directory)] {
+            let refused = scene.refusal(of: backup, logs: [log])
+            #expect(refused?.reason.contains("another storage") == true, "\(refused?.reason ?? "")")
+        }
+    }
+
+    @Test("A damaged log leads as far as it is whole, and only when somebody says so")
+    func damagedLog() throws {
+        let scene = try BackupScene(mutations: 60)
+        let first = try scene.backUp("first")
+        let start = UInt64(scene.model.log.count)
+        while scene.model.log.count < Int(start) + 20 { try scene.change() }
+        let environment = try #require(scene.environment)
+        do {
+            let transaction = try WriteTransaction(environment.handle)
+            let key = bigEndianBytes(start + 11)
+            var value = Array(try #require(try transaction.bytes(environment.log, key)))
+            value[value.count - 1] ^= 1
+            try transaction.putBytes(environment.log, key, value)
+            try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
+            try transaction.commit()
+        }
+        scene.close()
+        let refused = scene.refusal(of: first, logs: [scene.folder])
+        #expect(refused?.reason.contains("--until \(start + 10)") == true, "\(refused?.reason ?? "")")
+        let (directory, summary) = try scene.restore(first, logs: [scene.folder], until: start + 10)
+        #expect(summary.sequence == start + 10)
+        #expect(try comparable(directory) == entries(of: scene, upTo: start + 10), "\(context)")
+    }
+}
