@@ -49,6 +49,43 @@ private struct Format1 {
     }
 }
 
+/// A backup of what Format1 becomes, as an earlier version wrote it; see `Tests/StoredFormats`.
+private struct Format2 {
+    let backup: ForgedBackup
+
+    init() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent("StoredFormats/backup-1.txt"), encoding: .utf8)
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+        backup = ForgedBackup(bytes: Array(try #require(Data(base64Encoded: lines.joined()))))
+    }
+
+    /// Writes the entries of the backup to a new directory, without what restores a backup.
+    func write(to directory: String) throws {
+        let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
+        let transaction = try WriteTransaction(environment.handle)
+        for key in [StorageFormat.key, StorageFormat.hashKey, Totals.key] {
+            try transaction.deleteBytes(environment.meta, key)
+        }
+        var totals: Totals?
+        for (place, next) in zip(backup.places, backup.places.dropFirst()) {
+            let database = try #require(DatabaseName(rawValue: Int(backup.bytes[place])))
+            let start = place + 8 + Int(backup.bytes[place + 2])
+            let (key, value) = (Array(backup.bytes[place + 8..<start]), Array(backup.bytes[start..<next]))
+            guard key != Totals.key else {
+                totals = try value.withRawBytes { value throws(StorageFailure) in
+                    try Totals(reading: UnsafeRawBufferPointer(rebasing: value[SealedValue.sealBytes...]))
+                }
+                continue
+            }
+            try transaction.putBytes(environment.databases[database], key, value)
+        }
+        // They have the number of the transaction, which is another one here.
+        try transaction.put(try #require(totals), in: environment.meta)
+        try transaction.commit()
+    }
+}
+
 @Suite("Upgrades of the stored format")
 struct UpgradeTests {
     private func configuration(_ directory: String) -> RootSets.Configuration {
@@ -103,6 +140,28 @@ struct UpgradeTests {
         #expect(sets.health.level == .intact)
         #expect(try sets.statistics().lastSequence == 13)
         sets.close()
+    }
+
+    @Test("A storage of format 2 that an earlier version wrote is read, checked and changed")
+    func format2() throws {
+        let scratch = ScratchDirectory()
+        let directory = scratch.path + "/data"
+        try Format2().write(to: directory)
+        try expectUpgraded(directory, try Format1(), "format 2")
+    }
+
+    @Test("A backup that an earlier version wrote is restored, and a later log leads on from it")
+    func backup1() throws {
+        let scene = try BackupScene(mutations: 0)
+        let path = scene.scratch.path + "/backup-1"
+        try Format2().backup.write(path)
+        let (directory, summary) = try scene.restore(path)
+        #expect(summary.sequence == 12 && summary.collaborations == 4 && summary.roots == 124)
+        try expectUpgraded(directory, try Format1(), "a backup")
+        // That was one change more.
+        // The writer's thread may hold the directory a moment longer than its owner.
+        _ = try DirectoryLock(directory: directory)
+        #expect(try scene.restore(path, to: "forward", logs: [directory]).summary.sequence == 13)
     }
 
     @Test("A storage of an earlier version with an entry that can't be is refused, and stays as it is")
