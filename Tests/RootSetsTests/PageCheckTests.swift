@@ -110,7 +110,8 @@ struct PageCheckTests {
             let isWhole = findings(bytes, meta).isEmpty
             bytes.withUnsafeBytes { bytes in
                 var check = PageCheck(bytes, meta, deferring: later)
-                #expect(!check.isDone && later.isSubset(of: check.trees.keys))
+                // A damaged page of names may hide trees.
+                #expect(!check.isDone && (!check.findings.isEmpty || later.isSubset(of: check.trees.keys)))
                 if !check.findings.isEmpty { early += 1 }
                 let isFoundEarly = !check.findings.isEmpty
                 check.walkDeferred()
