@@ -16,13 +16,21 @@ final class CommitMark: Sendable {
     static let acceptance = "accept"
 
     struct Note: Equatable {
-        static let byteCount = 24
+        static let byteCount = 32
         let transaction: UInt64
         /// The digest of the commit's meta page.
         let digest: UInt64
+        /// The last sequence of the change log. LMDB's numbers of transactions begin anew in a compacted copy and in a
+        /// restored storage, this one does not.
+        let sequence: UInt64
 
-        init(_ page: MetaPage) {
-            (transaction, digest) = (page.transaction, page.digest)
+        init(_ page: MetaPage, sequence: UInt64 = 0) {
+            (transaction, digest, self.sequence) = (page.transaction, page.digest, sequence)
+        }
+
+        /// Whether both are of one commit.
+        static func == (one: Note, other: Note) -> Bool {
+            (one.transaction, one.digest) == (other.transaction, other.digest)
         }
 
         /// Returns `nil` unless the bytes are those of a note.
@@ -32,15 +40,16 @@ final class CommitMark: Sendable {
                 UInt64(
                     littleEndian: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) })
             }
-            let sum = bytes.withUnsafeBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<16]), seed: 0) }
-            guard sum == word(16) else { return nil }
-            (transaction, digest) = (word(0), word(8))
+            let sum = bytes.withUnsafeBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<24]), seed: 0) }
+            guard sum == word(24) else { return nil }
+            (transaction, digest, sequence) = (word(0), word(8), word(16))
         }
 
         var bytes: [UInt8] {
             var bytes: [UInt8] = []
             bytes.appendInteger(transaction)
             bytes.appendInteger(digest)
+            bytes.appendInteger(sequence)
             bytes.appendInteger(bytes.withUnsafeBytes { Checksum.of($0, seed: 0) })
             return bytes
         }

@@ -26,22 +26,27 @@ struct DataFile {
     }
 
     /// Judges the meta pages and the structure of the file, and writes a damaged meta page anew if the other one is
-    /// known to be the newest. `defers`: whether the large trees may be left for later. Returns the check if it left
-    /// some.
+    /// known to be the newest. `mark`: the note of the newest commit. `defers`: whether the large trees may be left for
+    /// later. Returns the check if it left some.
     ///
     /// Throws `damaged`; then LMDB must not open the file.
-    func judge(_ mark: CommitMark, defers: Bool) throws(StorageFailure) -> StructureCheck? {
+    func judge(_ mark: CommitMark.Contents, defers: Bool) throws(StorageFailure) -> StructureCheck? {
         guard let bytes = fileBytes(descriptor) else { throw StorageFailure(errno, "reading the data file's size") }
-        let contents = mark.read()
-        if contents == .acceptance {
+        if mark == .acceptance {
             try accept(fileBytes: bytes)
             return nil
         }
-        let pages = try MetaPages(of: descriptor, fileBytes: bytes, mark: contents)
+        let pages = try MetaPages(of: descriptor, fileBytes: bytes, mark: mark)
+        let isShort = bytes < pages.newest.fileBytes
         // Nothing is written to a file before all of it was checked.
-        let defers = defers && !pages.isOtherDamaged
-        let check = try StructureCheck(of: descriptor, pages.newest, defers: defers)
-        if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
+        let defers = defers && !pages.isOtherDamaged && !isShort
+        let check = try StructureCheck(of: descriptor, fileBytes: bytes, pages.newest, defers: defers)
+        if let finding = check.finding {
+            let cut =
+                isShort ? "the data file is shorter than its contents (\(pages.newest.fileBytes) bytes), and " : ""
+            throw .damaged("\(cut)\(finding): \(isShort ? MetaPages.remedy : "restore a backup")")
+        }
+        if isShort { try lengthen(to: pages.newest.fileBytes) }
         // In a file that lacks a database, the start makes it or finds that it is damaged.
         let isDone = !defers || !check.hasDeferred
         if defers, isDone { try check.checkRest() }
@@ -49,17 +54,28 @@ struct DataFile {
         return isDone ? nil : check
     }
 
-    /// Takes the newest commit that is whole, because the operator has said so.
+    /// LMDB does not write pages at the end that a commit has taken and given back, so the file may lawfully be shorter
+    /// than the commit says. Reading behind its end would be a bus error.
+    private func lengthen(to bytes: Int) throws(StorageFailure) {
+        guard ftruncate(descriptor, off_t(bytes)) == 0 else { throw StorageFailure(errno, "lengthening the data file") }
+    }
+
+    /// Takes the newest commit that is whole and holds anything, because the operator has said so.
     private func accept(fileBytes: Int) throws(StorageFailure) {
-        for page in try MetaPages.usable(descriptor, fileBytes: fileBytes) {
-            guard try StructureCheck(of: descriptor, page, defers: false).finding == nil else { continue }
-            return try MetaPages.repairOther(of: page, descriptor)
+        let pages = try MetaPages.usable(descriptor, fileBytes: fileBytes)
+        for page in pages where page.transaction > 0 {
+            let check = try StructureCheck(of: descriptor, fileBytes: fileBytes, page, defers: false)
+            guard check.finding == nil else { continue }
+            if fileBytes < page.fileBytes { try lengthen(to: page.fileBytes) }
+            // The other page is left alone when it is that of the commit before.
+            let isRegular = page == pages.first && pages.last?.transaction == page.transaction - 1
+            return isRegular ? () : try MetaPages.repairOther(of: page, descriptor)
         }
         throw .damaged("no commit in the data file is whole: restore a backup")
     }
 
     /// What is wrong with the pages that `meta` leads to; `nil` when nothing is.
     func fault(of meta: MetaPage) throws(StorageFailure) -> String? {
-        try StructureCheck(of: descriptor, meta, defers: false).finding
+        try StructureCheck(of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta, defers: false).finding
     }
 }

@@ -42,6 +42,10 @@ struct MetaPage: Equatable {
 
     /// Bytes of the page that mean something, from its beginning.
     static let byteCount = 152
+    /// The largest pages that LMDB has.
+    static let pageBytesMax = 32768
+    /// So many pages, and as many as the file has, may be missing at its end.
+    private static let unwrittenPagesMax = 65536
     /// Flags of trees whose keys are integers in the processor's order.
     static let integerKeys: UInt16 = 0x08
     /// Of the first tree: an environment without a folder of its own, as a copy of one file alone is made by. It says
@@ -69,7 +73,9 @@ struct MetaPage: Equatable {
         else { return nil }
         // The size of a page stands in a field of the first tree that has no other use.
         let pageBytes = Int(number(40, UInt32.self))
-        guard pageBytes >= 4096, pageBytes <= 65536, pageBytes & (pageBytes - 1) == 0 else { return nil }
+        guard pageBytes >= 4096, pageBytes <= MetaPage.pageBytesMax, pageBytes & (pageBytes - 1) == 0 else {
+            return nil
+        }
         self.bytes = bytes
         self.pageBytes = pageBytes
         free = bytes.withUnsafeBytes { Tree(UnsafeRawBufferPointer(rebasing: $0[40..<88])) }
@@ -84,15 +90,19 @@ struct MetaPage: Equatable {
     /// Whether its transaction is one that writes this page.
     var isInItsPlace: Bool { transaction == 0 || UInt64(bytes[0]) == transaction & 1 }
 
-    /// Why LMDB must not use this page in a file of so many bytes; `nil` when it may.
+    /// The bytes of the file that it describes. Pages at the end that are free need not be there.
+    var fileBytes: Int { Int(lastPage + 1) * pageBytes }
+
+    /// Why LMDB must not use this page in a file of so many bytes; `nil` when it may. The file may be a little shorter
+    /// than the page says.
     func fault(fileBytes: Int) -> String? {
         guard transaction < 1 << 62 else { return "its transaction number is impossible" }
         guard free.flags & ~MetaPage.fileAlone == MetaPage.integerKeys, main.flags == 0 else {
             return "its flags are not ours"
         }
-        guard lastPage >= 1, lastPage < 1 << 47 else { return "its last page is impossible" }
-        guard Int(lastPage + 1) <= fileBytes / pageBytes else {
-            return "the data file is shorter than its contents (\(Int(lastPage + 1) * pageBytes) bytes)"
+        guard lastPage >= 1, lastPage < 1 << 46 else { return "its last page is impossible" }
+        guard Int(lastPage + 1) <= 2 * (fileBytes / pageBytes) + MetaPage.unwrittenPagesMax else {
+            return "the data file is shorter than its contents (\(self.fileBytes) bytes)"
         }
         guard free.isPlausible(lastPage: lastPage), main.isPlausible(lastPage: lastPage) else {
             return "a tree begins outside of the file"

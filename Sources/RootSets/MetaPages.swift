@@ -8,7 +8,7 @@ struct MetaPages {
     /// Whether the other page must be written anew before LMDB opens the file.
     let isOtherDamaged: Bool
 
-    private static let remedy =
+    static let remedy =
         "restore a backup, or write the word \(CommitMark.acceptance) into \(CommitMark.fileName) in the data "
         + "directory to go on with what is there"
 
@@ -55,7 +55,7 @@ struct MetaPages {
             return (first, second)
         }
         var size = 4096
-        while size <= 65536 {
+        while size <= MetaPage.pageBytesMax {
             // A second page that agrees with its own place is believed more than the first.
             if let second = try page(1, at: size), second.pageBytes == size { return (nil, second) }
             size *= 2

@@ -64,6 +64,8 @@ struct PageCheck {
     private let file: UnsafeRawBufferPointer
     private let pageBytes: Int
     private let lastPage: UInt64
+    /// The last one that the file has.
+    private let lastPresent: UInt64
     private let transaction: UInt64
     /// A bit for each page that was reached.
     private var reached: [UInt64]
@@ -86,14 +88,15 @@ struct PageCheck {
     private(set) var commit: UInt64?
 
     /// Checks all that `meta` leads to, but for the trees with the names `later`. If there are such names, the list of
-    /// free pages is put off, too. `file`: at least as many bytes as `meta` says that the file has. `isStopped` is
+    /// free pages is put off, too. `file`: the bytes of the file; only free pages may lie behind them. `isStopped` is
     /// asked often; when it returns true, the check goes no further, and what it says means nothing.
     init(
         _ file: UnsafeRawBufferPointer, _ meta: MetaPage, deferring later: Set<String> = [],
         isStopped: @escaping () -> Bool = { false }
     ) {
-        precondition(file.count >= Int(meta.lastPage + 1) * meta.pageBytes, "a file is shorter than was checked")
+        precondition(file.count >= 2 * meta.pageBytes, "a file has no meta pages")
         self.file = file
+        lastPresent = min(meta.lastPage, UInt64(file.count / meta.pageBytes - 1))
         pageBytes = meta.pageBytes
         lastPage = meta.lastPage
         transaction = meta.transaction
@@ -141,9 +144,10 @@ struct PageCheck {
 
     private func start(of page: UInt64) -> Int { Int(page) * pageBytes }
 
-    /// Notes that pages are used. Returns false when one of them is outside of the file, or was reached before.
-    private mutating func reach(_ first: UInt64, count: UInt64 = 1) -> Bool {
-        guard first >= 2, first <= lastPage, count >= 1, count <= lastPage + 1 - first else { return false }
+    /// Notes that pages are used, or free. Returns false when one is outside of the file, or was reached before.
+    private mutating func reach(_ first: UInt64, count: UInt64 = 1, isFree: Bool = false) -> Bool {
+        let last = isFree ? lastPage : lastPresent
+        guard first >= 2, first <= last, count >= 1, count <= last + 1 - first else { return false }
         for page in first..<first + count {
             let bit: UInt64 = 1 << (page % 64)
             guard reached[Int(page / 64)] & bit == 0 else { return false }
@@ -327,7 +331,7 @@ struct PageCheck {
         if flags == Flag.bigValue {
             let first = load(value, as: UInt64.self)
             let needed = UInt64((PageCheck.headerBytes - 1 + count) / pageBytes + 1)
-            guard first >= 2, first <= lastPage else { return report(page, "a value is outside of the file") }
+            guard first >= 2, first <= lastPresent else { return report(page, "a value is outside of the file") }
             let start = start(of: first)
             let pages = UInt64(load(start + 12, as: UInt32.self))
             guard load(start, as: UInt64.self) == first, load(start + 10, as: UInt16.self) == Flag.overflow,
@@ -367,7 +371,7 @@ struct PageCheck {
         for index in 0..<Int(count) {
             let free = load(value + 8 * (index + 1), as: UInt64.self)
             guard free < before else { return report(page, "free pages are not in order") }
-            guard reach(free) else { return report(free, "is free, and outside of the file or used") }
+            guard reach(free, isFree: true) else { return report(free, "is free, and outside of the file or used") }
             before = free
         }
     }

@@ -50,8 +50,10 @@ package final class RootSets: Sendable {
         let (health, startCheck) = (StorageHealth(log: log), StartCheck())
         self.health = health
         self.startCheck = startCheck
-        readers = ReadTransactionPool(
-            try RootSets.open(configuration, lock, surroundings, health, startCheck, defersStructure: true))
+        let environment = try RootSets.open(
+            configuration, lock, surroundings, health, startCheck, acceptsLoss: true, defersStructure: true)
+        if let loss = environment.acceptedLoss { log(loss) }
+        readers = ReadTransactionPool(environment)
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
             try RootSets.open(configuration, lock, surroundings, health, startCheck)
         }
@@ -61,13 +63,13 @@ package final class RootSets: Sendable {
 
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
-        _ health: StorageHealth, _ startCheck: StartCheck, defersStructure: Bool = false
+        _ health: StorageHealth, _ startCheck: StartCheck, acceptsLoss: Bool = false, defersStructure: Bool = false
     ) throws(ServiceError) -> StorageEnvironment {
         let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
             reserveBytes: configuration.reserveBytes, surroundings, health: health,
-            defersStructure: defersStructure)
+            acceptsLoss: acceptsLoss, defersStructure: defersStructure)
         startCheck.begin(environment)
         return environment
     }
@@ -76,14 +78,15 @@ package final class RootSets: Sendable {
         close()
     }
 
-    /// Refuses new mutations, commits those that wait, and ends the check of the start. Mutations that wait for that
-    /// check fail.
+    /// Refuses new mutations, commits those that wait, and ends the check of the start. Mutations wait for that check,
+    /// unless `stopCheck` was called.
     package func close() {
-        startCheck.stop()
         queue.close()
+        startCheck.stop()
     }
 
-    /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read.
+    /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read, and
+    /// mutations that wait for it fail.
     package func stopCheck() { startCheck.stop() }
 
     /// Throws `behindSequence` unless later reads see the change with that sequence. 0 never throws it.

@@ -20,6 +20,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Both are `nil` when the environment is only read.
     private let lock: DirectoryLock?
     private let mark: CommitMark?
+    /// What the note said before.
+    private let noted: CommitMark.Contents
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Mutex<StructureCheck?>
     /// The most bytes of the data file as configured.
@@ -44,8 +46,9 @@ final class StorageEnvironment: @unchecked Sendable {
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
-    /// damage. `upgrades`: false refuses an older format. `defersStructure`: whether the structure of the large trees
-    /// may be left for `checkStructure`; then nobody may read a database or write before.
+    /// damage. `upgrades`: false refuses an older format. `acceptsLoss`:
+    /// whether the operator's word is taken that a lost commit may be lost. `defersStructure`: whether the structure of
+    /// the large trees may be left for `checkStructure`; then nobody may read a database or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -53,7 +56,7 @@ final class StorageEnvironment: @unchecked Sendable {
     init(
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
         _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
-        upgrades: Bool = true, defersStructure: Bool = false
+        upgrades: Bool = true, acceptsLoss: Bool = false, defersStructure: Bool = false
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         self.lock = lock
@@ -66,8 +69,9 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
-            let (mark, structure) = try StorageEnvironment.judge(directory, lock, defersStructure: defersStructure)
-            self.mark = mark
+            let (mark, contents, structure) = try StorageEnvironment.judge(
+                directory, lock, acceptsLoss: acceptsLoss, defersStructure: defersStructure)
+            (self.mark, noted) = (mark, contents)
             self.structure = Mutex(structure)
         } catch {
             throw error.asServiceError
@@ -103,6 +107,7 @@ final class StorageEnvironment: @unchecked Sendable {
             map = try coveredMap()
             trust.covers(map)
             bytesMin = fileSize
+            try checkSequence()
             try noteNewest()
         } catch {
             throw error.asServiceError
@@ -119,7 +124,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
-        (lock, mark) = (nil, nil)
+        (lock, mark, noted) = (nil, nil, .none)
         structure = Mutex(nil)
         directories = BucketDirectories(StorageSurroundings())
         path = directory + "/" + DataFile.fileName
@@ -188,21 +193,26 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
     private static func judge(
-        _ directory: String, _ lock: DirectoryLock, defersStructure: Bool
-    ) throws(StorageFailure) -> (CommitMark, StructureCheck?) {
+        _ directory: String, _ lock: DirectoryLock, acceptsLoss: Bool, defersStructure: Bool
+    ) throws(StorageFailure) -> (CommitMark, CommitMark.Contents, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
-        if lock.isUsed {
+        if lock.isUsed || CommitMark.contents(in: directory) != .none {
             var status = stat()
             guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
                 throw .damaged("the data file of \(directory) is missing or empty")
             }
         }
         let mark = try CommitMark(directory: directory)
+        let contents = mark.read()
+        guard contents != .acceptance || acceptsLoss else {
+            throw .damaged(
+                "\(CommitMark.fileName) has the word \(CommitMark.acceptance), which a start of the service takes")
+        }
         let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
-            try file.judge(mark, defers: defersStructure)
+            try file.judge(contents, defers: defersStructure)
         }
         try reserveReaderTable(in: directory)
-        return (mark, structure)
+        return (mark, contents, structure)
     }
 
     /// Checks the structure of a database if that was left for later, and with the last one the list of free pages.
@@ -274,6 +284,33 @@ final class StorageEnvironment: @unchecked Sendable {
 
     // MARK: The newest commit
 
+    /// The last sequence of the change log in the newest commit; `nil` when the totals can't be read.
+    private var lastSequence: UInt64? {
+        (try? withReader { reader throws(StorageFailure) -> UInt64? in
+            var value = MDB_val()
+            guard withMDBValue(Totals.key, { mdb_get(reader, meta.handle, $0, &value) }) == MDB_SUCCESS,
+                let sealed = SealedValue(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)),
+                sealed.isGenuine(seed: Totals.key.withUnsafeBytes { meta.seed(of: $0) })
+            else { return nil }
+            return try Totals(reading: sealed.contents).sequence
+        }) ?? nil
+    }
+
+    /// Throws `damaged` when the data end with an earlier change than one that was acknowledged.
+    private func checkSequence() throws(StorageFailure) {
+        guard case .note(let note) = noted, let present = lastSequence, present < note.sequence else { return }
+        throw .damaged(
+            "change \(note.sequence) was acknowledged, and the data end with change \(present): \(MetaPages.remedy)")
+    }
+
+    /// What is lost for good, and was accepted by the operator, as a line for the log; `nil` when nothing is.
+    var acceptedLoss: String? {
+        guard noted == .acceptance, let sequence = lastSequence else { return nil }
+        return
+            "CRITICAL: changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage goes "
+            + "on behind change \(sequence)"
+    }
+
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit
     /// that the disk does not have yet.
     private func noteNewest() throws(StorageFailure) {
@@ -282,14 +319,14 @@ final class StorageEnvironment: @unchecked Sendable {
         guard let newest = pages.max(by: { $0.transaction < $1.transaction }) else {
             throw .damaged("both meta pages of the data file are damaged")
         }
-        mark?.write(CommitMark.Note(newest))
+        mark?.write(CommitMark.Note(newest, sequence: lastSequence ?? 0))
         mark?.settle()
     }
 
     /// Notes a commit that is durable, before it is acknowledged. If it can't be noted, the note stays behind.
     func note(commit transaction: Int) {
         guard let page = metaPage(transaction & 1), page.transaction == UInt64(transaction) else { return }
-        mark?.write(CommitMark.Note(page))
+        mark?.write(CommitMark.Note(page, sequence: lastSequence ?? 0))
     }
 
     /// Makes the note durable. It may wait for the disk.

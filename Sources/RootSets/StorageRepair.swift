@@ -1,5 +1,6 @@
 package import Core
 import Foundation
+import Platform
 
 /// Writes the storage of a data directory anew by applying its whole change log to an empty one. So everything is
 /// restored exactly, whatever else is damaged. The damaged file stays beside the new one.
@@ -104,6 +105,7 @@ package enum StorageRepair {
             number += 1
             kept = directory + "/data.mdb.damaged-\(number)"
         }
+        try giveOwner(of: directory + "/data.mdb", to: target + "/data.mdb")
         // A link first: at every moment there is a file of that name.
         guard link(directory + "/data.mdb", kept) == 0 else { throw StorageFailure(errno, "keeping the damaged file") }
         // It is of the damaged file's newest commit. A folder without it starts, too.
@@ -113,7 +115,20 @@ package enum StorageRepair {
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
             throw StorageFailure(errno, "exchanging the data file")
         }
+        do throws(SystemFailure) {
+            try System.synchronizeFolder(of: directory + "/data.mdb")
+        } catch {
+            throw StorageFailure(error.number, "making the new name of the data file durable")
+        }
         try? FileManager.default.removeItem(atPath: target)
         return kept
+    }
+
+    /// The service's user must be able to open what another user, such as root, has repaired.
+    private static func giveOwner(of path: String, to other: String) throws(StorageFailure) {
+        var status = stat()
+        guard stat(path, &status) == 0, chmod(other, status.st_mode & 0o777) == 0,
+            chown(other, status.st_uid, status.st_gid) == 0
+        else { throw StorageFailure(errno, "giving the repaired file to the damaged one's owner") }
     }
 }

@@ -22,12 +22,12 @@ final class StructureCheck: @unchecked Sendable {
         let value = Atomic<Bool>(false)
     }
 
-    /// Maps the file and checks what `meta` leads to, but for the trees of `deferred`. `defers`: false checks all of
-    /// it.
+    /// Maps the file of so many bytes and checks what `meta` leads to, but for the trees of `deferred`. `defers`: false
+    /// checks all of it.
     ///
     /// Throws when the file can't be mapped or read.
-    init(of file: CInt, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
-        let count = Int(meta.lastPage + 1) * meta.pageBytes
+    init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
+        let count = min(meta.fileBytes, fileBytes / meta.pageBytes * meta.pageBytes)
         guard let start = mmap(nil, count, PROT_READ, MAP_SHARED, file, 0), start != MAP_FAILED else {
             throw StorageFailure(errno, "mapping the data file")
         }

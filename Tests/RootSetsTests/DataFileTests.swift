@@ -20,6 +20,38 @@ struct DataFileTests {
         #expect(storage.rootCount != 5)
     }
 
+    @Test("Free pages at the end of the file need not be there, used ones do; other impossible sizes are no pages")
+    func shortFile() throws {
+        let storage = try ClosedStorage()
+        let newest = try storage.metaPages().newer
+        let place = storage.offset(of: newest)
+        let whole = try storage.bytes("data.mdb")
+        // What a commit leaves that took pages at the end and gave them back.
+        try storage.change("data.mdb") { bytes in
+            bytes.removeSubrange(newest.fileBytes...)
+            let last = (newest.lastPage + 40).littleEndian
+            withUnsafeBytes(of: last) { bytes.replaceSubrange(place + 136..<place + 144, with: $0) }
+        }
+        try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+        #expect(storage.rootCount == 5)
+        #expect(try storage.bytes("data.mdb").count >= newest.fileBytes + 40 * 4096)
+        try storage.write("data.mdb", whole)
+        let used = Int(newest.main.root) + 1
+        try storage.change("data.mdb") { $0.removeSubrange((used * 4096 - 1)...) }
+        try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+        #expect(storage.refusal()?.contains("shorter than its contents") == true)
+        #expect(try storage.bytes("data.mdb").count == used * 4096 - 1)
+        var bytes = newest.bytes
+        bytes.replaceSubrange(40..<44, with: [0, 0, 1, 0])
+        #expect(MetaPage(bytes, slot: Int(newest.transaction & 1)) == nil)
+        bytes = newest.bytes
+        for last in [UInt64(1) << 46, 1 << 47, .max, UInt64(newest.lastPage + 200_000)] {
+            withUnsafeBytes(of: last.littleEndian) { bytes.replaceSubrange(136..<144, with: $0) }
+            let page = try #require(MetaPage(bytes, slot: Int(newest.transaction & 1)))
+            #expect(page.fault(fileBytes: whole.count) != nil, "\(last)")
+        }
+    }
+
     @Test("A copy that was made of the file alone has a flag of its own, and is opened")
     func fileAlone() throws {
         let storage = try ClosedStorage()

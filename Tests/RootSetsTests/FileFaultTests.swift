@@ -88,7 +88,8 @@ struct FileFaultTests {
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         usleep(2_500_000)
-        #expect(try change() <= during + (1 << 20), "its pages are still kept")
+        let after = try change()
+        #expect(after - during < (during - before) / 2, "its pages are still kept: \(before), \(during), \(after)")
     }
 
     @Test("A full disk or a failing one ends a restore without a directory, and a second try restores all of it")

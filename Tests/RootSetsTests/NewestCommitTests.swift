@@ -39,6 +39,68 @@ struct NewestCommitTests {
         #expect(storage.rootCount == 4)
     }
 
+    @Test("The operator's word is taken by a start only: a check and a reopening refuse it and leave it")
+    func acceptedByStartOnly() throws {
+        let storage = try ClosedStorage()
+        try storage.write("newest-commit", Array("accept".utf8))
+        let before = try storage.bytes("data.mdb")
+        #expect(try StorageInspection.findings(in: storage.folder).count == 1)
+        let error = thrownServiceError {
+            _ = try StorageEnvironment(directory: storage.folder, bytesMax: 1 << 24, reserveBytes: 1 << 20)
+        }
+        #expect(error?.code == .storageDamaged && error?.reason.contains("accept") == true)
+        #expect(try storage.bytes("newest-commit") == Array("accept".utf8) && storage.bytes("data.mdb") == before)
+        let log = Shared<[String]>([])
+        let configuration = RootSets.Configuration(directory: storage.folder)
+        try RootSets(configuration, log: { line in log.with { $0.append(line) } }).close()
+        #expect(log.value.contains { $0.hasPrefix("CRITICAL") && $0.contains("behind change 6") }, "\(log.value)")
+        #expect(storage.rootCount == 5)
+    }
+
+    @Test("Nobody can accept the storage of before the first commit")
+    func emptyIsNotAccepted() throws {
+        let storage = try ClosedStorage()
+        let (newer, older) = try storage.metaPages()
+        var empty = older.bytes
+        // No trees, transaction 0.
+        for root in [80, 128] { empty.replaceSubrange(root..<root + 8, with: repeatElement(0xff, count: 8)) }
+        empty.replaceSubrange(144..<152, with: repeatElement(0, count: 8))
+        for page in [newer, older] {
+            let place = storage.offset(of: page)
+            try storage.change("data.mdb") { bytes in
+                let slot = bytes[place..<place + 8]
+                bytes.replaceSubrange(place..<place + 152, with: empty)
+                bytes.replaceSubrange(place..<place + 8, with: slot)
+            }
+        }
+        try storage.write("newest-commit", Array("accept".utf8))
+        #expect(storage.refusal()?.contains("no commit in the data file is whole") == true)
+    }
+
+    @Test("An older copy is refused although LMDB counts its transactions anew after a restore or a compaction")
+    func olderCopyWithHigherNumber() throws {
+        let storage = try ClosedStorage()
+        let newer = try storage.metaPages().newer
+        let note = try #require(CommitMark.Note(try storage.bytes("newest-commit")))
+        #expect(note.sequence == 6)
+        var first = newer.bytes
+        first.replaceSubrange(144..<152, with: [1, 0, 0, 0, 0, 0, 0, 0])
+        let restored = try #require(MetaPage(first, slot: Int(newer.transaction & 1)))
+        try storage.write("newest-commit", CommitMark.Note(restored, sequence: 7).bytes)
+        #expect(storage.refusal()?.contains("change 7 was acknowledged, and the data end with change 6") == true)
+        try storage.write("newest-commit", CommitMark.Note(restored, sequence: 6).bytes)
+        #expect(storage.rootCount == 5)
+    }
+
+    @Test("A data directory with a note and without data has lost them, also without its lock")
+    func noteWithoutData() throws {
+        let storage = try ClosedStorage()
+        for name in ["data.mdb", "lock.mdb", "owner.lock"] {
+            try FileManager.default.removeItem(atPath: storage.folder + "/" + name)
+        }
+        #expect(storage.refusal()?.contains("missing or empty") == true)
+    }
+
     @Test("A page whose commit was not acknowledged may be missing, torn anywhere or garbage")
     func unacknowledged() throws {
         let storage = try ClosedStorage()
