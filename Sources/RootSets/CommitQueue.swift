@@ -575,7 +575,9 @@ final class CommitQueue: Sendable {
     }
 
     /// The bytes that the change log may have, less when the disk is full.
-    private func logShare(in room: CommitRoom) -> Int { min(retentionBytes, room.logShare ?? .max) }
+    private func logShare(in room: CommitRoom) -> Int {
+        min(configuration.keepsWholeLog ? .max : retentionBytes, room.logShare ?? .max)
+    }
 
     private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
         var room = try CommitRoom(

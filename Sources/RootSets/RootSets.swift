@@ -18,11 +18,15 @@ package final class RootSets: Sendable {
         /// Bytes of change log that are kept. Older records are removed together with their mutation identifiers, so
         /// that their repeats are no longer recognized. The default is 32 MiB.
         package var logRetentionBytes: Int
+        /// Whether the log is kept beyond that, too, as long as the disk has room for it: for a few changes in a
+        /// storage that somebody else keeps the log of.
+        package var keepsWholeLog: Bool
 
         package init(
             directory: String, sizeLimitBytes: Int = 16 << 30, reserveBytes: Int = 16 << 20,
-            logRetentionBytes: Int = 32 << 20
+            logRetentionBytes: Int = 32 << 20, keepsWholeLog: Bool = false
         ) {
+            self.keepsWholeLog = keepsWholeLog
             self.directory = directory
             self.sizeLimitBytes = sizeLimitBytes
             self.reserveBytes = reserveBytes

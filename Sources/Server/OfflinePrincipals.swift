@@ -17,7 +17,7 @@ package enum OfflinePrincipals {
         // What the service keeps of the change log is the service's to decide.
         let rootSets = try RootSets(
             RootSets.Configuration(
-                directory: dataDirectory, sizeLimitBytes: sizeLimitBytes, logRetentionBytes: 1 << 40))
+                directory: dataDirectory, sizeLimitBytes: sizeLimitBytes, keepsWholeLog: true))
         defer { rootSets.close() }
         let context = RuleContext(
             now: Date(), random: .system, sha256: { SHA256.hash($0) }, settings: CollaborationSettings(),

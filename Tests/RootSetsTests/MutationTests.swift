@@ -272,6 +272,21 @@ struct ChangeLogTests {
         #expect(try sets.apply(mutations[1]) == MutationReceipt(sequence: 62, changed: 0, isRepeat: false))
     }
 
+    @Test("Whoever makes a few changes in another's storage trims nothing of its log, and reserves no room for it")
+    func wholeLog() throws {
+        let storage = try Storage {
+            ($0.logRetentionBytes, $0.keepsWholeLog) = (4000, true)
+        }
+        let decks = try storage.create("decks")
+        var random = SeededGenerator(seed: runSeed)
+        for _ in 0..<60 {
+            _ = try storage.sets.apply(Mutation(.addRoots(decks, (0..<10).map { _ in random.digest() })))
+        }
+        let statistics = try storage.sets.statistics()
+        #expect(statistics.firstSequence == 1 && statistics.logBytes > 20_000)
+        #expect(statistics.fileBytes < 64 << 20, "\(statistics.fileBytes)")
+    }
+
     @Test("The last record stays, however small the log may be")
     func lastRecord() throws {
         let storage = try Storage { $0.logRetentionBytes = 0 }

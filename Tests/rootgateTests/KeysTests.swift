@@ -193,6 +193,14 @@ struct KeysTests {
         #expect(running.end(SIGTERM) == 0)
     }
 
+    @Test("An administrator that is made offline takes no more of the disk than a service's first change")
+    func offlineSize() throws {
+        _ = try administrator()
+        let attributes = try FileManager.default.attributesOfItem(atPath: data + "/data.mdb")
+        let bytes = try #require(attributes[.size] as? Int)
+        #expect(bytes < 128 << 20, "\(bytes)")
+    }
+
     @Test("The first start after an administrator was made offline misses no secret, and later ones do")
     func offlineSecret() throws {
         _ = try administrator()
