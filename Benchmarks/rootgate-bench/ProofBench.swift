@@ -272,7 +272,9 @@ final class ProofBench {
     ) throws -> LoadReport {
         let requests = try nextRequests(proofs: proofs, batch: traffic.batch)
         let run = try connect(traffic)
-        let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests, seconds: seconds)
+        let report =
+            perSecond.map { run.drive(requests, perSecond: $0, spins: isApart) }
+            ?? run.drive(requests, seconds: seconds)
         try check(report, proofs: seconds.isFinite ? min(proofs, Int(report.requests) * traffic.batch) : proofs)
         mix.advance(by: Int(report.proofs))
         return report

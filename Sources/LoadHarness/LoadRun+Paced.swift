@@ -9,7 +9,11 @@ extension LoadRun {
     /// other (a Poisson process), whether or not earlier ones are answered, on the connections in turn; waits
     /// for all answers. Latency counts from when a request was due, so that a delay shows even when the
     /// service reads requests late.
-    package func drive(_ requests: [LoadRequest], perSecond: Double) -> LoadReport {
+    ///
+    /// `spins`: the calling thread has a processor of its own. Then it sends and receives without ever sleeping.
+    /// Otherwise another thread sends, and both sleep: with tens of thousands of requests a second, falling asleep and
+    /// waking up can take the generator more time than anything else.
+    package func drive(_ requests: [LoadRequest], perSecond: Double, spins: Bool = false) -> LoadReport {
         precondition(perSecond > 0, "requests are sent at no rate")
         thread.bind()
         defer { thread.unbind() }
@@ -21,8 +25,12 @@ extension LoadRun {
             due += -log(Double.random(in: .leastNonzeroMagnitude..<1)) * 1e9 / perSecond
             tally.begins[number] = UInt64(due)
         }
-        // A thread of its own sends: it sleeps from one request to the next while this one waits for answers.
+        // It sleeps from one request to the next on a thread of its own while this one waits for answers.
         let sender = PacedSender(workload, dueAt: tally.begins, on: connections.map(\.descriptor))
+        if spins {
+            spin(sender, &tally)
+            return tally.report(seconds: Double(LoadRun.now - begin) / 1e9)
+        }
         let hasSent = DispatchSemaphore(value: 0)
         let thread = Thread {
             sender.send()
@@ -49,6 +57,32 @@ extension LoadRun {
     }
 }
 
+extension LoadRun {
+    /// Sends what is due and receives what has come, in turn, until all is answered or nothing has come for too long.
+    private func spin(_ sender: PacedSender, _ tally: inout Tally) {
+        let count = tally.begins.count
+        var next = 0
+        var ready: [Readiness] = []
+        var last = LoadRun.now
+        while tally.requests < count {
+            let now = LoadRun.now
+            if next < count, sender.sendIfDue(next, at: now) {
+                next += 1
+                last = now
+            }
+            poller.wait(milliseconds: 0, into: &ready)
+            var isLost = now - last > UInt64(LoadRun.patienceMilliseconds) * 1_000_000
+            for event in ready where !isLost {
+                let connection = connection(of: event)
+                if receive(on: connection, into: &tally) > 0 { last = now }
+                isLost = connection.isLost
+            }
+            // It is not known which requests were in flight on the connection, so all unanswered ones count as lost.
+            if isLost { return tally.lost(count - tally.requests) }
+        }
+    }
+}
+
 /// Sends a workload's requests at given times.
 private final class PacedSender: Sendable {
     private let workload: Workload
@@ -70,6 +104,11 @@ private final class PacedSender: Sendable {
             if dueAt[number] > now { sleep(nanoseconds: dueAt[number] - now) }
             guard sendWhole(number, on: descriptors[number % descriptors.count]) else { return }
         }
+    }
+
+    /// Sends a request if its time has come.
+    func sendIfDue(_ number: Int, at now: UInt64) -> Bool {
+        dueAt[number] <= now && sendWhole(number, on: descriptors[number % descriptors.count])
     }
 
     /// Sends one request, waiting while the socket takes nothing. False when the run is over.

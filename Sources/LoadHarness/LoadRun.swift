@@ -17,7 +17,7 @@ import Wire
 /// Sendable without the compiler's proof: one thread drives at a time, which is asserted, and `answered` is atomic.
 package final class LoadRun: @unchecked Sendable {
     /// After so long without any answer the requests in flight count as lost.
-    private static let patienceMilliseconds: CInt = 60_000
+    static let patienceMilliseconds: CInt = 60_000
     private static let bufferBytes = 256 << 10
 
     let connections: [LoadConnection]

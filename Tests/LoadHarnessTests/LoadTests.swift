@@ -81,14 +81,14 @@ import Transport
         }
     }
 
-    @Test("Requests are sent at their pace whether or not answers come")
-    func pace() async throws {
+    @Test("Requests are sent at their pace whether or not answers come", arguments: [false, true])
+    func pace(spins: Bool) async throws {
         let loaded = try await LoadedService(people: 20)
         defer { loaded.close() }
         let challenges = try await loaded.client.challenges(1000).challenges
         let requests = try loaded.population.signedRequests(challenges: challenges, batch: 1)
         let run = try LoadRun(loaded.endpoint, connections: 5, depth: 1)
-        let report = run.drive(requests, perSecond: 2000)
+        let report = run.drive(requests, perSecond: 2000, spins: spins)
         #expect(report.verdicts == [.granted: 1000])
         #expect(report.wrong == 0 && report.errors.isEmpty)
         #expect(report.latency.count == 1000)
@@ -109,14 +109,14 @@ import Transport
         #expect(run.answered.load(ordering: .relaxed) == report.proofs)
     }
 
-    @Test("Lost connections end a run", arguments: [nil, 1000.0])
-    func lostConnections(perSecond: Double?) async throws {
+    @Test("Lost connections end a run", arguments: [(nil, false), (1000.0, false), (1000.0, true)])
+    func lostConnections(perSecond: Double?, spins: Bool) async throws {
         let loaded = try await LoadedService(people: 1)
         defer { loaded.close() }
         let requests = try loaded.population.inclusionRequests(count: 20, batch: 1)
         let run = try LoadRun(loaded.endpoint, connections: 2, depth: 4)
         loaded.close()
-        let report = perSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests)
+        let report = perSecond.map { run.drive(requests, perSecond: $0, spins: spins) } ?? run.drive(requests)
         #expect(report.proofs == 0)
         #expect(report.errors["connection-lost"] ?? 0 > 0)
     }
