@@ -9,13 +9,17 @@ import Testing
 final class ClosedStorage {
     let scratch = ScratchDirectory()
     var folder: String { scratch.path + "/data" }
+    /// The room that is reserved is small: tests copy the file often.
+    private var configuration: RootSets.Configuration {
+        RootSets.Configuration(directory: folder, reserveBytes: 1 << 20, logRetentionBytes: 1 << 20)
+    }
     private let roots: [Digest]
     private static let page = 4096
 
     init(commits: Int = 5) throws {
         var random = SeededGenerator(seed: runSeed)
         roots = (0..<commits).map { _ in random.digest() }
-        let sets = try RootSets(RootSets.Configuration(directory: folder))
+        let sets = try RootSets(configuration)
         let name = try #require(CollaborationIdentifier("deck"))
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         for root in roots { try sets.apply(Mutation(.addRoots(name, [root]))) }
@@ -50,7 +54,7 @@ final class ClosedStorage {
     func open() -> Result<Int, ServiceError> {
         for _ in 0..<5000 {
             do throws(ServiceError) {
-                let sets = try RootSets(RootSets.Configuration(directory: folder))
+                let sets = try RootSets(configuration)
                 defer { sets.close() }
                 let tests = try sets.read { snapshot throws(ServiceError) in
                     guard let name = CollaborationIdentifier("deck") else { return nil as [Bool]? }

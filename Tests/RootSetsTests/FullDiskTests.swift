@@ -83,7 +83,7 @@ struct FullDiskTests {
     /// As many trials as ROOTGATE_TEST_FULL_DISKS says.
     @Test("On disks and with reserves of any size every removal passes, nothing is lost, and freed space counts")
     func trials() throws {
-        let count = RootSetsTests.trials("ROOTGATE_TEST_FULL_DISKS", usually: 3)
+        let count = RootSetsTests.trials("ROOTGATE_TEST_FULL_DISKS", usually: 2)
         let run = try ProbeRun(
             ["full-disks", "\(runSeed)", "\(count)"] + (count > 3 ? [] : ["brief"]), seconds: 120 + 60 * Double(count))
         #expect(run.ending == .exit(0), "\(run.ending) \(run.lines.last ?? "") \(run.log)")

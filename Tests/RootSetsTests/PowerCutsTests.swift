@@ -17,14 +17,14 @@ struct PowerCutsTests {
     /// As many images as ROOTGATE_TEST_CUTS says.
     @Test("After a power cut everything that was acknowledged is there, whole, and nothing else")
     func nothingIsLost() throws {
-        let run = try run(["\(trials("ROOTGATE_TEST_CUTS", usually: 50))", "\(runSeed)"])
+        let run = try run(["\(trials("ROOTGATE_TEST_CUTS", usually: 30))", "\(runSeed)"])
         print(run.output)
         #expect(run.code == 0, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
     }
 
     @Test("A disk that says that it is done when it is not loses changes, and the trials see it")
     func lyingDisk() throws {
-        let run = try run(["40", "\(runSeed)", "--ignore-syncs"])
+        let run = try run(["20", "\(runSeed)", "--ignore-syncs"])
         #expect(run.code == 1, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
     }
 }

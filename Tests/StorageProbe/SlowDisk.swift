@@ -45,7 +45,7 @@ struct SlowDisk {
         for answer in answers.withLock({ $0 }) {
             guard case .success = answer else { StorageProbe.end(1, "a change got \(answer)") }
         }
-        guard took >= .seconds(seconds), reads >= seconds * 20, longest < .seconds(1) else {
+        guard took >= .seconds(seconds), reads >= seconds * 20, longest < .seconds(seconds) / 2 else {
             StorageProbe.end(1, "\(reads) reads, the longest \(longest), the changes took \(took)")
         }
         sets.close()
