@@ -181,16 +181,19 @@ final class CommitQueue: Sendable {
 
     /// Looks whether the writer still proceeds, and makes the note of the newest commit durable.
     private func checkWriter() {
-        if watch.check() {
+        // LMDB may look through the whole list of free pages for one value.
+        let bytes = (try? storage.environment())?.fileSize ?? 0
+        if watch.check(more: .seconds(bytes / Limits.writerBytesPerSecond)) {
             storage.health.report(
                 .failed,
-                "the writer has computed for \(Limits.writerSecondsMax) s without an end: what it reads leads "
+                "the writer has computed for \(Limits.writerSecondsMax) s or more without an end: what it reads leads "
                     + "in a circle")
             giveUp()
         }
         if let fault = (try? storage.environment())?.displacement { storage.health.report(.failed, fault.action) }
-        if commits.load(ordering: .relaxed) != noted.exchange(commits.load(ordering: .relaxed), ordering: .relaxed) {
-            (try? storage.environment())?.syncNote()
+        let count = commits.load(ordering: .relaxed)
+        if count != noted.load(ordering: .relaxed), (try? storage.environment())?.syncNote() == true {
+            noted.store(count, ordering: .relaxed)
         }
         // A backup that was killed would keep the pages that it has read for ever.
         (try? storage.environment())?.forgetStaleReaders()
@@ -201,11 +204,12 @@ final class CommitQueue: Sendable {
     /// Answers all mutations with the failure, in the writer's place, which is not coming back or must not touch the
     /// storage any more.
     private func giveUp() {
-        storage.abandon()
+        // First of all, so that the writer, should it come back, opens no storage beside the one that is given up.
         let (left, wasAbandoned) = state.withLock { state in
             defer { state.isAbandoned = true }
             return (state.takeAll(), state.isAbandoned)
         }
+        storage.abandon()
         let refusal = storage.health.refusal ?? ServiceError(.storageDamaged, "the storage has failed")
         for pending in left { pending.completion(.failure(refusal)) }
         if !wasAbandoned { onLoss() }

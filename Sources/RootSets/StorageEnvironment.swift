@@ -329,8 +329,8 @@ final class StorageEnvironment: @unchecked Sendable {
         mark?.write(CommitMark.Note(page, sequence: lastSequence ?? 0))
     }
 
-    /// Makes the note durable. It may wait for the disk.
-    func syncNote() { mark?.sync() }
+    /// Makes the note durable. It may wait for the disk. Returns whether it is.
+    func syncNote() -> Bool { mark?.sync() ?? true }
 
     /// Forgets readers of other processes that have ended without saying so: what they read could not be used again.
     func forgetStaleReaders() {

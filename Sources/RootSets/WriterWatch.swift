@@ -43,9 +43,10 @@ final class WriterWatch: Sendable {
 
     func end() { isBusy.store(false, ordering: .releasing) }
 
-    /// Looks at the thread. Returns true, once, when it has computed for longer than the limit since it last proceeded.
+    /// Looks at the thread. Returns true, once, when it has computed for longer than the limit and `more` since it last
+    /// proceeded.
     /// Call it several times within the limit.
-    func check() -> Bool {
+    func check(more: Duration = .zero) -> Bool {
         state.withLock { state in
             guard !state.hasFired, let thread = state.thread else { return false }
             let seen = progress.load(ordering: .relaxed)
@@ -57,7 +58,7 @@ final class WriterWatch: Sendable {
                 (state.progress, state.since) = (seen, time)
                 return false
             }
-            state.hasFired = time - since >= limit
+            state.hasFired = time - since >= limit + more
             return state.hasFired
         }
     }

@@ -15,7 +15,7 @@ struct WriterWatchTests {
     }
 
     /// Whether a thread that does `work` again and again is taken for one that loops, within a second or so.
-    private func fires(_ work: @escaping @Sendable (WriterWatch) -> Void) -> Bool {
+    private func fires(more: Duration = .zero, _ work: @escaping @Sendable (WriterWatch) -> Void) -> Bool {
         let watch = WriterWatch(limit: .milliseconds(200))
         let (stop, ended) = (Flag(), Flag())
         Thread {
@@ -24,7 +24,7 @@ struct WriterWatchTests {
             while !stop.isOn { work(watch) }
             ended.set()
         }.start()
-        let hasFired = becomesTrue(within: 1.5) { watch.check() }
+        let hasFired = becomesTrue(within: 1.5) { watch.check(more: more) }
         stop.set()
         _ = becomesTrue { ended.isOn }
         return hasFired
@@ -36,6 +36,7 @@ struct WriterWatchTests {
         #expect(!fires { _ in usleep(10_000) })
         #expect(!fires { $0.proceed() })
         #expect(!fires { $0.end() })
+        #expect(!fires(more: .seconds(60)) { _ in })
     }
 
     @Test("When the writer loops, all mutations are answered as damaged, new ones too, and the queue can be closed")

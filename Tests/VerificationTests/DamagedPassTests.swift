@@ -7,15 +7,20 @@ import Verification
 
 @Suite("Passes over a damaged storage")
 struct DamagedPassTests {
-    @Test("Where proofs fail singly, damage fails only those that meet it")
-    func onlyItsProof() throws {
-        let fixture = try Fixture()
-        let sets = fixture.resources.rootSets
+    /// Damages what has the roots of a collaboration "crowd", and not those of the others.
+    private func damage(_ sets: RootSets) throws {
+        // A set so large that it is in another database than the small ones.
         let crowd = try #require(CollaborationIdentifier("crowd"))
         var random = SeededGenerator(seed: runSeed)
         try sets.apply(Mutation(.createCollaboration(crowd, .challenge)))
         try sets.apply(Mutation(.addRoots(crowd, (0..<200).map { _ in random.digest() })))
         try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust.distrust(.large) }
+    }
+
+    @Test("Where proofs fail singly, damage fails only those that meet it")
+    func onlyItsProof() throws {
+        let fixture = try Fixture()
+        try damage(fixture.resources.rootSets)
         let genuine = try fixture.proof()
         let packed = PackedProofs((0..<7).map { ($0 % 2 == 0 ? Fixture.challenged : "crowd", genuine) })
         let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
@@ -43,13 +48,7 @@ struct DamagedPassTests {
     @Test("Only the request that needs what is damaged gets the error, also in one pass with others")
     func onlyItsRequest() throws {
         let fixture = try Fixture()
-        let sets = fixture.resources.rootSets
-        // A set so large that it is in another database than the small ones.
-        let crowd = try #require(CollaborationIdentifier("crowd"))
-        var random = SeededGenerator(seed: runSeed)
-        try sets.apply(Mutation(.createCollaboration(crowd, .challenge)))
-        try sets.apply(Mutation(.addRoots(crowd, (0..<200).map { _ in random.digest() })))
-        try sets.read { snapshot throws(ServiceError) in snapshot.environment.trust.distrust(.large) }
+        try damage(fixture.resources.rootSets)
         let genuine = try fixture.proof()
         let packed = PackedProofs([(Fixture.challenged, genuine), ("crowd", genuine)])
         let pool = try WorkerPool(fixture.resources, workerCount: 1, waitingItemsMax: 1000)
