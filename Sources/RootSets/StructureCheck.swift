@@ -28,6 +28,9 @@ final class StructureCheck: @unchecked Sendable {
     /// Throws when the file can't be mapped or read.
     init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
         let count = min(meta.fileBytes, fileBytes / meta.pageBytes * meta.pageBytes)
+        guard count >= 2 * meta.pageBytes else {
+            throw .damaged("the data file is shorter than its contents (\(meta.fileBytes) bytes): restore a backup")
+        }
         guard let start = mmap(nil, count, PROT_READ, MAP_SHARED, file, 0), start != MAP_FAILED else {
             throw StorageFailure(errno, "mapping the data file")
         }

@@ -47,6 +47,10 @@ final class ClosedStorage {
         return pages[0].transaction > pages[1].transaction ? (pages[0], pages[1]) : (pages[1], pages[0])
     }
 
+    func firstMetaPage() throws -> MetaPage {
+        try #require(MetaPage(Array(try bytes("data.mdb")[..<MetaPage.byteCount]), slot: 0))
+    }
+
     /// Where a page's meta page is in the file.
     func offset(of page: MetaPage) -> Int { Int(page.transaction & 1) * ClosedStorage.page }
 

@@ -41,6 +41,12 @@ struct DataFileTests {
         try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
         #expect(storage.refusal()?.contains("shorter than its contents") == true)
         #expect(try storage.bytes("data.mdb").count == used * 4096 - 1)
+        // Only the first meta page is left, and it was the newest.
+        for count in [4096, 8191] {
+            try storage.write("data.mdb", Array(whole[..<count]))
+            try storage.write("newest-commit", CommitMark.Note(try storage.firstMetaPage()).bytes)
+            #expect(storage.refusal()?.contains("shorter than its contents") == true, "\(count)")
+        }
         var bytes = newest.bytes
         bytes.replaceSubrange(40..<44, with: [0, 0, 1, 0])
         #expect(MetaPage(bytes, slot: Int(newest.transaction & 1)) == nil)
