@@ -27,6 +27,8 @@ final class StructureCheck: @unchecked Sendable {
     ///
     /// Throws when the file can't be mapped or read.
     init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
+        // Its numbers may be anything.
+        if let fault = meta.fault(fileBytes: fileBytes) { throw .damaged("the meta page can't be used, \(fault)") }
         let count = min(meta.fileBytes, fileBytes / meta.pageBytes * meta.pageBytes)
         guard count >= 2 * meta.pageBytes else {
             throw .damaged("the data file is shorter than its contents (\(meta.fileBytes) bytes): restore a backup")

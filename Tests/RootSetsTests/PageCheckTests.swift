@@ -150,7 +150,10 @@ struct PageCheckTests {
         // The places of both trees, from their flags on, and the last page.
         for place in Array(44..<88) + Array(92..<144) {
             var changed = meta.bytes
-            changed[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            let bit = UInt8.random(in: 0..<8, using: &random)
+            // A copy that was made of the file alone has this flag.
+            if place == 45, bit == 6 { continue }
+            changed[place] ^= 1 << bit
             let other = try #require(MetaPage(changed, slot: Int(meta.transaction & 1)))
             guard other.fault(fileBytes: bytes.count) == nil, other.lastPage >= meta.lastPage else { continue }
             #expect(!findings(bytes, other).isEmpty || other.lastPage > meta.lastPage, "byte \(place), seed \(runSeed)")
