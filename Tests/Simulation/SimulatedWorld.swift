@@ -44,6 +44,8 @@ final class SimulatedWorld: @unchecked Sendable {
     private var mustCrash = false
     private var hasFaults = true
     private var failingCommits = 0
+    /// Commits that have found no space since the last one that succeeded.
+    private var spaceFailures = 0
     private var lastFailure: UInt64?
     private var quietSteps: [UInt64] = []
     private let start = ContinuousClock.now
@@ -194,7 +196,11 @@ final class SimulatedWorld: @unchecked Sendable {
         if failingCommits > 0 {
             failingCommits -= 1
             lastFailure = step
-            return dice.isOne(in: 2) ? EIO : ENOSPC
+            // After two failed attempts for want of space, the change log would give way to a removal. Then repeated
+            // changes are made again, which the model does not know. StorageProbe fills disks with a model that does.
+            let isFull = spaceFailures < 2 && dice.isOne(in: 2)
+            spaceFailures += isFull ? 1 : 0
+            return isFull ? ENOSPC : EIO
         }
         if hasFaults, dice.isOne(in: 120) {
             freeze()
@@ -204,6 +210,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private func didCommit(_ sequence: UInt64) {
+        spaceFailures = 0
         model.committed(sequence, at: step)
         if hasFaults, dice.isOne(in: 120) { freeze() }
     }
