@@ -49,9 +49,10 @@ final class CommitQueue: Sendable {
             return true
         }
 
-        /// Takes all mutations that were not answered.
-        mutating func takeAll() -> [WaitingMutation] {
+        /// Takes all mutations that were not answered. Those that were get into `finished`.
+        mutating func takeAll(finished: inout [WaitingMutation]) -> [WaitingMutation] {
             var all = Array(inWork[answered...])
+            finished = inWork
             if let next { all.append(next) }
             (inWork, answered, next) = ([], 0, nil)
             while let waitingNext = waiting.first {
@@ -181,12 +182,11 @@ final class CommitQueue: Sendable {
 
     /// Looks whether the writer still proceeds, and makes the note of the newest commit durable.
     private func checkWriter() {
-        // LMDB may look through the whole list of free pages for one value.
         let bytes = (try? storage.environment())?.fileSize ?? 0
-        if watch.check(more: .seconds(bytes / Limits.writerBytesPerSecond)) {
+        if watch.check(fileBytes: bytes) {
             storage.health.report(
                 .failed,
-                "the writer has computed for \(Limits.writerSecondsMax) s or more without an end: what it reads leads "
+                "the writer has computed for \(watch.limit(fileBytes: bytes).components.seconds) s or more without an end: what it reads leads "
                     + "in a circle")
             giveUp()
         }
@@ -205,9 +205,12 @@ final class CommitQueue: Sendable {
     /// storage any more.
     private func giveUp() {
         // First of all, so that the writer, should it come back, opens no storage beside the one that is given up.
+        // As in `nextWork`, completions go with the lock released.
+        var finished: [WaitingMutation] = []
+        defer { finished.removeAll() }
         let (left, wasAbandoned) = state.withLock { state in
             defer { state.isAbandoned = true }
-            return (state.takeAll(), state.isAbandoned)
+            return (state.takeAll(finished: &finished), state.isAbandoned)
         }
         storage.abandon()
         let refusal = storage.health.refusal ?? ServiceError(.storageDamaged, "the storage has failed")
@@ -341,10 +344,15 @@ final class CommitQueue: Sendable {
         writer.assertIsCurrent()
         let isAbandoned = state.withLock { $0.isAbandoned }
         let pause = storage.health.hasFailed && !isAbandoned ? reopening.attempt() : nil
+        // A completion may hold the last reference to the root sets, which then close this queue: it goes with the lock
+        // released.
+        var finished: [WaitingMutation] = []
+        defer { finished.removeAll() }
         return state.withLock { state -> Work in
             guard !state.isAbandoned else { return .over }
             var group = Group(waiting: state.waiting.count, written: state.written, now: surroundings.now)
-            (state.inWork, state.answered) = ([], 0)
+            swap(&finished, &state.inWork)
+            state.answered = 0
             if let next = state.next {
                 state.next = nil
                 group.append(next)

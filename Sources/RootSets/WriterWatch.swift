@@ -23,7 +23,7 @@ final class WriterWatch: Sendable {
     private let isBusy = Atomic<Bool>(false)
     private let progress = Atomic<UInt64>(0)
 
-    /// `limit`: processor time without progress.
+    /// `limit`: processor time without progress, over a small data file.
     init(limit: Duration = .seconds(Limits.writerSecondsMax)) {
         self.limit = limit
     }
@@ -43,10 +43,12 @@ final class WriterWatch: Sendable {
 
     func end() { isBusy.store(false, ordering: .releasing) }
 
-    /// Looks at the thread. Returns true, once, when it has computed for longer than the limit and `more` since it last
-    /// proceeded.
+    /// The limit over a data file of so many bytes: LMDB may look through the whole list of free pages for one value.
+    func limit(fileBytes: Int) -> Duration { limit + .seconds(fileBytes / Limits.writerBytesPerSecond) }
+
+    /// Looks at the thread. Returns true, once, when it has computed for longer than the limit since it last proceeded.
     /// Call it several times within the limit.
-    func check(more: Duration = .zero) -> Bool {
+    func check(fileBytes: Int = 0) -> Bool {
         state.withLock { state in
             guard !state.hasFired, let thread = state.thread else { return false }
             let seen = progress.load(ordering: .relaxed)
@@ -58,7 +60,7 @@ final class WriterWatch: Sendable {
                 (state.progress, state.since) = (seen, time)
                 return false
             }
-            state.hasFired = time - since >= limit + more
+            state.hasFired = time - since >= limit(fileBytes: fileBytes)
             return state.hasFired
         }
     }

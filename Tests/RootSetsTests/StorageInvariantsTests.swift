@@ -108,6 +108,25 @@ struct StorageInvariantsTests {
         sets.close()
     }
 
+    @Test("Root sets whose last reference is in a completion that was called end by themselves")
+    func heldByCompletion() async {
+        await #expect(processExitsWith: .success) {
+            let scratch = ScratchDirectory()
+            let directory = scratch.path + "/data"
+            let name = try #require(CollaborationIdentifier("decks"))
+            for _ in 0..<20 {
+                let isCalled = DispatchSemaphore(value: 0)
+                do {
+                    let sets = try RootSets(RootSets.Configuration(directory: directory))
+                    sets.submit(Mutation(.createCollaboration(name, .challenge))) { [sets] _ in
+                        withExtendedLifetime(sets) { _ = isCalled.signal() }
+                    }
+                }
+                isCalled.wait()
+            }
+        }
+    }
+
     @Test("Counts that are taken below zero are damage, not a crash")
     func counts() throws {
         var totals = Totals()

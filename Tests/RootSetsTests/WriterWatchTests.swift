@@ -15,7 +15,7 @@ struct WriterWatchTests {
     }
 
     /// Whether a thread that does `work` again and again is taken for one that loops, within a second or so.
-    private func fires(more: Duration = .zero, _ work: @escaping @Sendable (WriterWatch) -> Void) -> Bool {
+    private func fires(fileBytes: Int = 0, _ work: @escaping @Sendable (WriterWatch) -> Void) -> Bool {
         let watch = WriterWatch(limit: .milliseconds(200))
         let (stop, ended) = (Flag(), Flag())
         Thread {
@@ -24,7 +24,7 @@ struct WriterWatchTests {
             while !stop.isOn { work(watch) }
             ended.set()
         }.start()
-        let hasFired = becomesTrue(within: 1.5) { watch.check(more: more) }
+        let hasFired = becomesTrue(within: 1.5) { watch.check(fileBytes: fileBytes) }
         stop.set()
         _ = becomesTrue { ended.isOn }
         return hasFired
@@ -36,7 +36,44 @@ struct WriterWatchTests {
         #expect(!fires { _ in usleep(10_000) })
         #expect(!fires { $0.proceed() })
         #expect(!fires { $0.end() })
-        #expect(!fires(more: .seconds(60)) { _ in })
+        #expect(!fires(fileBytes: 60 * Limits.writerBytesPerSecond) { _ in })
+    }
+
+    @Test("The writer has 5 s, and a second more for each 256 MiB of the data file")
+    func allowance() {
+        let watch = WriterWatch()
+        #expect(watch.limit(fileBytes: 0) == .seconds(5))
+        #expect(watch.limit(fileBytes: 256 << 20) == .seconds(6))
+        #expect(watch.limit(fileBytes: (256 << 20) - 1) == .seconds(5))
+        #expect(watch.limit(fileBytes: 16 << 30) == .seconds(69))
+    }
+
+    @Test("The queue hands the size of the data file to the watch: the line with CRITICAL has the larger limit")
+    func largeFile() throws {
+        let scratch = ScratchDirectory()
+        let path = scratch.path + "/data"
+        let lines = Mutex<[String]>([])
+        let health = StorageHealth { line in lines.withLock { $0.append(line) } }
+        let environment = try StorageEnvironment(
+            directory: path, bytesMax: 1 << 30, reserveBytes: 1 << 20, health: health)
+        // Holes, behind everything that is in use.
+        try #require(truncate(path + "/data.mdb", 257 << 20) == 0)
+        let (stop, lost) = (Flag(), Flag())
+        let queue = CommitQueue(
+            ReadTransactionPool(environment), RootSets.Configuration(directory: path),
+            watch: WriterWatch(limit: .milliseconds(300)), onLoss: { lost.set() }
+        ) { () throws(ServiceError) in throw ServiceError(.storageFailed, "it is not opened again") }
+        queue.start()
+        let name = try #require(CollaborationIdentifier("deck"))
+        queue.submit(Mutation(.createCollaboration(name, .challenge)), of: .service, isUrgent: false) { _ in
+            while !stop.isOn {}
+        }
+        #expect(becomesTrue(within: 20) { lost.isOn })
+        let told = lines.withLock { $0 }
+        #expect(told.count { $0.contains("for 1 s or more without an end") } == 1, "\(told)")
+        if !lost.isOn { stop.set() }
+        queue.close()
+        stop.set()
     }
 
     @Test("When the writer loops, all mutations are answered as damaged, new ones too, and the queue can be closed")
