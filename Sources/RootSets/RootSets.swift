@@ -50,6 +50,11 @@ package final class RootSets: Sendable {
         _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
         log: @escaping @Sendable (String) -> Void = { _ in }, onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
+        guard !StorageRestore.isUnfinished(configuration.directory) else {
+            throw ServiceError(
+                .storageFailed,
+                "a restore to \(configuration.directory) was ended before it was done: restore to another directory")
+        }
         let lock = try DirectoryLock(directory: configuration.directory)
         let (health, startCheck) = (StorageHealth(log: log), StartCheck())
         self.health = health

@@ -36,6 +36,15 @@ package enum StorageRestore {
         }
     }
 
+    /// A file that is in the folder until the folder holds what it should.
+    private static let unfinishedMark = "restore-unfinished"
+
+    /// Whether a restore to this directory was ended before it was done.
+    static func isUnfinished(_ directory: String) -> Bool {
+        var status = stat()
+        return lstat(directory + "/" + unfinishedMark, &status) == 0
+    }
+
     /// The least size of LMDB's map while data are restored.
     private static let mapBytesMin = 1 << 30
 
@@ -73,6 +82,7 @@ package enum StorageRestore {
         guard mkdtemp(&name) != nil else { throw failure("making a folder beside \(plan.directory)") }
         let folder = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         do throws(ServiceError) {
+            try mark(folder)
             let summary = try fill(folder, plan, reader, progress)
             try finish(folder, summary)
             try publish(folder, as: plan.directory)
@@ -80,6 +90,16 @@ package enum StorageRestore {
         } catch {
             try? FileManager.default.removeItem(atPath: folder)
             throw error
+        }
+    }
+
+    private static func mark(_ folder: String) throws(ServiceError) {
+        let path = folder + "/" + unfinishedMark
+        do throws(SystemFailure) {
+            close(try System.create(path, Data()))
+            try System.synchronizeFolder(of: path)
+        } catch {
+            throw failure("making \(path)")
         }
     }
 
@@ -189,6 +209,7 @@ package enum StorageRestore {
     private static func publish(_ folder: String, as directory: String) throws(ServiceError) {
         // LMDB makes it anew.
         unlink(folder + "/lock.mdb")
+        guard unlink(folder + "/" + unfinishedMark) == 0 else { throw failure("removing the mark of \(folder)") }
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: folder + "/data.mdb")
         } catch {
