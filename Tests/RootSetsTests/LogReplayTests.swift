@@ -9,18 +9,32 @@ import Testing
 struct LogReplayTests {
     private var context: String { "ROOTGATE_TEST_SEED=\(runSeed)" }
 
+    /// What a storage holds.
+    private struct State: Equatable {
+        /// What does not depend on the storage's key for hashing names. The log is a chain over all changes.
+        var entries: [BackupScene.Entry]
+        var sets: [CollaborationIdentifier: [Digest]?]
+    }
+
     /// What the first changes of the model lead to.
-    private func entries(of scene: BackupScene, upTo sequence: UInt64) throws -> [BackupScene.Entry] {
+    private func state(of scene: BackupScene, upTo sequence: UInt64) throws -> State {
         let other = try BackupScene(mutations: 0)
         for change in scene.model.log where change.sequence <= sequence { try other.apply(change.mutation) }
         other.close()
-        return try comparable(other.folder)
+        return try state(of: other.folder)
     }
 
-    /// What does not depend on the storage's key for hashing names. The log is a chain over all changes.
-
-    private func comparable(_ directory: String) throws -> [BackupScene.Entry] {
-        try BackupScene.entries(of: directory).filter { [.log, .records, .mutations].contains($0.database) }
+    private func state(of directory: String) throws -> State {
+        let entries = try BackupScene.entries(of: directory).filter {
+            [.log, .records, .mutations].contains($0.database)
+        }
+        let rootSets = try RootSets(RootSets.Configuration(directory: directory, reserveBytes: 1 << 20))
+        defer { rootSets.close() }
+        let names = try rootSets.read { snapshot throws(ServiceError) in
+            try snapshot.collaborations(after: nil, limit: 1024).items.map(\.identifier)
+        }
+        let sets = try names.map { ($0, try rootSets.allRoots(of: $0)) }
+        return State(entries: entries, sets: Dictionary(uniqueKeysWithValues: sets))
     }
 
     @Test("A backup and the log of a later one or of the data lead to the state after any change in between")
@@ -42,7 +56,7 @@ struct LogReplayTests {
             for until in [start, start + 1, UInt64.random(in: start...end, using: &random), end] {
                 let (directory, summary) = try scene.restore(first, to: "part", logs: [log], until: until)
                 #expect(summary.sequence == until)
-                #expect(try comparable(directory) == entries(of: scene, upTo: until), "\(until), \(context)")
+                #expect(try state(of: directory) == state(of: scene, upTo: until), "\(until), \(context)")
                 try FileManager.default.removeItem(atPath: directory)
             }
             #expect(scene.refusal(of: first, logs: [log], until: end + 1)?.reason.contains("not there") == true)
@@ -135,6 +149,6 @@ struct LogReplayTests {
         #expect(refused?.reason.contains("--until \(start + 10)") == true, "\(refused?.reason ?? "")")
         let (directory, summary) = try scene.restore(first, logs: [scene.folder], until: start + 10)
         #expect(summary.sequence == start + 10)
-        #expect(try comparable(directory) == entries(of: scene, upTo: start + 10), "\(context)")
+        #expect(try state(of: directory) == state(of: scene, upTo: start + 10), "\(context)")
     }
 }

@@ -126,7 +126,14 @@ struct NewestCommitTests {
         let (_, older) = try storage.metaPages()
         try storage.write("newest-commit", CommitMark.Note(older).bytes)
         #expect(storage.rootCount == 5)
-        for bytes in [[], Array("garbage".utf8), [UInt8](repeating: 0, count: 24)] {
+        let note = CommitMark.Note(older).bytes
+        let flipped = note.indices.map { place in
+            var bytes = note
+            bytes[place] ^= 1
+            return bytes
+        }
+        let zeros = [UInt8](repeating: 0, count: note.count)
+        for bytes in [[], Array("garbage".utf8), zeros, Array(note.dropLast()), note + [0]] + flipped {
             try storage.write("newest-commit", bytes)
             #expect(storage.rootCount == 5, "\(bytes)")
         }

@@ -88,7 +88,7 @@ struct StructureCheckTests {
         sets.close()
     }
 
-    @Test("An inspection and a storage that is opened again check all of the structure first")
+    @Test("An inspection checks all of the structure first")
     func whole() throws {
         try damage(.large)
         let findings = try StorageInspection.findings(in: directory)
