@@ -291,12 +291,13 @@ public enum Limits {
     /// needs little room itself, and at most for an addition.
     public static let logRecordsTrimmedMin = 64
     public static let logRecordsTrimmedMax = 4096
-    /// Bytes that a disk has left at least unless a write that it cut short is a lack of space.
+    /// A write that was cut short is a lack of space if the disk has fewer bytes than this left.
     public static let diskBytesFew = 1 << 20
-    /// Bytes of one value in a backup. It bounds what a reader of a backup holds in memory.
-    public static let backupValueBytesMax = 1 << 30
-    /// A backup may keep at most this part of the storage's free room from being used again. From half of that on it
-    /// is no longer slowed down.
+    /// Bytes of one value in a backup, more than any stored value has. It bounds what a reader of a backup holds in
+    /// memory.
+    public static let backupValueBytesMax = 4 << 20
+    /// One part in so many of the storage's free room is what a backup may keep from being used again. When it keeps
+    /// half of that, it is no longer slowed down.
     public static let backupRoomPart = 4
     /// Changes of a log that are applied in one commit while a backup is restored.
     public static let restoredChangesPerCommit = 256
@@ -306,8 +307,8 @@ public enum Limits {
     /// Bytes of the data file for which the writer gets a second more. Finding a run of free pages took 5.5 s in
     /// a fragmented file of 6 GiB.
     public static let writerBytesPerSecond = 256 << 20
-    /// Milliseconds for which requests wait for the check of a start to come to what they need, counted from the
-    /// beginning of the check, and after which they are to be repeated then.
+    /// Milliseconds from the beginning of the check of a start within which requests wait until it comes to what they
+    /// need. Later they are refused, and are to be repeated after the other number of milliseconds.
     public static let uncheckedWaitMilliseconds = 1000
     public static let uncheckedMilliseconds: UInt32 = 100
     /// Seconds after which a failed storage is opened again, at first and at most; each attempt doubles them.

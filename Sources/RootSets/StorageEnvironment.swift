@@ -47,7 +47,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
     /// damage. `upgrades`: false refuses an older format. `acceptsLoss`:
-    /// whether the operator's word is taken that a lost commit may be lost. `defersStructure`: whether the structure of
+    /// whether the operator's word is taken that the newest commit may be gone. `defersStructure`: whether the structure of
     /// the large trees may be left for `checkStructure`; then nobody may read a database or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
