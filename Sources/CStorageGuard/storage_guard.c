@@ -224,6 +224,7 @@ int guarded_put(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned
     GUARDED(mdb_put(txn, dbi, key, data, flags))
 }
 int guarded_del(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data) { GUARDED(mdb_del(txn, dbi, key, data)) }
+int guarded_drop(MDB_txn *txn, MDB_dbi dbi, int deletes) { GUARDED(mdb_drop(txn, dbi, deletes)) }
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi dbi, MDB_cursor **cursor) { GUARDED(mdb_cursor_open(txn, dbi, cursor)) }
 int guarded_cursor_renew(MDB_txn *txn, MDB_cursor *cursor) { GUARDED(mdb_cursor_renew(txn, cursor)) }
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *data, MDB_cursor_op op) {

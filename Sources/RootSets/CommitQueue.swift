@@ -184,13 +184,18 @@ final class CommitQueue: Sendable {
     private func checkWriter() {
         let bytes = (try? storage.environment())?.fileSize ?? 0
         if watch.check(fileBytes: bytes) {
+            let seconds = watch.limit(fileBytes: bytes).components.seconds
             storage.health.report(
                 .failed,
-                "the writer has computed for \(watch.limit(fileBytes: bytes).components.seconds) s or more without an end: what it reads leads "
-                    + "in a circle")
+                "the writer has computed for \(seconds) s or more without an end: what it reads leads in a circle")
             giveUp()
         }
-        if let fault = (try? storage.environment())?.displacement { storage.health.report(.failed, fault.action) }
+        if let environment = try? storage.environment() {
+            // As long as it is held, no other one is open.
+            withExtendedLifetime(environment) {
+                if let fault = environment.displacement { storage.health.report(.failed, fault.action) }
+            }
+        }
         let count = commits.load(ordering: .relaxed)
         if count != noted.load(ordering: .relaxed), (try? storage.environment())?.syncNote() == true {
             noted.store(count, ordering: .relaxed)
@@ -460,7 +465,7 @@ final class CommitQueue: Sendable {
                 giveUp()
                 throw fault
             }
-            if let fault = environment.fault ?? environment.displacement {
+            if let fault = environment.fault ?? environment.cut ?? environment.displacement {
                 storage.health.report(.failed, fault.action)
                 throw fault
             }

@@ -74,6 +74,14 @@ struct DataFile {
         throw .damaged("no commit in the data file is whole: restore a backup")
     }
 
+    /// What is wrong with the pages of one database; `nil` when nothing is.
+    func fault(of meta: MetaPage, in name: DatabaseName) throws(StorageFailure) -> String? {
+        let check = try StructureCheck(
+            of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta,
+            deferring: DatabaseName.allCases.filter { $0 != .meta && $0 != name })
+        return check.finding
+    }
+
     /// What is wrong with the pages that `meta` leads to; `nil` when nothing is.
     func fault(of meta: MetaPage) throws(StorageFailure) -> String? {
         try StructureCheck(of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta, defers: false).finding

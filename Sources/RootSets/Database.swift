@@ -55,7 +55,7 @@ struct Database: Sendable {
     /// Notes that the value at `key` is not what was written. Returns the failure, which tells a peer no key.
     func damage(at key: UnsafeRawBufferPointer) -> StorageFailure {
         // A page that can't be read is seen as zeros.
-        if let fault = trust.fault { return fault }
+        if let fault = trust.fault ?? trust.cut { return fault }
         trust.health.report(.damaged, "\(shown(key)) is not what was written")
         return .damaged("an entry of the database \(name) is not what was written")
     }

@@ -19,6 +19,9 @@ final class DatabaseTrust: Sendable {
     private let checks = DatabaseName.allCases.map { _ in DispatchGroup() }
     private let unchecked = Mutex<Set<DatabaseName>>([])
     private let map = Mutex<CoveredMap?>(nil)
+    /// The data file, and the greatest length of it that was seen: it never becomes shorter. -1: there is none yet.
+    private let file = Atomic<CInt>(-1)
+    private let bytesMin = Atomic<Int>(0)
     private let retired = Atomic<Bool>(false)
     /// When the check began, by the clock of `DispatchTime`.
     private let begin = Atomic<UInt64>(0)
@@ -32,6 +35,25 @@ final class DatabaseTrust: Sendable {
 
     /// Why what was read may be zeros instead of what is stored; `nil` when every page could be read.
     var fault: StorageFailure? { map.withLock { $0?.fault } }
+
+    /// From now on a cut of the data file is noticed.
+    func watchLength(of file: CInt) {
+        self.file.store(file, ordering: .releasing)
+        noteLength()
+    }
+
+    /// Remembers how long the data file has become.
+    func noteLength() {
+        if let present = fileBytes(file.load(ordering: .acquiring)) { bytesMin.max(present, ordering: .relaxed) }
+    }
+
+    /// Why nothing may be answered: the file was cut, so the end of its last page reads as zeros without a fault. `nil`
+    /// when it was not.
+    var cut: StorageFailure? {
+        guard let present = fileBytes(file.load(ordering: .acquiring)), present < bytesMin.load(ordering: .relaxed)
+        else { return nil }
+        return .failed("the data file was cut to \(present) bytes")
+    }
 
     // MARK: The check
 
@@ -111,7 +133,7 @@ final class DatabaseTrust: Sendable {
     private func wait(for name: DatabaseName) throws(StorageFailure) {
         checks[name.rawValue].wait()
         guard !believes(name) else { return }
-        if let fault { throw fault }
+        if let fault = fault ?? cut { throw fault }
         guard doubts.load(ordering: .acquiring) >> UInt(name.rawValue) & 1 != 0 else {
             throw StorageFailure(ECANCELED, "checking the storage")
         }

@@ -24,7 +24,7 @@ final class DirectoryLock: Sendable {
             let reason = "the folder above it is missing, and is not made"
             throw failure(made.call, SystemFailure(made.call, number: ENOENT, reason: reason))
         }
-        descriptor = open(directory + "/owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        descriptor = open(directory + "/" + DirectoryLock.fileName, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("opening the data directory") }
         // `deinit` closes the descriptor, also when `init` throws here. Closing it twice could close another file that
         // got its number.
@@ -44,12 +44,32 @@ final class DirectoryLock: Sendable {
     /// Whether data were written here before: this process or an earlier one called `markUsed`.
     var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
 
-    /// Notes that the directory holds data. On a full disk the note can't be written; the next start writes it. Until
-    /// then a missing data file would be mistaken for a new storage.
-    func markUsed() {
-        let note = Array("rootgate\n".utf8)
+    private static let fileName = "owner.lock"
+    private static let word = "rootgate "
+    /// Of a number of 64 bits.
+    private static let digits = 20
+
+    /// Notes that the directory holds data, and how large the data file may become. On a full disk the note can't be
+    /// written; the next start writes it. Until then a missing data file would be mistaken for a new storage.
+    func markUsed(bytesMax: Int) {
+        let number = String(bytesMax)
+        let padding = String(repeating: " ", count: max(0, DirectoryLock.digits - number.count))
+        let note = Array((DirectoryLock.word + padding + number + "\n").utf8)
         let written = pwrite(descriptor, note, note.count, 0)
         assert(written == note.count || written == -1, "a note was written only in part")
+    }
+}
+
+extension DirectoryLock {
+    /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.
+    static func bytesMax(in directory: String) -> Int? {
+        let file = open(directory + "/" + fileName, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: word.utf8.count + digits)
+        guard pread(file, &bytes, bytes.count, 0) == bytes.count, bytes.starts(with: word.utf8) else { return nil }
+        let number = Int(String(decoding: bytes[word.utf8.count...].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self))
+        return number.flatMap { $0 > 0 ? $0 : nil }
     }
 }
 

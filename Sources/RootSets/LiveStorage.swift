@@ -63,4 +63,9 @@ final class LiveStorage {
         }
         return try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page) }
     }
+
+    /// What is wrong with the pages of the change log in the snapshot; `nil` when nothing is.
+    func logFault() throws(StorageFailure) -> String? {
+        try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page, in: .log) }
+    }
 }

@@ -50,6 +50,7 @@ final class LogReplay {
 
     private func apply(_ live: LiveStorage, _ path: String) throws(ServiceError) {
         do throws(StorageFailure) {
+            if let fault = try live.logFault() { throw .refused("its change log can't be read: \(fault)") }
             let totals: Totals?
             do throws(StorageFailure) {
                 totals = try live.transaction.totals()

@@ -154,28 +154,32 @@ final class ReadTransactionPool: Sendable {
     func withTransaction<R>(
         _ body: (ReadTransaction) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
-        let guarded = StorageGuard()
-        do throws(StorageFailure) {
-            let result = try withUnguardedTransaction(body)
-            if let fault = guarded.fault { throw fault }
-            return result
-        } catch {
-            if let fault = guarded.fault {
-                health.report(.failed, fault.action)
-                throw fault
-            }
-            if error.isPanic { health.report(.failed, "a commit could not be written to the disk") }
-            throw error
-        }
-    }
-
-    private func withUnguardedTransaction<R>(
-        _ body: (ReadTransaction) throws(StorageFailure) -> R
-    ) throws(StorageFailure) -> R {
         typealias Taken = (environment: StorageEnvironment, transaction: ReadTransaction?)
         let (environment, pooled) = try state.withLock { state throws(StorageFailure) -> Taken in
             (try open(state), state.idle.popLast())
         }
+        // As long as it is held, no other one is open. So what is reported is about this one.
+        return try withExtendedLifetime(environment) { () throws(StorageFailure) -> R in
+            let guarded = StorageGuard()
+            do throws(StorageFailure) {
+                let result = try withUnguardedTransaction(pooled, environment, body)
+                if let fault = guarded.fault { throw fault }
+                return result
+            } catch {
+                if let fault = guarded.fault {
+                    health.report(.failed, fault.action)
+                    throw fault
+                }
+                if error.isPanic { health.report(.failed, "a commit could not be written to the disk") }
+                throw error
+            }
+        }
+    }
+
+    private func withUnguardedTransaction<R>(
+        _ pooled: ReadTransaction?, _ environment: StorageEnvironment,
+        _ body: (ReadTransaction) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
         let transaction = if let pooled { pooled } else { try ReadTransaction(environment) }
         try transaction.renew()
         defer {
@@ -201,6 +205,7 @@ final class ReadTransactionPool: Sendable {
             return state
         }
         retired.environment?.trust.retire()
+        retired.environment?.stopChecking()
         return retired.environment?.closing
     }
 

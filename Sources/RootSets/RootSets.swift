@@ -43,12 +43,15 @@ package final class RootSets: Sendable {
     /// Opens the storage, and creates it when it is missing.
     ///
     /// Throws `storageInUse`, `storageDamaged`, `storageFull` or `storageFailed`.
+    ///
+    /// `acceptsLoss`: whether this is the start that takes the operator's word that the newest commit may be gone.
     /// `log` gets a line when additions find no room, and when they find some again; when the storage has failed or is
     /// damaged, and when it was opened again. `onLoss` is called once, on any thread, when the storage can't be opened
     /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
     package init(
         _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
-        log: @escaping @Sendable (String) -> Void = { _ in }, onLoss: @escaping @Sendable () -> Void = {}
+        acceptsLoss: Bool = false, log: @escaping @Sendable (String) -> Void = { _ in },
+        onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
         guard !StorageRestore.isUnfinished(configuration.directory) else {
             throw ServiceError(
@@ -60,7 +63,7 @@ package final class RootSets: Sendable {
         self.health = health
         self.startCheck = startCheck
         let environment = try RootSets.open(
-            configuration, lock, surroundings, health, startCheck, acceptsLoss: true, defersStructure: true)
+            configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
         if let loss = environment.acceptedLoss { log(loss) }
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in

@@ -26,6 +26,8 @@ final class StartCheck: Sendable {
         }
         let thread = Thread { [self] in
             while walkNext() {}
+            // One that came too late is not checked, and nobody waits for it.
+            state.withLock { $0.next.take() }?.trust.endCheck()
             ended.signal()
         }
         thread.name = "rootgate check"
@@ -81,7 +83,7 @@ final class StartCheck: Sendable {
             var walk = try StorageWalk(
                 environment, isInterrupted: { [self] in isStopped || trust.isRetired || trust.fault != nil },
                 report: { finding in
-                    guard trust.fault == nil, !guarded.hasFault else { return }
+                    guard trust.fault == nil, !guarded.hasFault, environment.cut == nil else { return }
                     for name in finding.distrusted { trust.distrust(name) }
                     health.report(.damaged, finding.line)
                 },
@@ -90,17 +92,19 @@ final class StartCheck: Sendable {
                     if trust.fault == nil, !guarded.hasFault { trust.noteChecked(name) }
                 })
             let isDone = try walk.run()
-            if let fault = trust.fault ?? guarded.fault { throw fault }
+            if let fault = trust.fault ?? guarded.fault ?? environment.cut { throw fault }
             if isDone { health.note(isChecked: true) }
         } catch {
             // What could not be read is no damage: the storage is opened again, and checked again.
-            if let fault = trust.fault ?? guarded.fault ?? (error.isFault ? error : nil) {
+            if let fault = trust.fault ?? guarded.fault ?? environment.cut ?? (error.isFault ? error : nil) {
                 health.report(.failed, fault.action)
-            } else if !isStopped {
+            } else if error.isDamage {
                 health.note(error)
                 for name in DatabaseName.allCases { trust.distrust(name) }
                 // The rest of a damaged file is not walked over.
-                if error.isDamage { health.note(isChecked: true) }
+                health.note(isChecked: true)
+            } else if !isStopped, !trust.isRetired {
+                health.report(.failed, "it could not be checked, \(error.text)")
             }
         }
     }

@@ -30,8 +30,6 @@ final class StorageEnvironment: @unchecked Sendable {
     private let dataDescriptor: CInt
     /// LMDB's map of the data file; `nil` when the file has pages of another size than the system.
     private var map: CoveredMap?
-    /// The length of the data file when it was opened. It never becomes shorter.
-    private var bytesMin = 0
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
 
@@ -46,9 +44,9 @@ final class StorageEnvironment: @unchecked Sendable {
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
-    /// damage. `upgrades`: false refuses an older format. `acceptsLoss`:
-    /// whether the operator's word is taken that the newest commit may be gone. `defersStructure`: whether the structure of
-    /// the large trees may be left for `checkStructure`; then nobody may read a database or write before.
+    /// damage. `upgrades`: false refuses an older format. `acceptsLoss`: whether the operator's word is taken that the
+    /// newest commit may be gone. `defersStructure`: whether the structure of the large trees may be left for
+    /// `checkStructure`; then nobody may read a database or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -106,13 +104,13 @@ final class StorageEnvironment: @unchecked Sendable {
             try fitMap(reserveBytes: reserveBytes)
             map = try coveredMap()
             trust.covers(map)
-            bytesMin = fileSize
+            trust.watchLength(of: dataDescriptor)
             try checkSequence()
             try noteNewest()
         } catch {
             throw error.asServiceError
         }
-        lock.markUsed()
+        lock.markUsed(bytesMax: bytesMax)
     }
 
     /// Opens the environment in `directory` for reading only, beside the process that may have it open. It is not
@@ -147,11 +145,11 @@ final class StorageEnvironment: @unchecked Sendable {
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 var information = MDB_envinfo()
                 try check(mdb_env_info(environment, &information), "reading the storage's state")
-                bytesMax = information.me_mapsize
-                var reader: OpaquePointer?
-                try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
+                // LMDB's own number never becomes smaller.
+                let limit = DirectoryLock.bytesMax(in: directory) ?? fileBytes(dataDescriptor) ?? 0
+                bytesMax = min(limit, information.me_mapsize)
+                let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes)
                 do throws(StorageFailure) {
-                    guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
                     databases = try Databases(reading: reader, trust)
                     nameHash = try StorageFormat.nameHash(databases, reading: reader)
                 } catch {
@@ -173,11 +171,42 @@ final class StorageEnvironment: @unchecked Sendable {
             throw error.asServiceError
         }
         trust.covers(map)
-        bytesMin = fileSize
+        trust.watchLength(of: dataDescriptor)
+    }
+
+    /// Begins a read of a commit whose pages lead to the format and the hash key as they should.
+    private static func beginRead(
+        _ environment: OpaquePointer, _ file: CInt, _ pageBytes: Int
+    ) throws(StorageFailure) -> OpaquePointer {
+        // The service may write the meta page anew before it is read here, two commits later.
+        for _ in 0..<1000 {
+            var reader: OpaquePointer?
+            try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
+            guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
+            let number = Int(mdb_txn_id(reader))
+            guard let page = metaPage(number & 1, of: file, pageBytes), page.transaction == UInt64(clamping: number)
+            else {
+                mdb_txn_abort(reader)
+                continue
+            }
+            do throws(StorageFailure) {
+                let check = try StructureCheck(
+                    of: file, fileBytes: fileBytes(file) ?? 0, page,
+                    deferring: DatabaseName.allCases.filter { $0 != .meta })
+                if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
+                return reader
+            } catch {
+                mdb_txn_abort(reader)
+                throw error
+            }
+        }
+        throw .damaged("the meta page of the newest commit can't be read")
     }
 
     deinit {
         mdb_env_close(handle)
+        // Another map may get its addresses.
+        map = nil
         closing.signal()
     }
 
@@ -235,12 +264,8 @@ final class StorageEnvironment: @unchecked Sendable {
 
     var hasFault: Bool { map?.hasFault ?? false }
 
-    /// Why nothing may be answered: the file was cut, so the end of its last page reads as zeros without a fault. `nil`
-    /// when it was not.
-    var cut: StorageFailure? {
-        guard let present = fileBytes(dataDescriptor), present < bytesMin else { return nil }
-        return .failed("the data file was cut to \(present) bytes")
-    }
+    /// Why nothing may be answered: the file was cut. `nil` when it was not.
+    var cut: StorageFailure? { trust.cut }
 
     /// Whether LMDB takes no more transactions, because a meta page could not be written.
     var hasPanicked: Bool {
@@ -305,10 +330,11 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// What is lost for good, and was accepted by the operator, as a line for the log; `nil` when nothing is.
     var acceptedLoss: String? {
-        guard noted == .acceptance, let sequence = lastSequence else { return nil }
+        guard noted == .acceptance else { return nil }
+        let end = lastSequence.map { "goes on behind change \($0)" } ?? "does not tell its last change"
         return
-            "CRITICAL: changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage goes "
-            + "on behind change \(sequence)"
+            "CRITICAL: changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage "
+            + end
     }
 
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit
@@ -319,8 +345,15 @@ final class StorageEnvironment: @unchecked Sendable {
         guard let newest = pages.max(by: { $0.transaction < $1.transaction }) else {
             throw .damaged("both meta pages of the data file are damaged")
         }
-        mark?.write(CommitMark.Note(newest, sequence: lastSequence ?? 0))
+        // Damaged totals do not take back what was acknowledged.
+        var acknowledged: UInt64 = 0
+        if case .note(let note) = noted { acknowledged = note.sequence }
+        mark?.write(CommitMark.Note(newest, sequence: lastSequence ?? acknowledged))
         mark?.settle()
+        // The word holds for one start.
+        guard noted != .acceptance || mark?.read() != .acceptance else {
+            throw .failed("\(CommitMark.fileName) can't be written")
+        }
     }
 
     /// Notes a commit that is durable, before it is acknowledged. If it can't be noted, the note stays behind.
@@ -338,9 +371,11 @@ final class StorageEnvironment: @unchecked Sendable {
         _ = mdb_reader_check(handle, &stale)
     }
 
-    func metaPage(_ slot: Int) -> MetaPage? {
+    func metaPage(_ slot: Int) -> MetaPage? { StorageEnvironment.metaPage(slot, of: dataDescriptor, pageBytes) }
+
+    private static func metaPage(_ slot: Int, of file: CInt, _ pageBytes: Int) -> MetaPage? {
         var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
-        guard pread(dataDescriptor, &bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count else { return nil }
+        guard pread(file, &bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count else { return nil }
         return MetaPage(bytes, slot: slot)
     }
 
@@ -363,6 +398,9 @@ final class StorageEnvironment: @unchecked Sendable {
         try check(mdb_env_info(environment, &information), "reading the storage's state")
         try check(mdb_env_stat(environment, &statistics), "reading the storage's state")
         try check(mdb_env_get_fd(environment, &descriptor), "reading the storage's state")
+        guard (0..<1 << 40).contains(information.me_last_pgno), (0..<Int.max).contains(information.me_last_txnid) else {
+            throw .damaged("the newest meta page can't be used")
+        }
         let needed = (information.me_last_pgno + 1) * Int(statistics.ms_psize)
         guard let present = fileBytes(descriptor), present >= needed else {
             throw .damaged("the data file is shorter than its contents (\(needed) bytes)")
@@ -484,6 +522,9 @@ final class StorageEnvironment: @unchecked Sendable {
     func reserveBlocks(upTo wanted: Int, in room: inout StorageRoom) throws(StorageFailure) {
         let wanted = min(wanted, room.capacity)
         guard room.blocks < wanted, !room.isDiskFull else { return }
+        // The file would become as long as it was, with zeros where data were.
+        if let cut { throw cut }
+        defer { trust.noteLength() }
         guard let present = fileBytes(dataDescriptor).map({ $0 / pageBytes }) else {
             throw StorageFailure(errno, "reading the data file's size")
         }

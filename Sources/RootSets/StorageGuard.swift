@@ -98,6 +98,10 @@ func mdb_del(
     _ data: UnsafeMutablePointer<MDB_val>?
 ) -> CInt { guarded_del(txn, database, key, data) }
 
+func mdb_drop(_ txn: OpaquePointer?, _ database: MDB_dbi, _ deletes: CInt) -> CInt {
+    guarded_drop(txn, database, deletes)
+}
+
 func mdb_cursor_open(
     _ txn: OpaquePointer?, _ database: MDB_dbi, _ cursor: UnsafeMutablePointer<OpaquePointer?>?
 ) -> CInt { guarded_cursor_open(txn, database, cursor) }

@@ -34,6 +34,8 @@ package final class StorageHealth: Sendable {
     /// The raw value of the level, for readers on hot paths.
     private let current = Atomic<UInt8>(Level.intact.rawValue)
     private let findings = Mutex(Findings())
+    /// Held from a finding until its line is in the log. So whoever reports, too, returns behind the line.
+    private let reporting = Mutex(())
     private let log: @Sendable (String) -> Void
     private let onFailure = Mutex<(@Sendable () -> Void)?>(nil)
     private let checked = Atomic<Bool>(false)
@@ -67,10 +69,21 @@ package final class StorageHealth: Sendable {
     }
 
     /// Reports damage or a failure. Only the first finding of a level is kept and logged. `intact` reports nothing.
+    /// Returns when the line of the level's first finding is in the log, whoever has reported it.
     ///
     /// `what`: one line for the operator, without a full stop at its end.
     package func report(_ level: Level, _ what: @autoclosure () -> String) {
-        let line: String? = findings.withLock { findings in
+        let isFirst = reporting.withLock { _ in
+            let line = keep(level, what())
+            if let line { log(line) }
+            return line != nil
+        }
+        if isFirst, level == .failed { onFailure.withLock { $0 }?() }
+    }
+
+    /// Keeps the first finding of a level. Returns the line for the log; `nil` when it is not the first one.
+    private func keep(_ level: Level, _ what: @autoclosure () -> String) -> String? {
+        findings.withLock { findings in
             switch level {
             case .intact: return nil
             case .damaged:
@@ -87,9 +100,6 @@ package final class StorageHealth: Sendable {
                 return "CRITICAL: the storage has failed: \(finding.what)"
             }
         }
-        guard let line else { return }
-        log(line)
-        if level == .failed { onFailure.withLock { $0 }?() }
     }
 
     /// Reports the failure if it says that stored data are damaged.
@@ -110,13 +120,15 @@ package final class StorageHealth: Sendable {
 
     /// Ends a failure: the storage was opened again and judged. Damage that was found before stays.
     package func recover() {
-        let recovered = findings.withLock { findings in
-            guard findings.failure != nil else { return false }
-            findings.failure = nil
-            current.store((findings.damage?.level ?? .intact).rawValue, ordering: .releasing)
-            return true
+        reporting.withLock { _ in
+            let recovered = findings.withLock { findings in
+                guard findings.failure != nil else { return false }
+                findings.failure = nil
+                current.store((findings.damage?.level ?? .intact).rawValue, ordering: .releasing)
+                return true
+            }
+            if recovered { log("the storage was opened again: it answers and takes changes") }
         }
-        if recovered { log("the storage was opened again: it answers and takes changes") }
     }
 
     /// The error for requests that need the storage while it has failed; `nil` while it has not.

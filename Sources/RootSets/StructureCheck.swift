@@ -26,7 +26,12 @@ final class StructureCheck: @unchecked Sendable {
     /// checks all of it.
     ///
     /// Throws when the file can't be mapped or read.
-    init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
+    convenience init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
+        try self.init(of: file, fileBytes: fileBytes, meta, deferring: defers ? StructureCheck.deferred : [])
+    }
+
+    /// Does the same but for the trees of the databases `deferring`.
+    init(of file: CInt, fileBytes: Int, _ meta: MetaPage, deferring: [DatabaseName]) throws(StorageFailure) {
         // Its numbers may be anything.
         if let fault = meta.fault(fileBytes: fileBytes) { throw .damaged("the meta page can't be used, \(fault)") }
         let count = min(meta.fileBytes, fileBytes / meta.pageBytes * meta.pageBytes)
@@ -45,8 +50,8 @@ final class StructureCheck: @unchecked Sendable {
         self.meta = meta
         let isStopped = Flag()
         self.isStopped = isStopped
-        if !defers { StructureCheck.readAhead(bytes) }
-        let later = defers ? Set(StructureCheck.deferred.map(\.text)) : []
+        if deferring.isEmpty { StructureCheck.readAhead(bytes) }
+        let later = Set(deferring.map(\.text))
         check = Mutex(
             PageCheck(bytes, meta, deferring: later, isStopped: { isStopped.value.load(ordering: .relaxed) }))
         if let fault = map.fault { throw fault }

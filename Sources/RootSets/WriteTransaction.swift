@@ -76,6 +76,7 @@ final class WriteTransaction {
         self.handle = nil
         try check(mdb_txn_commit(handle), "committing")
         environment?.note(commit: number)
+        environment?.trust.noteLength()
     }
 
     private func assertIsOpen() {

@@ -214,7 +214,7 @@ package final class Service: Sendable {
                     directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
                     reserveBytes: configuration.storageReserveBytes,
                     logRetentionBytes: configuration.logRetentionBytes),
-                surroundings: surroundings, log: log, onLoss: onLoss)
+                surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }

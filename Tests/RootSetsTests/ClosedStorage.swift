@@ -19,7 +19,7 @@ final class ClosedStorage {
     init(commits: Int = 5) throws {
         var random = SeededGenerator(seed: runSeed)
         roots = (0..<commits).map { _ in random.digest() }
-        let sets = try RootSets(configuration)
+        let sets = try RootSets(configuration, acceptsLoss: true)
         let name = try #require(CollaborationIdentifier("deck"))
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         for root in roots { try sets.apply(Mutation(.addRoots(name, [root]))) }
@@ -58,7 +58,7 @@ final class ClosedStorage {
     func open() -> Result<Int, ServiceError> {
         for _ in 0..<5000 {
             do throws(ServiceError) {
-                let sets = try RootSets(configuration)
+                let sets = try RootSets(configuration, acceptsLoss: true)
                 defer { sets.close() }
                 let tests = try sets.read { snapshot throws(ServiceError) in
                     guard let name = CollaborationIdentifier("deck") else { return nil as [Bool]? }

@@ -52,7 +52,11 @@ struct NewestCommitTests {
         #expect(try storage.bytes("newest-commit") == Array("accept".utf8) && storage.bytes("data.mdb") == before)
         let log = Shared<[String]>([])
         let configuration = RootSets.Configuration(directory: storage.folder)
-        try RootSets(configuration, log: { line in log.with { $0.append(line) } }).close()
+        // A tool that opens the storage, as `keys create --offline`, is no start of the service.
+        let refused = thrownServiceError { _ = try RootSets(configuration) }
+        #expect(refused?.code == .storageDamaged && refused?.reason.contains("accept") == true)
+        #expect(try storage.bytes("newest-commit") == Array("accept".utf8))
+        try RootSets(configuration, acceptsLoss: true, log: { line in log.with { $0.append(line) } }).close()
         #expect(log.value.contains { $0.hasPrefix("CRITICAL") && $0.contains("behind change 6") }, "\(log.value)")
         #expect(storage.rootCount == 5)
     }

@@ -56,6 +56,7 @@ int guarded_stat(MDB_txn *txn, MDB_dbi dbi, MDB_stat *statistics);
 int guarded_get(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
 int guarded_put(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned int flags);
 int guarded_del(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
+int guarded_drop(MDB_txn *txn, MDB_dbi dbi, int deletes);
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi dbi, MDB_cursor **cursor);
 int guarded_cursor_renew(MDB_txn *txn, MDB_cursor *cursor);
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *data, MDB_cursor_op op);
