@@ -299,6 +299,8 @@ public enum Limits {
     /// One part in so many of the storage's free room is what a backup may keep from being used again. When it keeps
     /// half of that, it is no longer slowed down.
     public static let backupRoomPart = 4
+    /// Milliseconds at least between two looks at what it keeps.
+    public static let backupPauseMilliseconds = 10
     /// Changes of a log that are applied in one commit while a backup is restored.
     public static let restoredChangesPerCommit = 256
     /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what

@@ -4,8 +4,8 @@ import Hashing
 
 /// Where a backup is written to. Gathers, hashes and counts what is written, and slows it down if somebody wants so.
 ///
-/// While a backup is written, the service can't use again what it frees. So what that costs is judged each second, also
-/// while the reader of a pipe does not read.
+/// While a backup is written, the service can't use again what it frees. So what that costs is judged again and
+/// again, also while the reader of a pipe does not read. A small storage is full within a tenth of a second.
 final class BackupOutput {
     /// What the backup costs the service.
     enum Cost {
@@ -16,6 +16,7 @@ final class BackupOutput {
         case tooMuch
     }
 
+    private static let pause = Duration.milliseconds(Limits.backupPauseMilliseconds)
     private static let pieceBytes = 256 << 10
     /// As many bytes as a pipe takes without waiting when poll(2) says that it takes some.
     private static let pipeBytes = 4096
@@ -26,7 +27,8 @@ final class BackupOutput {
     private let rate: Int?
     private let cost: () throws(StorageFailure) -> Cost
     private let begun = ContinuousClock.now
-    private var judged = ContinuousClock.now
+    /// When the cost is judged next. Judging takes a tenth of the time at most: it reads a list that may be long.
+    private var due = ContinuousClock.now
     private var isHurried = false
     private var gathered: [UInt8] = []
     private var hash = SHA256.Stream()
@@ -72,20 +74,23 @@ final class BackupOutput {
         gathered.withUnsafeBytes { hash.update($0) }
         try write(gathered)
         gathered.removeAll(keepingCapacity: true)
-        try judgeEachSecond()
+        try judgeIfDue()
         while let rate, !isHurried {
             let due = begun + .seconds(Double(byteCount) / Double(rate))
             let wait = due - ContinuousClock.now
             guard wait > .zero else { return }
-            usleep(UInt32(min(wait, .milliseconds(200)) / .microseconds(1)))
-            try judgeEachSecond()
+            usleep(UInt32(min(wait, BackupOutput.pause) / .microseconds(1)))
+            try judgeIfDue()
         }
     }
 
-    private func judgeEachSecond() throws(StorageFailure) {
-        guard ContinuousClock.now - judged >= .seconds(1) else { return }
-        judged = .now
-        switch try cost() {
+    private func judgeIfDue() throws(StorageFailure) {
+        let begin = ContinuousClock.now
+        guard begin >= due else { return }
+        let cost = try cost()
+        let end = ContinuousClock.now
+        due = end + max(BackupOutput.pause, (end - begin) * 9)
+        switch cost {
         case .little: break
         case .much: isHurried = true
         case .tooMuch:
@@ -100,9 +105,9 @@ final class BackupOutput {
         while !rest.isEmpty {
             if !isFile {
                 var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                let ready = poll(&place, 1, 1000)
+                let ready = poll(&place, 1, CInt(Limits.backupPauseMilliseconds))
                 if ready < 0, errno != EINTR { throw StorageFailure(errno, "writing the backup") }
-                try judgeEachSecond()
+                try judgeIfDue()
                 guard ready > 0 else { continue }
             }
             let piece = isFile ? rest : rest.prefix(BackupOutput.pipeBytes)

@@ -10,12 +10,14 @@ struct FileFaultTests {
         "A file that is cut while it is used is refused from then on, and the process stays",
         arguments: [4096, 90_000])
     func cut(bytes: Int) throws {
-        let scratch = ScratchDirectory()
-        try #require(try ProbeRun(["make", scratch.path + "/data", "7"]).ending == .exit(0))
-        let run = try ProbeRun(["cut", scratch.path + "/data", "\(bytes)"])
-        #expect(run.ending == .exit(0), "\(run.output) \(run.log)")
-        let critical = run.log.split(separator: "\n").filter { $0.hasPrefix("CRITICAL: the storage has failed") }
-        #expect(critical.count == 1, "\(run.log)")
+        for order in ["cut", "cut-unread"] {
+            let scratch = ScratchDirectory()
+            try #require(try ProbeRun(["make", scratch.path + "/data", "7"]).ending == .exit(0))
+            let run = try ProbeRun([order, scratch.path + "/data", "\(bytes)"])
+            #expect(run.ending == .exit(0), "\(order): \(run.output) \(run.log)")
+            let critical = run.log.split(separator: "\n").filter { $0.hasPrefix("CRITICAL: the storage has failed") }
+            #expect(critical.count == 1, "\(order): \(run.log)")
+        }
     }
 
     @Test("Data that are moved away get no changes, and the storage recovers when they are back")
@@ -92,6 +94,42 @@ struct FileFaultTests {
         usleep(2_500_000)
         let after = try change()
         #expect(after - during < (during - before) / 2, "its pages are still kept: \(before), \(during), \(after)")
+    }
+
+    @Test(
+        "A backup that nobody reads is given up before it takes the room of removals, whatever the map's size once was")
+    func roomOfRemovals() throws {
+        let scratch = ScratchDirectory()
+        let directory = scratch.path + "/data"
+        let name = try #require(CollaborationIdentifier("deck"))
+        // LMDB keeps the largest size that the map has had.
+        try RootSets(RootSets.Configuration(directory: directory, sizeLimitBytes: 4 << 30)).close()
+        let sets = try RootSets(
+            RootSets.Configuration(
+                directory: directory, sizeLimitBytes: 16 << 20, reserveBytes: 1 << 20, logRetentionBytes: 1 << 20))
+        defer { sets.close() }
+        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+        var random = SeededGenerator(seed: runSeed)
+        for _ in 0..<8 { try sets.apply(Mutation(.addRoots(name, (0..<4000).map { _ in random.digest() }))) }
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: ProbeRun.path)
+        process.arguments = ["backup", directory]
+        process.standardOutput = output
+        try process.run()
+        #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+        for round in 0..<300 {
+            let roots = (0..<200).map { _ in random.digest() }
+            // An addition may find no room. A removal must.
+            let hasAdded = (try? sets.apply(Mutation(.addRoots(name, roots)))) != nil
+            #expect(throws: Never.self, "round \(round), added: \(hasAdded), ROOTGATE_TEST_SEED=\(runSeed)") {
+                try sets.apply(Mutation(.removeRoots(name, roots)))
+            }
+            usleep(2000)
+        }
+        let rest = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(rest.range(of: Data("given up".utf8)) != nil, "the backup went on")
     }
 
     @Test("A full disk or a failing one ends a restore without a directory, and a second try restores all of it")
