@@ -80,6 +80,28 @@ let filesThatImportC: Set<String> = [
     "Tests/TestSupport/ProofOracle.swift",
 ]
 
+/// Functions of LMDB that read no page of the file, so damage can't stop them.
+private let harmlessCalls: Set<String> = [
+    "mdb_cursor_close", "mdb_env_create", "mdb_env_get_fd", "mdb_env_set_maxdbs", "mdb_env_set_maxreaders",
+    "mdb_strerror", "mdb_txn_id",
+]
+
+/// Calls of LMDB that don't come back after a fault: StorageGuard.swift has no function of that name.
+func unguardedCalls(_ files: [TrackedFile]) -> [Violation] {
+    let guardPath = "Sources/RootSets/StorageGuard.swift"
+    var guarded: Set<String> = []
+    for file in files where file.path == guardPath {
+        let code = file.codeWords
+        for (keyword, name) in zip(code, code.dropFirst()) where keyword.text == "func" { guarded.insert(name.text) }
+    }
+    return files.filter { $0.path.hasPrefix("Sources/RootSets/") && $0.kind == .swift && $0.path != guardPath }
+        .flatMap { file in
+            file.codeWords.filter { word in
+                word.text.hasPrefix("mdb_") && !guarded.contains(word.text) && !harmlessCalls.contains(word.text)
+            }.map { Violation(file.path, line: $0.line, "\($0.text) without a guard") }
+        }
+}
+
 /// The files whose types own raw memory, and how many calls free it in all of them.
 let ownersOfMemory: Set<String> = [
     "Sources/Core/ScratchBuffer.swift",

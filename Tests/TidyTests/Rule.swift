@@ -19,6 +19,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         Rule(name: "The client's public declarations are documented", each: undocumentedDeclarations),
         Rule(name: "Tests are named by a sentence", each: testNames),
         Rule(name: "C modules are imported by listed files only") { misplacedImports($0, allowed: filesThatImportC) },
+        Rule(name: "LMDB is called with a guard", violations: unguardedCalls),
         Rule(name: "Memory is deallocated by listed owners only") {
             misplacedDeallocations($0, owners: ownersOfMemory, max: deallocationsMax)
         },

@@ -135,6 +135,15 @@ struct RuleTests {
         #expect(lines(bannedCalls(TrackedFile("Sources/rootgate/A.swift", text))) == [1, 2, 5])
     }
 
+    @Test("A call of LMDB that has no guard is found")
+    func unguarded() {
+        let files = [
+            TrackedFile("Sources/RootSets/StorageGuard.swift", "func mdb_get() -> CInt { guarded_get() }\n"),
+            TrackedFile("Sources/RootSets/A.swift", "mdb_get()\nmdb_drop() // mdb_put()\nmdb_strerror(0)\n"),
+        ]
+        #expect(lines(unguardedCalls(files)) == [2])
+    }
+
     @Test("Drawers for odds and ends are found by their names")
     func drawer() {
         #expect(drawerNames(TrackedFile("Sources/Core/Helpers.swift", "let a = 1\n")).count == 1)
