@@ -99,7 +99,9 @@ package enum StorageRestore {
             close(try System.create(path, Data()))
             try System.synchronizeFolder(of: path)
         } catch {
-            throw failure("making \(path)")
+            throw ServiceError(
+                error.number == ENOSPC ? .storageFull : .storageFailed, detail: UInt32(bitPattern: error.number),
+                "making \(path): \(error.reason)")
         }
     }
 
@@ -219,7 +221,8 @@ package enum StorageRestore {
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: directory)
         } catch {
-            throw ServiceError(.storageFailed, "making the name \(directory) durable: \(error.reason)")
+            throw ServiceError(
+                .storageFailed, "\(directory) is there, but its name may be lost in a power cut: \(error.reason)")
         }
     }
 }

@@ -34,7 +34,7 @@ final class UnfinishedStorage {
             databases = try Databases(transaction, DatabaseTrust(StorageHealth()))
             try transaction.commit()
         } catch {
-            mdb_env_close(environment)
+            if !guarded.hasFault { mdb_env_close(environment) }
             throw error
         }
         handle = environment

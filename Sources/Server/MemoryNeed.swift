@@ -12,9 +12,10 @@ struct MemoryNeed: Equatable {
     /// Bytes of addresses for the stacks of threads.
     var stacks: Int
 
-    /// Bytes of addresses in all, when the allocator has few heaps.
+    /// Bytes of addresses in all, when the allocator has few heaps. At a start the file is mapped twice: its pages are
+    /// checked while LMDB reads some of it.
     var addresses: Int {
-        map + memory + stacks + Limits.programAddressBytes + Limits.heapsWithLimitMax * Limits.heapAddressBytes
+        2 * map + memory + stacks + Limits.programAddressBytes + Limits.heapsWithLimitMax * Limits.heapAddressBytes
     }
 
     /// Bytes of memory that is the process's alone.
@@ -31,7 +32,8 @@ struct MemoryNeed: Equatable {
             + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax
             + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax + Limits.programBytes
         let threads = max(1, configuration.workers) + Limits.threadsBesideWorkersMax
-        stacks = threads * max(Limits.stackBytesMax, System.limit(of: .stack) ?? 0)
+        let stack = max(Limits.stackBytesMax, System.limit(of: .stack) ?? 0)
+        stacks = threads * min(stack, Limits.stackBytesMax << 10)
     }
 
     /// Throws when the system allows this process less. With a limit of addresses, the allocator gets few heaps.
@@ -55,6 +57,6 @@ struct MemoryNeed: Equatable {
 
     private func lack(of limit: Int) -> String {
         "it may have \(limit >> 20) MiB of addresses (ulimit -v), and with its options it may need "
-            + "\(addresses >> 20), \(map >> 20) of them for the data file: \(MemoryNeed.advice)"
+            + "\(addresses >> 20), \(2 * map >> 20) of them for the data file: \(MemoryNeed.advice)"
     }
 }

@@ -89,6 +89,8 @@ enum Rootgate {
     }
 
     static func main() async {
+        // A file that reaches the limit of its size (ulimit -f) is an error like a full disk, and not the end.
+        signal(SIGXFSZ, SIG_IGN)
         exit(await run().rawValue)
     }
 }

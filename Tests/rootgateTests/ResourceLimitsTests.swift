@@ -52,7 +52,7 @@ struct ResourceLimitsTests {
         #expect(descriptors.contains("it may have 95 open files, and needs 96 at least (ulimit -n)"), "\(descriptors)")
         let addresses = refusal([], limit: "-v 614400")
         #expect(addresses.contains("it may have 600 MiB of addresses (ulimit -v), and with its options it may need"))
-        #expect(addresses.contains("16400 of them for the data file: raise the limit, or lower"), "\(addresses)")
+        #expect(addresses.contains("32800 of them for the data file: raise the limit, or lower"), "\(addresses)")
         let memory = refusal([], limit: "-d 614400")
         #expect(memory.contains("it may have 600 MiB of memory (ulimit -d), and with its options it may need"))
     }
