@@ -24,7 +24,7 @@ struct ProcessorGaps: Equatable {
             group.enter()
             Thread {
                 _ = System.confineThread(toProcessor: processor)
-                let gaps = record(from: begin, to: begin + UInt64(seconds * 1e9))
+                let gaps = record(from: begin, to: begin + UInt64(seconds * 1e9)) { now }
                 recorded.withLock { $0[processor] = gaps }
                 group.leave()
             }.start()
@@ -33,11 +33,12 @@ struct ProcessorGaps: Equatable {
         return recorded.withLock { $0 }
     }
 
-    private static func record(from begin: UInt64, to end: UInt64) -> ProcessorGaps {
+    /// `now`: the clock.
+    static func record(from begin: UInt64, to end: UInt64, now: () -> UInt64) -> ProcessorGaps {
         var gaps: [Range<UInt64>] = []
         var last = begin
         while last < end {
-            let read = now
+            let read = now()
             if read - last > gapNanoseconds { gaps.append(last - begin..<read - begin) }
             last = read
         }

@@ -138,6 +138,8 @@ struct PrincipalRulesTests {
         for kind in PrincipalLimits.Kind.allCases {
             try world.send(UpdatePrincipal(one, changedLimits: LimitChanges([kind: .set(7)])))
             #expect(try limits()?[kind] == 7)
+            try world.send(UpdatePrincipal(one, changedLimits: LimitChanges([kind: .set(1 << 40)])))
+            #expect(try limits()?[kind] == 1 << 40)
             try world.send(UpdatePrincipal(one, changedLimits: LimitChanges([kind: .clear])))
             #expect(try limits()?[kind] == nil)
             for (value, code) in [(-1, ServiceError.Code.malformedRequest), (1 << 40 + 1, .limitExceeded)] {
@@ -220,6 +222,7 @@ struct PrincipalRulesTests {
         #expect(
             world.code(of: CreatePrincipal(one, roles: [], limits: PrincipalLimits(followers: -1)))
                 == .malformedRequest)
+        #expect(world.code(of: ListPrincipals(limit: 256)) == nil)
         #expect(world.code(of: ListPrincipals(limit: 257)) == .limitExceeded)
         #expect(world.code(of: ListPrincipals(limit: 0)) == .malformedRequest)
         try world.send(

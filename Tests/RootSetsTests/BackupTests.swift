@@ -181,6 +181,31 @@ struct BackupTests {
             }
             .contains("is not what was written"))
         #expect(try reason { $0.bytes[places[record] + 1] = 1 }.contains("is not what was written"))
+        // An entry that says of itself how long it is: the key of a record, and the value.
+        func sized(_ code: DatabaseName, key: Int, value: Int, sealed: Bool = true) throws -> String {
+            try reason { changed in
+                let keyBytes = [UInt8](repeating: 0, count: key)
+                var entry: [UInt8] = [UInt8(code.rawValue), 0]
+                entry.appendInteger(UInt16(key))
+                entry.appendInteger(UInt32(value))
+                var stored = [UInt8](repeating: 0, count: value)
+                if sealed, value >= SealedValue.sealBytes {
+                    let seed = keyBytes.withUnsafeBytes { Database.seed(of: $0, in: code) }
+                    let contents = [UInt8](repeating: 0, count: value - SealedValue.sealBytes)
+                    stored = SealedValue.bytes(of: contents, version: 1, seed: seed).bytes
+                }
+                changed.bytes.insert(contentsOf: entry + keyBytes + stored, at: places[record])
+            }
+        }
+        // These are read, and refused for what the whole contains; the next ones are not read.
+        #expect(try sized(.records, key: 511, value: 40).contains("contradicts itself"))
+        #expect(try sized(.records, key: 512, value: 40).contains("is not what was written"))
+        #expect(try sized(.records, key: 0, value: 40).contains("is not what was written"))
+        #expect(try sized(.records, key: 1, value: SealedValue.sealBytes).contains("contradicts itself"))
+        #expect(try sized(.records, key: 1, value: SealedValue.sealBytes - 1).contains("is not what was written"))
+        #expect(try sized(.records, key: 1, value: Limits.backupValueBytesMax).contains("contradicts itself"))
+        #expect(try sized(.records, key: 1, value: Limits.backupValueBytesMax + 1).contains("is not what was written"))
+        #expect(try reason { $0.bytes[places[record]] = 0x60 }.contains("is not what was written"))
         #expect(
             try reason { changed in
                 changed.bytes[32] ^= 1

@@ -47,6 +47,23 @@ struct ProcessorGapsTests {
         #expect(latencies(service: gap).half < 100_000)
     }
 
+    @Test("A recording tells where the clock has leapt, and nothing of steps that are short")
+    func leaps() {
+        // Steps of 1 us, and leaps at 1 ms and at the end.
+        var time: UInt64 = 0
+        let recorded = ProcessorGaps.record(from: 0, to: 3_000_000) {
+            time += time == 1_000_000 ? 500_000 : time == 2_990_000 ? 100_000 : 1000
+            return time
+        }
+        #expect(recorded.gaps == [1_000_000..<1_500_000, 2_990_000..<3_090_000])
+        var slow: UInt64 = 0
+        let short = ProcessorGaps.record(from: 0, to: 1_000_000) {
+            slow += 20_000
+            return slow
+        }
+        #expect(short.gaps == [])
+    }
+
     @Test("A recording tells gaps in order, within its time")
     func recording() {
         let recorded = ProcessorGaps.record(processors: 2, seconds: 0.05)

@@ -113,6 +113,6 @@ struct BackupCommandTests {
         #expect(!names.contains("new"))
         let left = try #require(names.first { $0.hasPrefix("new.restoring-") })
         let start = try run(["serve", "--data", scratch.path + "/" + left, "--listen", "127.0.0.1:0"])
-        #expect(start.code == 2 && start.errors.contains("the format is missing"), "\(start.errors)")
+        #expect(start.code == 2 && start.errors.contains("was ended before it was done"), "\(start.errors)")
     }
 }

@@ -66,12 +66,22 @@ struct ResourceLimitsTests {
         ["--storage-max", "256", "--request-memory", "32", "--known-keys", "16", "--workers", "8"],
     ]
 
-    @Test("With as many addresses as it says that it may need, the service stays up under load", arguments: options)
-    func underLoad(words: [String]) async throws {
-        let said = refusal(words, limit: "-v 204800").components(separatedBy: "may need ")
+    @Test("With as many descriptors as it needs at least, the service starts and answers")
+    func fewestDescriptors() async throws {
+        let process = try ServiceProcess([], limits: ["-n \(Limits.descriptorsMin)"])
+        let client = try process.client()
+        try await client.ping()
+        #expect(process.terminate(within: 20))
+    }
+
+    @Test(
+        "With as many addresses or as much memory as it says that it may need, the service stays up under load",
+        arguments: options, ["-v", "-d"])
+    func underLoad(words: [String], limit: String) async throws {
+        let said = refusal(words, limit: "\(limit) 122880").components(separatedBy: "may need ")
         let need = try #require(said.count == 2 ? Int(said[1].prefix { $0.isNumber }) : nil, "\(said)")
-        #expect(refusal(words, limit: "-v \((need - 1) << 10)").contains("may need \(need)"))
-        let process = try ServiceProcess(words, limits: ["-v \((need + 1) << 10)"])
+        #expect(refusal(words, limit: "\(limit) \((need - 1) << 10)").contains("may need \(need)"))
+        let process = try ServiceProcess(words, limits: ["\(limit) \((need + 1) << 10)"])
         let client = try process.client()
         let name = try #require(CollaborationIdentifier("deck"))
         try await client.createCollaboration(name, policy: .challenge)
@@ -98,6 +108,10 @@ struct ResourceLimitsTests {
             ])
         #expect(load.code == 0, "\(load.errors) \(process.log)")
         #expect(process.isRunning, "\(process.log)")
+        guard limit == "-v" else {
+            #expect(process.terminate(within: 30))
+            return
+        }
         let most = process.addressBytesMax >> 20
         print("addresses: \(most) MiB at most, \(need) MiB said")
         #expect(most <= need)
