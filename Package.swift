@@ -76,7 +76,7 @@ let package = Package(
         // The gate, bottom-up.
         layer("Core"),
         layer("Platform", ["CLinux"]),
-        layer("Kernels", ["CKernels"]),
+        layer("Kernels", ["CKernels", "Core"]),
         layer("Hashing", ["COpenSSL", "CKernels", "Core", "Platform", "Kernels"]),
         layer("Secrets", ["Core", "Platform", "Hashing"]),
         layer("Audit", ["Core", "Platform", "Hashing"]),

@@ -16,7 +16,7 @@ struct ClientTasks {
         let end: Double
         let next = Atomic<Int>(0)
         let granted = Atomic<Int>(0)
-        let failure = Mutex<ServiceError?>(nil)
+        let failure = Lock<ServiceError?>(nil)
 
         init(_ proofs: ReceivedProofs, end: Double) {
             self.proofs = proofs
@@ -46,7 +46,7 @@ struct ClientTasks {
     ///
     /// Throws what a call has thrown.
     func verify(_ proofs: [SignedIdentityProof], seconds: Double) throws -> (count: Int, seconds: Double) {
-        let refusal = Mutex<ServiceError?>(nil)
+        let refusal = Lock<ServiceError?>(nil)
         perform { [client] in
             do throws(ServiceError) { try await client.ping() } catch { refusal.withLock { $0 = error } }
         }

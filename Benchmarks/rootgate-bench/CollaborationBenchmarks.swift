@@ -4,7 +4,6 @@ import Foundation
 import LoadHarness
 import RootgateClient
 import Server
-import Synchronization
 import Transport
 import Wire
 
@@ -116,7 +115,7 @@ private func blocking<Value: Sendable>(_ body: @escaping @Sendable () async thro
 }
 
 private final class Outcome<Value: Sendable>: Sendable {
-    let result = Mutex<Result<Value, any Error>?>(nil)
+    let result = Lock<Result<Value, any Error>?>(nil)
 }
 
 /// A service with the collaboration layer in use, and a client of it.

@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import LoadHarness
 import Platform
-import Synchronization
 
 /// When a processor did not run a thread that only reads the clock: it ran the host's other machines, interrupts or
 /// other programs then. No service on it answers at these moments.
@@ -17,7 +17,7 @@ struct ProcessorGaps: Equatable {
     /// The gaps of the first `count` processors in the same `seconds`. Where the system chooses the processors, the
     /// threads are not confined to them.
     static func record(processors count: Int, seconds: Double) -> [ProcessorGaps] {
-        let recorded = Mutex([ProcessorGaps](repeating: ProcessorGaps(gaps: []), count: count))
+        let recorded = Lock([ProcessorGaps](repeating: ProcessorGaps(gaps: []), count: count))
         let begin = now
         let group = DispatchGroup()
         for processor in 0..<count {

@@ -1,7 +1,6 @@
 import Core
 import Dispatch
 import RootSets
-import Synchronization
 
 extension RootSets {
     /// Applies mutations with many under way at once, each of the next one of so many peers; waits until all are
@@ -33,7 +32,7 @@ extension RootSets {
 }
 
 private final class FirstFailure: Sendable {
-    private let first = Mutex<ServiceError?>(nil)
+    private let first = Lock<ServiceError?>(nil)
     func note(_ error: ServiceError) { first.withLock { $0 = $0 ?? error } }
     var error: ServiceError? { first.withLock { $0 } }
 }

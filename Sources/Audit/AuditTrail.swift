@@ -1,7 +1,6 @@
 package import Core
 import Foundation
 package import Hashing
-import Synchronization
 
 /// The audit of a running service. One thread writes the lines, many at once, and makes them durable with one call.
 ///
@@ -69,13 +68,13 @@ package final class AuditTrail: Sendable {
     }
 
     let settings: Settings
-    private let key: Mutex<Key>
+    private let key: Lock<Key>
     private let date: @Sendable () -> UInt64
     private let log: @Sendable (String) -> Void
     private let clock: MonotonicClock
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Its lock may be taken while that of `state` is held, not the other way round.
-    private let refusals: Mutex<RefusalLines>
+    private let refusals: Lock<RefusalLines>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
@@ -91,11 +90,11 @@ package final class AuditTrail: Sendable {
         log: @escaping @Sendable (String) -> Void
     ) throws(AuditFailure) {
         self.settings = settings
-        self.key = Mutex(key)
+        self.key = Lock(key)
         self.date = date
         self.log = log
         self.clock = clock
-        refusals = Mutex(RefusalLines(at: clock.milliseconds))
+        refusals = Lock(RefusalLines(at: clock.milliseconds))
         let file = try AuditFile(path: settings.path, calls)
         var head = file.head
         if head?.sequence == nil {

@@ -1,11 +1,9 @@
-import Synchronization
-
 /// The state of `RandomSource.seeded`. All copies of the source share this one stream.
 final class SeededState: Sendable {
-    private let state: Mutex<UInt64>
+    private let state: Lock<UInt64>
 
     init(_ seed: UInt64) {
-        state = Mutex(seed | 1)
+        state = Lock(seed | 1)
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) {

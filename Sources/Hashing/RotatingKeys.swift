@@ -15,12 +15,12 @@ package struct KeyPair: Sendable {
 
 /// The keys of one purpose, which can be replaced while other threads use them.
 package final class RotatingKeys: Sendable {
-    private let keys: Mutex<KeyPair>
+    private let keys: Lock<KeyPair>
     /// How often the keys were replaced. It is changed while the lock is held.
     private let replacements = Atomic<UInt64>(0)
 
     package init(_ keys: KeyPair) {
-        self.keys = Mutex(keys)
+        self.keys = Lock(keys)
     }
 
     /// Replaces the keys. A tag that is made or checked after this call uses the new ones.

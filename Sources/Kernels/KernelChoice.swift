@@ -1,4 +1,4 @@
-import Synchronization
+import Core
 
 /// The kernels that an operator chose by name, at most one of each kind. Without a choice, measurements decide.
 package struct KernelChoice: Sendable {
@@ -35,7 +35,7 @@ package struct KernelChoice: Sendable {
         self[kind].map { [$0] } ?? Kernel.runnable(with: features).filter { $0.kind == kind }
     }
 
-    private static let process = Mutex(KernelChoice())
+    private static let process = Lock(KernelChoice())
 
     /// The choice for this process. It is made before kernels are used for the first time: later it has no effect.
     package static var current: KernelChoice {

@@ -5,7 +5,6 @@ import Foundation
 import Hashing
 import Identity
 import Signatures
-import Synchronization
 
 /// The baseline: OpenSSL's `ECDSA_do_verify` in a loop and nothing else, with keys and signatures parsed beforehand.
 package enum BareVerification {
@@ -92,7 +91,7 @@ package enum BareVerification {
         /// Verifications per second on `threads` threads together.
         package func rate(seconds: Double, threads: Int) -> Double {
             guard threads > 1 else { return rate(seconds: seconds) }
-            let total = Mutex(0.0)
+            let total = Lock(0.0)
             DispatchQueue.concurrentPerform(iterations: threads) { _ in
                 let rate = rate(seconds: seconds)
                 total.withLock { $0 += rate }

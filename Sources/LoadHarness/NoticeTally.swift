@@ -9,9 +9,9 @@ final class NoticeTally: Sendable {
     /// Notices that came twice or out of order.
     let misplaced = Atomic<Int>(0)
     /// From before a post was sent to when a follower had its notices, in nanoseconds.
-    let latency = Mutex(Histogram())
+    let latency = Lock(Histogram())
     /// Why the run can't go on.
-    let failure = Mutex<ServiceError?>(nil)
+    let failure = Lock<ServiceError?>(nil)
     let isOver = Atomic<Bool>(false)
     /// Ends when every post is answered, or the run can't go on.
     let posting: AsyncStream<Never>

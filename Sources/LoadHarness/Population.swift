@@ -2,7 +2,6 @@ package import Core
 import Dispatch
 package import Identity
 package import Signatures
-import Synchronization
 
 /// Simulated people of one collaboration, and a stranger who is none of them.
 package struct Population: Sendable {
@@ -39,8 +38,8 @@ package struct Population: Sendable {
 package func inParallel<T: Sendable>(
     _ count: Int, _ body: @Sendable (Int) throws(ServiceError) -> T
 ) throws(ServiceError) -> [T] {
-    let results = Mutex([T?](repeating: nil, count: count))
-    let failure = Mutex<ServiceError?>(nil)
+    let results = Lock([T?](repeating: nil, count: count))
+    let failure = Lock<ServiceError?>(nil)
     let strides = 64
     withoutActuallyEscaping(body) { body in
         DispatchQueue.concurrentPerform(iterations: (count + strides - 1) / strides) { block in

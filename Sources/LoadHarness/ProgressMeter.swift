@@ -1,4 +1,4 @@
-import Synchronization
+import Core
 
 /// Shows the progress of long work: the part that runs now, the time elapsed and an estimate of the time left.
 ///
@@ -45,7 +45,7 @@ package final class ProgressMeter: Sendable {
     private let now: @Sendable () -> Duration
     private let write: @Sendable (String) -> Void
     private let begin: Duration
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// `now` is a clock that never goes back; each line begins with `prefix`.
     package init(

@@ -1,6 +1,5 @@
 import CLMDB
 import Core
-import Synchronization
 
 /// Bounds and addresses of the buckets in one version of the sets, in one flat array. With it, a look-up reaches its
 /// bucket in two memory accesses; without it, it descends the B-tree. A directory covers either all packed buckets or
@@ -134,7 +133,7 @@ final class BucketDirectories: Sendable {
     }
 
     private let surroundings: StorageSurroundings
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// The most large collaborations with a directory.
     private static let slotsMax = 256
 

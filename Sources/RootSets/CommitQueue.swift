@@ -122,10 +122,10 @@ final class CommitQueue: Sendable {
     private let configuration: RootSets.Configuration
     private let surroundings: StorageSurroundings
     private let watch: WriterWatch
-    private let watchTimer = Mutex<RepeatingTimer?>(nil)
+    private let watchTimer = Lock<RepeatingTimer?>(nil)
     private let reopening: Reopening
     private let onLoss: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let writer = ThreadConfinement()

@@ -17,8 +17,8 @@ final class DatabaseTrust: Sendable {
     private static let uncheckedShift = 16
     /// By the raw value of the database. Entered while the check has not left it.
     private let checks = DatabaseName.allCases.map { _ in DispatchGroup() }
-    private let unchecked = Mutex<Set<DatabaseName>>([])
-    private let map = Mutex<CoveredMap?>(nil)
+    private let unchecked = Lock<Set<DatabaseName>>([])
+    private let map = Lock<CoveredMap?>(nil)
     /// The data file, and the greatest length of it that was seen: it never becomes shorter. -1: there is none yet.
     private let file = Atomic<CInt>(-1)
     private let bytesMin = Atomic<Int>(0)

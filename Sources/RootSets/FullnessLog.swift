@@ -1,6 +1,5 @@
 import Core
 import Dispatch
-import Synchronization
 
 /// Tells a log when additions begin to be refused for lack of room, and when there is room again: a pair of lines a
 /// minute at most.
@@ -14,7 +13,7 @@ final class FullnessLog: Sendable {
 
     private let log: @Sendable (String) -> Void
     private let now: @Sendable () -> UInt64
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// `now`: nanoseconds of a monotonic clock.
     init(

@@ -2,7 +2,6 @@ import CLMDB
 import Core
 import Dispatch
 import Foundation
-import Synchronization
 
 /// A read transaction with cursors over both databases of sets. It is made once and renewed for each use.
 ///
@@ -125,11 +124,11 @@ final class ReadTransactionPool: Sendable {
     }
 
     let health: StorageHealth
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(_ environment: StorageEnvironment) {
         health = environment.health
-        state = Mutex(State(environment: environment))
+        state = Lock(State(environment: environment))
     }
 
     /// The environment for a write or a read.

@@ -1,6 +1,5 @@
 import Core
 import Dispatch
-import Synchronization
 
 /// Opens the storage again after a failure. Only the writer's thread uses it, between two commits.
 ///
@@ -18,7 +17,7 @@ final class Reopening: Sendable {
     private let storage: ReadTransactionPool
     private let log: @Sendable (String) -> Void
     private let open: @Sendable () throws(ServiceError) -> StorageEnvironment
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(
         _ storage: ReadTransactionPool, log: @escaping @Sendable (String) -> Void,

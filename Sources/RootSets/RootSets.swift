@@ -1,6 +1,5 @@
 package import Core
 import Dispatch
-import Synchronization
 
 /// Every collaboration's set of root hashes, and the durable log of all changes, in one LMDB environment.
 ///
@@ -184,7 +183,7 @@ package final class RootSets: Sendable {
     }
 
     private final class Outcome: Sendable {
-        let result = Mutex<Result<MutationReceipt, ServiceError>?>(nil)
+        let result = Lock<Result<MutationReceipt, ServiceError>?>(nil)
     }
 
     /// Commits the mutations whose turn it is, on this thread: for a storage whose writer has no thread of its own.

@@ -1,6 +1,6 @@
+import Core
 import Dispatch
 import Foundation
-import Synchronization
 
 /// Checks what a start has left of the file's structure and walks over the whole storage, each time that it was opened,
 /// on a thread of its own. Reports the damage that it finds. Who reads a database meanwhile waits until the walk has
@@ -14,7 +14,7 @@ final class StartCheck: Sendable {
         var isStopped = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 

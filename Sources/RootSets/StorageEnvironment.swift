@@ -3,7 +3,6 @@ import CStorageGuard
 import Core
 import Foundation
 import Platform
-import Synchronization
 
 /// One LMDB environment: the files of a data directory. Only this process has it open for writing.
 ///
@@ -23,7 +22,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// What the note said before.
     private let noted: CommitMark.Contents
     /// What of the file's structure was left for later; `nil` when all of it was checked.
-    private let structure: Mutex<StructureCheck?>
+    private let structure: Lock<StructureCheck?>
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -70,7 +69,7 @@ final class StorageEnvironment: @unchecked Sendable {
             let (mark, contents, structure) = try StorageEnvironment.judge(
                 directory, lock, acceptsLoss: acceptsLoss, defersStructure: defersStructure)
             (self.mark, noted) = (mark, contents)
-            self.structure = Mutex(structure)
+            self.structure = Lock(structure)
         } catch {
             throw error.asServiceError
         }
@@ -123,7 +122,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
         (lock, mark, noted) = (nil, nil, .none)
-        structure = Mutex(nil)
+        structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
         path = directory + "/" + DataFile.fileName
         health = StorageHealth()

@@ -33,11 +33,11 @@ package final class StorageHealth: Sendable {
 
     /// The raw value of the level, for readers on hot paths.
     private let current = Atomic<UInt8>(Level.intact.rawValue)
-    private let findings = Mutex(Findings())
+    private let findings = Lock(Findings())
     /// Held from a finding until its line is in the log. So whoever reports, too, returns behind the line.
-    private let reporting = Mutex(())
+    private let reporting = Lock(())
     private let log: @Sendable (String) -> Void
-    private let onFailure = Mutex<(@Sendable () -> Void)?>(nil)
+    private let onFailure = Lock<(@Sendable () -> Void)?>(nil)
     private let checked = Atomic<Bool>(false)
     private let areWaitsBounded = Atomic<Bool>(false)
 

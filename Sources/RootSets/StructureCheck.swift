@@ -14,7 +14,7 @@ final class StructureCheck: @unchecked Sendable {
     private let bytes: UnsafeRawBufferPointer
     private let map: CoveredMap
     private let meta: MetaPage
-    private let check: Mutex<PageCheck>
+    private let check: Lock<PageCheck>
     private let isStopped: Flag
     private let isReadAhead = Flag()
 
@@ -52,7 +52,7 @@ final class StructureCheck: @unchecked Sendable {
         self.isStopped = isStopped
         if deferring.isEmpty { StructureCheck.readAhead(bytes) }
         let later = Set(deferring.map(\.text))
-        check = Mutex(
+        check = Lock(
             PageCheck(bytes, meta, deferring: later, isStopped: { isStopped.value.load(ordering: .relaxed) }))
         if let fault = map.fault { throw fault }
     }

@@ -19,7 +19,7 @@ final class WriterWatch: Sendable {
     }
 
     private let limit: Duration
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let isBusy = Atomic<Bool>(false)
     private let progress = Atomic<UInt64>(0)
 

@@ -3,7 +3,6 @@ import Dispatch
 import Foundation
 import Platform
 import Principals
-import Synchronization
 import TLS
 import Transport
 import Wire
@@ -38,7 +37,7 @@ final class Connector: Sendable {
     private let connectTimeout: Duration
     private let connectMilliseconds: CInt
     private let loop: EventLoop
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(_ dialer: Dialer, key: APIKey?, connectTimeout: Duration) throws(ServiceError) {
         self.dialer = dialer

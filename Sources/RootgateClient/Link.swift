@@ -29,7 +29,7 @@ final class Link: ConnectionHandler {
     }
 
     private let connection: Connection
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let isOpen = Atomic<Bool>(true)
     /// Whether the service has sent anything on this connection.
     private let hasReceived = Atomic<Bool>(false)

@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 
 /// Passes a limited number of lines a second on to a log, so that an overloaded service does not fill the disk with
 /// lines about it. The first line of a later second says how many were left out.
@@ -13,7 +12,7 @@ final class LimitedLog: Sendable {
     private let linesPerSecond: Int
     private let clock: MonotonicClock
     private let log: @Sendable (String) -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(linesPerSecond: Int, clock: MonotonicClock, log: @escaping @Sendable (String) -> Void) {
         precondition(linesPerSecond > 0)

@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 
 /// The places of connections. Peers share them (`Shares`). A few are kept for connections from this machine.
 ///
@@ -78,12 +77,12 @@ final class Places: Sendable {
 
     /// Connections at once.
     let count: Int
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(count: Int) {
         self.count = count
         let kept = min(Limits.localConnectionsKept, count / Limits.localConnectionsPart)
-        state = Mutex(State(general: PeerShares(capacity: count - kept), kept: PeerShares(capacity: kept)))
+        state = Lock(State(general: PeerShares(capacity: count - kept), kept: PeerShares(capacity: kept)))
     }
 
     /// Takes a place for a new connection of the peer, if need be that of another connection.
@@ -165,7 +164,7 @@ final class Place: @unchecked Sendable {
     let isKept: Bool
     /// Whether the connection is neither closed nor asked to go.
     fileprivate(set) var isTaken = true
-    private let holder = Mutex<Occupant>(Occupant())
+    private let holder = Lock<Occupant>(Occupant())
 
     private struct Occupant {
         weak var responder: Responder?

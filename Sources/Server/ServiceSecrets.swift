@@ -3,7 +3,6 @@ import Core
 import Foundation
 import Hashing
 import Secrets
-import Synchronization
 
 /// The running service's root secret: the keys that are derived from it, and their replacement while the service runs.
 final class ServiceSecrets: Sendable {
@@ -16,8 +15,8 @@ final class ServiceSecrets: Sendable {
     private let isOwn: Bool
     /// A generation that is this old is replaced; 0: never.
     private let ageMax: UInt64
-    private let secret: Mutex<RootSecret>
-    private let change = Mutex<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
+    private let secret: Lock<RootSecret>
+    private let change = Lock<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
     private let date: @Sendable () -> Date
     private let random: RandomSource
     private let log: @Sendable (String) -> Void
@@ -60,7 +59,7 @@ final class ServiceSecrets: Sendable {
         } catch {
             throw StartupFailure.outOfResources(error.reason)
         }
-        self.secret = Mutex(secret)
+        self.secret = Lock(secret)
     }
 
     private static func milliseconds(_ date: () -> Date) -> UInt64 {

@@ -24,7 +24,7 @@ final class Sockets: Sendable {
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
     /// The places of connections to the association's page. They don't count as connections of clients.
-    private let visitors = Mutex(PeerShares(capacity: Limits.associationVisitorsMax))
+    private let visitors = Lock(PeerShares(capacity: Limits.associationVisitorsMax))
 
     /// Listens at every address of the configuration. Accepts no connection yet. `log` gets lines about certificates
     /// and handshakes.

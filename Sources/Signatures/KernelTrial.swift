@@ -2,7 +2,6 @@ import CKernels
 import Core
 import Dispatch
 import Foundation
-import Synchronization
 
 /// A long comparison of the P-256 kernels with libcrypto, over random signatures and their mutations.
 package struct KernelTrial {
@@ -37,7 +36,7 @@ package struct KernelTrial {
         }
         let workers = max(1, ProcessInfo.processInfo.activeProcessorCount)
         let start = ContinuousClock.now
-        let total = Mutex(Tally())
+        let total = Lock(Tally())
         var done = 0
         while done < count {
             let round = min(progressStep, count - done)

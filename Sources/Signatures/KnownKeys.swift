@@ -88,11 +88,11 @@ final class KnownKeys: @unchecked Sendable {
 
     /// Locks that guard many sets each. An array of objects would count references at each use.
     private struct Locks: ~Copyable {
-        private let locks: UnsafeMutablePointer<Mutex<Void>>
+        private let locks: UnsafeMutablePointer<Lock<Void>>
 
         init() {
             locks = .allocate(capacity: KnownKeys.lockCount)
-            for index in 0..<KnownKeys.lockCount { (locks + index).initialize(to: Mutex(())) }
+            for index in 0..<KnownKeys.lockCount { (locks + index).initialize(to: Lock(())) }
         }
 
         deinit {
@@ -123,8 +123,8 @@ final class KnownKeys: @unchecked Sendable {
     private let offered: ScratchBuffer<UInt32>
     private static let offeredCount = 1 << 16
     private static let offeredPerRow = 8
-    private let readers = Mutex<[Reader]>([])
-    private let pending = Mutex(Pending())
+    private let readers = Lock<[Reader]>([])
+    private let pending = Lock(Pending())
     private let builder = DispatchQueue(label: "rootgate known keys", qos: .utility)
     private let readyCount = Atomic<Int>(0)
     private let hitCount = Atomic<UInt64>(0)

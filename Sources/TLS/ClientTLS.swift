@@ -1,7 +1,6 @@
 import Core
 import Foundation
 import Platform
-import Synchronization
 import Transport
 
 /// A client's side of TLS: certificates that are read again when their files have changed, sessions, handshakes.
@@ -13,7 +12,7 @@ final class ClientTLS: Sendable {
 
     private let options: TLSOptions
     private let resumesSessions: Bool
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Reads the files.
     ///
@@ -22,7 +21,7 @@ final class ClientTLS: Sendable {
         self.options = options
         self.resumesSessions = resumesSessions
         let stamps = FileStamps(of: options.paths)
-        state = Mutex(State(context: try ClientTLS.makeContext(options), stamps: stamps))
+        state = Lock(State(context: try ClientTLS.makeContext(options), stamps: stamps))
     }
 
     private static func makeContext(_ options: TLSOptions) throws(TLSFailure) -> TLSContext {

@@ -2,7 +2,6 @@ package import Core
 import Dispatch
 import Foundation
 package import Platform
-import Synchronization
 package import Transport
 
 /// One thread that performs the handshakes of new connections.
@@ -50,7 +49,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     private let bounds: Bounds
     private let clock: MonotonicClock
     private let log: @Sendable (String) -> Void
-    private let accepted = Mutex(AcceptedSockets())
+    private let accepted = Lock(AcceptedSockets())
     private let ended = DispatchSemaphore(value: 0)
     private let thread = ThreadConfinement()
     private let poller: any Poller

@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 
 /// The service's side of TLS: certificates that are read again when their files change, and handshakes.
 package final class ServerTLS: Sendable {
@@ -11,7 +10,7 @@ package final class ServerTLS: Sendable {
 
     private let settings: ServerTLSSettings
     private let log: @Sendable (String) -> Void
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Reads the files. Calls `log` with a line whenever they were read again, and when a certificate is out of time.
     ///
@@ -24,7 +23,7 @@ package final class ServerTLS: Sendable {
         // The stamps come first: a file that changes while it is read has other stamps at the next look.
         let stamps = FileStamps(of: settings.paths)
         let context = try ServerTLS.makeContext(settings)
-        state = Mutex(State(context: context, stamps: stamps))
+        state = Lock(State(context: context, stamps: stamps))
         warn(of: context)
     }
 

@@ -1,6 +1,5 @@
 import CLibSSL
 import Core
-import Synchronization
 
 /// The sessions that a client may resume. Each is used once, so that an observer can't tell that two connections are of
 /// one client.
@@ -21,7 +20,7 @@ final class SessionStore: Sendable {
         }
     }
 
-    private let sessions = Mutex<[Session]>([])
+    private let sessions = Lock<[Session]>([])
 
     /// Takes over a reference to a session.
     func add(_ session: OpaquePointer) {

@@ -1,7 +1,7 @@
+import Core
 import CLibSSL
 import Foundation
 import Platform
-import Synchronization
 package import Transport
 
 /// A connection that TLS encrypts. Owns the socket and an `SSL` object.
@@ -26,7 +26,7 @@ package final class TLSStream: ByteStream {
     package let descriptor: CInt
     /// Kept while the `SSL` object lives, which refers to what the context owns.
     private let context: TLSContext
-    private let state: Mutex<State>
+    private let state: Lock<State>
     package let peerCertificate: PeerCertificate?
     /// Whether the handshake has resumed an earlier session.
     package let isResumed: Bool
@@ -41,7 +41,7 @@ package final class TLSStream: ByteStream {
         peerCertificate = certificate
         isResumed = SSL_session_reused(ssl) == 1
         version = String(cString: SSL_get_version(ssl))
-        state = Mutex(State(ssl: ssl, holdsBytes: SSL_has_pending(ssl) == 1))
+        state = Lock(State(ssl: ssl, holdsBytes: SSL_has_pending(ssl) == 1))
     }
 
     deinit {

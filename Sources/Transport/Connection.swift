@@ -136,7 +136,7 @@ package final class Connection: @unchecked Sendable {
     var readiness: Interest = []
     /// What the connection holds of the loop's memory.
     package let memory: MemoryAccount
-    private let outbound = Mutex(Outbound())
+    private let outbound = Lock(Outbound())
     /// Bytes of `outbound` that wait to be sent. It is changed under `outbound`'s lock but stored outside of it,
     /// because that lock is held while the system sends.
     private let waitingBytes = Atomic<Int>(0)

@@ -66,7 +66,7 @@ package final class EventLoop: @unchecked Sendable {
     private var processorTurn: ProcessorTurn
     /// Whether there is no thread of the loop's own: the caller of `start` calls `turn`.
     private let isDriven: Bool
-    private let commands = Mutex(Commands())
+    private let commands = Lock(Commands())
     private let ended = DispatchSemaphore(value: 0)
     private let wakePipe: WakePipe
     private var work: Work?

@@ -34,12 +34,12 @@ package final class MemoryBudget: Sendable {
     /// Whether connections wait for memory: those of a client, whose answers can't be refused. Otherwise a request
     /// without memory is refused. Then there are shares and a reserve, too.
     let isWaitedFor: Bool
-    fileprivate let state: Mutex<State>
+    fileprivate let state: Lock<State>
 
     private init(bytesMax: Int, urgent: Int, isWaitedFor: Bool) {
         self.bytesMax = bytesMax
         self.isWaitedFor = isWaitedFor
-        state = Mutex(State(common: Shares(capacity: bytesMax - urgent), urgent: Shares(capacity: urgent)))
+        state = Lock(State(common: Shares(capacity: bytesMax - urgent), urgent: Shares(capacity: urgent)))
     }
 
     /// A budget with shares and a reserve. `bytesMax`: at least `Limits.requestMemoryBytesMin`.

@@ -43,7 +43,7 @@ package final class ChallengeBook: Sendable {
     private let epoch: UInt64
     private let clock: MonotonicClock
     private let nextNumber = Atomic<UInt64>(0)
-    private let spent: Mutex<SpentChallenges>
+    private let spent: Lock<SpentChallenges>
     /// How long a challenge is valid.
     package let validMilliseconds: UInt64
 
@@ -56,7 +56,7 @@ package final class ChallengeBook: Sendable {
         epoch = random.bytes(8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         self.clock = clock
         self.validMilliseconds = validMilliseconds
-        spent = Mutex(
+        spent = Lock(
             SpentChallenges(
                 validMilliseconds: validMilliseconds, bytesMax: replayBytesMax, hash: KeyedHash(random: random)))
     }

@@ -1,6 +1,5 @@
 package import Core
 import Hashing
-import Synchronization
 
 /// Remembers which device nonces were granted with which key, each for the window of its collaboration. It never
 /// forgets a pair before its window ends. When the memory is full, or a holder has his share (see `MemoryShares`), it
@@ -29,13 +28,13 @@ package final class NonceMemory: Sendable {
     }
 
     private let clock: MonotonicClock
-    private let state: Mutex<NoncePairs>
+    private let state: Lock<NoncePairs>
 
     /// `entriesMax`: the most pairs that are remembered at once, about 60 bytes each.
     package init(entriesMax: Int = 1 << 20, clock: MonotonicClock = .system, random: RandomSource = .system) {
         precondition(entriesMax >= 0, "the size of a memory is negative")
         self.clock = clock
-        state = Mutex(NoncePairs(max: entriesMax, hash: KeyedHash(random: random)))
+        state = Lock(NoncePairs(max: entriesMax, hash: KeyedHash(random: random)))
     }
 
     /// Whether the pair was granted within its window.

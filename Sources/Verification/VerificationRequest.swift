@@ -27,10 +27,10 @@ package final class VerificationRequest: @unchecked Sendable {
     /// Empty when roots are not wanted.
     private let rootMemory: ScratchBuffer<Digest>
     private let unfinished: Atomic<Int>
-    private let failure = Mutex<ServiceError?>(nil)
+    private let failure = Lock<ServiceError?>(nil)
     /// Whether what one proof meets in the storage fails that proof alone.
     let failsSingly: Bool
-    private let failures = Mutex<[Int: ServiceError]>([:])
+    private let failures = Lock<[Int: ServiceError]>([:])
 
     /// `count`: at least one. `failsSingly`: whether `failed` has the errors of single proofs. `readProofs` may
     /// capture the buffer that keeps the proofs' memory alive.

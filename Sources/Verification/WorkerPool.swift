@@ -1,7 +1,6 @@
 package import Core
 import Dispatch
 import Foundation
-import Synchronization
 
 /// A fixed number of workers that verify proofs, make challenges and perform other short reads. A worker takes its
 /// share of the waiting work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single
@@ -42,9 +41,9 @@ package final class WorkerPool: Sendable {
 
     private let resources: VerificationResources
     private let threadCount: Int
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let ended = DispatchSemaphore(value: 0)
-    private let counts = Mutex([UInt64](repeating: 0, count: 256))
+    private let counts = Lock([UInt64](repeating: 0, count: 256))
 
     /// `workerCount`: workers on threads of the pool's own; 0 when all will be attached to other threads.
     /// `waitingItemsMax`: proofs and tasks that may wait; `Limits.challengesPerItem` challenges count as one. Peers
@@ -53,7 +52,7 @@ package final class WorkerPool: Sendable {
     /// Throws `internalFault` when a worker's memory can't be allocated.
     package init(_ resources: VerificationResources, workerCount: Int, waitingItemsMax: Int) throws(ServiceError) {
         self.resources = resources
-        state = Mutex(State(waiting: Shares(capacity: waitingItemsMax)))
+        state = Lock(State(waiting: Shares(capacity: waitingItemsMax)))
         threadCount = workerCount
         for number in 0..<workerCount {
             let awake = DispatchSemaphore(value: 0)

@@ -1,8 +1,8 @@
-import Synchronization
+import Core
 
 /// The names of the options that a command has read.
 final class ReadOptions: Sendable {
-    private let names = Mutex<Set<String>>([])
+    private let names = Lock<Set<String>>([])
 
     func insert(_ name: String) { names.withLock { _ = $0.insert(name) } }
 

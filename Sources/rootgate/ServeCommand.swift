@@ -288,7 +288,7 @@ private func readSecretOptions(_ arguments: Arguments, into configuration: inout
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
     private let lostStorage = Atomic<Bool>(false)
-    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
+    private let hangUp = Lock<(@Sendable () -> Void)?>(nil)
     /// Kept so that they stay active; never touched after `init`.
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let arrivals: AsyncStream<Void>

@@ -1,4 +1,4 @@
-import Synchronization
+import Core
 import Testing
 
 @testable import LoadHarness
@@ -6,8 +6,8 @@ import Testing
 @Suite struct ProgressMeterTests {
     /// A clock that only the test advances, and what was written.
     private final class Replay: Sendable {
-        private let time = Mutex(Duration.zero)
-        private let texts = Mutex<[String]>([])
+        private let time = Lock(Duration.zero)
+        private let texts = Lock<[String]>([])
 
         func meter(_ style: ProgressMeter.Style, patience: Duration = .zero) -> ProgressMeter {
             ProgressMeter(

@@ -3,7 +3,6 @@ import Dispatch
 import FailingDisk
 import Foundation
 import RootSets
-import Synchronization
 
 /// A storage in use, and everything that it did to its files meanwhile.
 struct Recording {
@@ -72,7 +71,7 @@ struct Recording {
 
     private final class Outcomes: Sendable {
         typealias Result = (sequence: UInt64?, failure: ServiceError?, event: Int)
-        let results = Mutex<[Int: Result]>([:])
+        let results = Lock<[Int: Result]>([:])
 
         func note(_ index: Int, _ result: Swift.Result<MutationReceipt, ServiceError>, event: Int) {
             let noted: Result =

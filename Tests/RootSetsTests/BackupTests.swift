@@ -66,7 +66,7 @@ struct BackupTests {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         let isDone = Atomic<Bool>(false)
         let ended = DispatchSemaphore(value: 0)
-        let outcome = Mutex<String?>("no backup")
+        let outcome = Lock<String?>("no backup")
         // It is slowed down, so that many changes come meanwhile.
         Thread.detachNewThread {
             do {

@@ -12,7 +12,7 @@ struct ReopeningTests {
     func pacing() throws {
         let scratch = ScratchDirectory()
         let attempts = Atomic<Int>(0)
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let log: @Sendable (String) -> Void = { line in lines.withLock { $0.append(line) } }
         var held: StorageEnvironment? = try StorageEnvironment(
             directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20,

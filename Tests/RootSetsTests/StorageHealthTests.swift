@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 import TestSupport
 import Testing
 
@@ -9,7 +8,7 @@ import Testing
 struct StorageHealthTests {
     @Test("Each level is logged once, with its first finding; a failure ends, damage stays")
     func levels() {
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let health = StorageHealth { line in lines.withLock { $0.append(line) } }
         #expect(health.level == .intact && health.refusal == nil && health.unreadiness == nil)
         health.report(.intact, "nothing")

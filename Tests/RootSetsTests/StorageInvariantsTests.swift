@@ -2,7 +2,6 @@ import Core
 import Dispatch
 import Foundation
 @testable import RootSets
-import Synchronization
 import TestSupport
 import Testing
 
@@ -90,7 +89,7 @@ struct StorageInvariantsTests {
         let directory = scratch.path + "/data"
         let name = try #require(CollaborationIdentifier("decks"))
         let (mayRelease, isReleased) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let last = Mutex<RootSets?>(nil)
+        let last = Lock<RootSets?>(nil)
         do {
             let sets = try RootSets(RootSets.Configuration(directory: directory))
             last.withLock { $0 = sets }

@@ -1,7 +1,6 @@
 import Core
 import Foundation
 @testable import RootSets
-import Synchronization
 import TestSupport
 import Testing
 
@@ -17,7 +16,7 @@ private final class DamagedStorage {
 
     /// What the service would log.
     final class Lines: Sendable {
-        let texts = Mutex<[String]>([])
+        let texts = Lock<[String]>([])
     }
 
     init() throws {
@@ -196,8 +195,8 @@ struct StoredValueTests {
             () throws(ServiceError) in throw ServiceError(.storageFailed, "it is not opened again")
         }
         queue.start()
-        let isRead = Mutex(false)
-        let isWritten = Mutex(false)
+        let isRead = Lock(false)
+        let isWritten = Lock(false)
         let (deck, members) = (damaged.deck, damaged.members)
         queue.submit(Mutation(.addRoots(damaged.deck, [.zero])), of: .service, isUrgent: false) { result in
             if case .success = result { isWritten.withLock { $0 = true } }

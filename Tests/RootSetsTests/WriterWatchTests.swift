@@ -52,7 +52,7 @@ struct WriterWatchTests {
     func largeFile() throws {
         let scratch = ScratchDirectory()
         let path = scratch.path + "/data"
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let health = StorageHealth { line in lines.withLock { $0.append(line) } }
         let environment = try StorageEnvironment(
             directory: path, bytesMax: 1 << 30, reserveBytes: 1 << 20, health: health)
@@ -79,7 +79,7 @@ struct WriterWatchTests {
     @Test("When the writer loops, all mutations are answered as damaged, new ones too, and the queue can be closed")
     func queue() throws {
         let scratch = ScratchDirectory()
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let health = StorageHealth { line in lines.withLock { $0.append(line) } }
         let environment = try StorageEnvironment(
             directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20, health: health)
@@ -90,7 +90,7 @@ struct WriterWatchTests {
         ) { () throws(ServiceError) in throw ServiceError(.storageFailed, "it is not opened again") }
         queue.start()
         let name = try #require(CollaborationIdentifier("deck"))
-        let codes = Mutex<[ServiceError.Code?]>([])
+        let codes = Lock<[ServiceError.Code?]>([])
         func submit() {
             queue.submit(Mutation(.createCollaboration(name, .challenge)), of: .service, isUrgent: false) { result in
                 var code: ServiceError.Code?

@@ -2,7 +2,6 @@ import Core
 import Foundation
 import RootgateClient
 import ServiceTestSupport
-import Synchronization
 import TestSupport
 import Testing
 
@@ -124,7 +123,7 @@ import Testing
     @Test("Only the first end of an action counts")
     func onlyTheFirstEndOfAnActionCounts() async throws {
         let coordinator = CollaborationCoordinator()
-        let counted = Mutex<[Bool]>([])
+        let counted = Lock<[Bool]>([])
         let handler = Handler(updating: { action in
             counted.withLock { $0 = [action.fulfill(), action.fail(), action.fulfill()] }
         })
@@ -189,7 +188,7 @@ import Testing
     @Test("The update action's metadata is that of the start with the collaboration's identifier")
     func metadataOfTheUpdate() async throws {
         let coordinator = CollaborationCoordinator()
-        let updates = Mutex<[UpdateCollaborationParticipantsAction]>([])
+        let updates = Lock<[UpdateCollaborationParticipantsAction]>([])
         let handler = Handler(
             starting: { self.prepare($0) },
             updating: { action in

@@ -3,7 +3,6 @@ import Foundation
 import Hashing
 import RootgateClient
 import ServiceTestSupport
-import Synchronization
 import TestSupport
 import Testing
 
@@ -125,7 +124,7 @@ import Testing
         let apiController: RootgateClient
         let owner: SimulatedPerson
         /// Whether the app adds nobody.
-        let refuses = Mutex(false)
+        let refuses = Lock(false)
 
         init(_ apiController: RootgateClient, _ owner: SimulatedPerson) {
             self.apiController = apiController
@@ -340,8 +339,8 @@ import Testing
     private let app = "com.example.app"
 
     private final class ContentViewController: HighlightCenterDelegate {
-        let changes = Mutex<[[URL]]>([])
-        let previewed = Mutex<Set<URL>>([])
+        let changes = Lock<[[URL]]>([])
+        let previewed = Lock<Set<URL>>([])
 
         func highlightCenterHighlightsDidChange(
             _ highlightCenter: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>
@@ -401,7 +400,7 @@ import Testing
 
     /// What a delegate was told: the links that came and went, and the pinned ones.
     private final class Observer: HighlightCenterDelegate {
-        let told = Mutex<[(inserted: Int, removed: Int, pinned: Int, count: Int)]>([])
+        let told = Lock<[(inserted: Int, removed: Int, pinned: Int, count: Int)]>([])
 
         func highlightCenterHighlightsDidChange(
             _ center: HighlightCenter, highlights: [Highlight], difference: CollectionDifference<URL>

@@ -3,7 +3,6 @@ import Foundation
 import Identity
 import RootgateClient
 import Server
-import Synchronization
 import TestSupport
 import Transport
 
@@ -12,7 +11,7 @@ final class SimulatedPerson: Sendable {
     let account: Account
     let name: String
     private let person: Person
-    private let identities = Mutex<[CollaborationIdentifier: SimulatedIdentity]>([:])
+    private let identities = Lock<[CollaborationIdentifier: SimulatedIdentity]>([:])
 
     init(_ name: String, devices: Int = 1) {
         self.name = name

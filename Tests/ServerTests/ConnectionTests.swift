@@ -5,7 +5,6 @@ import Identity
 import RootgateClient
 import Server
 import ServiceTestSupport
-import Synchronization
 import TestSupport
 import Testing
 import Transport
@@ -361,7 +360,7 @@ import Wire
 /// Shuts a service down once proofs wait in it: on a thread of its own, because a task may have to wait for other
 /// tests until long after the proofs are verified.
 private final class ShutdownUnderWork: Sendable {
-    private let outcome = Mutex<Service.Ending?>(nil)
+    private let outcome = Lock<Service.Ending?>(nil)
     private let ended = DispatchSemaphore(value: 0)
 
     init(_ service: TestService, isForced: Bool) {

@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 import Testing
 
 @testable import Server
@@ -7,8 +6,8 @@ import Testing
 @Suite struct LimitedLogTests {
     @Test("One line more than the limit of a second is left out, and the next second says so")
     func limit() {
-        let time = Mutex<UInt64>(5000)
-        let lines = Mutex<[String]>([])
+        let time = Lock<UInt64>(5000)
+        let lines = Lock<[String]>([])
         let log = LimitedLog(linesPerSecond: 3, clock: MonotonicClock { time.withLock { $0 } }) { line in
             lines.withLock { $0.append(line) }
         }

@@ -1,6 +1,5 @@
 import Core
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -9,10 +8,10 @@ import Wire
 
 /// A clock that advances by the test's number of nanoseconds each time it is read.
 private final class SteppingTime: Sendable {
-    private let steps: Mutex<[UInt64]>
-    private let time = Mutex<UInt64>(0)
+    private let steps: Lock<[UInt64]>
+    private let time = Lock<UInt64>(0)
 
-    init(_ steps: [UInt64]) { self.steps = Mutex(steps) }
+    init(_ steps: [UInt64]) { self.steps = Lock(steps) }
 
     func next() -> UInt64 {
         let step = steps.withLock { $0.isEmpty ? 0 : $0.removeFirst() }
@@ -34,7 +33,7 @@ private final class SteppingTime: Sendable {
 
     @Test("A slow request is logged with the time of each stage, a quick one is not")
     func slow() throws {
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let time = SteppingTime([0, 1_000, 4_000_000, 2_000_000, 30_000, 0, 0, 0, 0, 5_000_000])
         let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 5)) { line in
             lines.withLock { $0.append(line) }
@@ -58,7 +57,7 @@ private final class SteppingTime: Sendable {
 
     @Test("Waiting for a change does not make a request slow")
     func suspended() throws {
-        let lines = Mutex(0)
+        let lines = Lock(0)
         let time = SteppingTime([0, 0, 0, 60_000_000_000, 0, 0])
         let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 1)) { _ in
             lines.withLock { $0 += 1 }
@@ -103,7 +102,7 @@ private final class SteppingTime: Sendable {
 
     @Test("A query that is suspended many times has its time added up, and the first stages recorded")
     func manyStages() throws {
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let time = SteppingTime([0] + [UInt64](repeating: 1_000_000, count: 101))
         let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 50)) { line in
             lines.withLock { $0.append(line) }

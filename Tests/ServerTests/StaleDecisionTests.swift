@@ -3,7 +3,6 @@ import Core
 import Foundation
 import RootSets
 import RootgateClient
-import Synchronization
 import TestSupport
 import Testing
 import Transport
@@ -19,7 +18,7 @@ private final class Meddler: Sendable {
     }
 
     private static let key = Array("oana".utf8)
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Meddles with the next decisions about the consent of "ana".
     func begin(_ sets: RootSets, decisions: Int) throws {

@@ -1,6 +1,5 @@
 import Collaboration
 import Core
-import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -9,7 +8,7 @@ import Wire
 
 /// A clock that stands still until the test sets it.
 private final class StandingClock: Sendable {
-    private let time = Mutex<UInt64>(0)
+    private let time = Lock<UInt64>(0)
     var milliseconds: UInt64 { time.withLock { $0 } }
     func set(_ milliseconds: UInt64) { time.withLock { $0 = milliseconds } }
 }
@@ -19,7 +18,7 @@ private final class QueryFixture: Sendable {
     let requests: RequestFixture
     let queries: SuspendedQueries
     let clock = StandingClock()
-    private let workerRequests = Mutex(0)
+    private let workerRequests = Lock(0)
 
     init(suspensionsMax: Int = 8, topicsMax: Int = 16) async throws {
         requests = try await RequestFixture()

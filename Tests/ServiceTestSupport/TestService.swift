@@ -2,15 +2,14 @@ package import Core
 package import Foundation
 package import RootgateClient
 package import Server
-import Synchronization
 package import TestSupport
 
 /// A wall clock that a test moves.
 package final class TestCalendar: Sendable {
-    private let milliseconds: Mutex<Int>
+    private let milliseconds: Lock<Int>
 
     package init(milliseconds: Int = 1_800_000_000_000) {
-        self.milliseconds = Mutex(milliseconds)
+        self.milliseconds = Lock(milliseconds)
     }
 
     package var now: Date { Date(timeIntervalSince1970: Double(milliseconds.withLock { $0 }) / 1000) }
@@ -31,7 +30,7 @@ package final class TestService: Sendable {
     private let configuration: Configuration
     private let clock: MonotonicClock
     private let wallClock: @Sendable () -> Date
-    private let running: Mutex<Service?>
+    private let running: Lock<Service?>
 
     /// `calendar`: the service's wall clock instead of the system's. `adjust` changes the configuration, which has two
     /// workers, a link base, and five seconds for a shutdown.
@@ -52,7 +51,7 @@ package final class TestService: Sendable {
         endpoint = service.endpoints[0]
         configuration.endpoints = [endpoint]
         self.configuration = configuration
-        running = Mutex(service)
+        running = Lock(service)
     }
 
     deinit {

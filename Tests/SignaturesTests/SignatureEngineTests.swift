@@ -4,7 +4,6 @@ import Foundation
 import Hashing
 import Kernels
 @testable import Signatures
-import Synchronization
 import TestSupport
 import Testing
 
@@ -242,7 +241,7 @@ struct CrossCheckTests {
 
     @Test("A kernel that disagrees with libcrypto is found, reported and switched off")
     func disagreement() throws {
-        let lines = Mutex<[String]>([])
+        let lines = Lock<[String]>([])
         let engine = SignatureEngine(configuration(sampleInterval: 4), kernel: CrossCheckTests.credulous) { line in
             lines.withLock { $0.append(line) }
         }

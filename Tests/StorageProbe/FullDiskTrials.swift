@@ -3,7 +3,6 @@ import Dispatch
 import FailingDisk
 import Foundation
 import RootSets
-import Synchronization
 import TestSupport
 
 /// Fills storages of random sizes on small disks, and then removes from them. Every removal must pass, also of what is
@@ -223,7 +222,7 @@ struct FullDiskTrials {
             let absent = removed.isEmpty ? size(upTo: Limits.rootsPerRequestMax) : 0
             changes.append((.removeRoots(name, removed + digests(absent)), count))
         }
-        let results = Mutex([Result<MutationReceipt, ServiceError>?](repeating: nil, count: changes.count))
+        let results = Lock([Result<MutationReceipt, ServiceError>?](repeating: nil, count: changes.count))
         let group = DispatchGroup()
         for (index, change) in changes.enumerated() {
             group.enter()

@@ -3,7 +3,6 @@ import Dispatch
 import FailingDisk
 import Foundation
 import RootSets
-import Synchronization
 
 /// Changes a storage whose disk takes very long to make anything durable, and reads from it meanwhile. Reads must go
 /// on, changes must wait and be acknowledged, and the storage must not count as failed.
@@ -21,7 +20,7 @@ struct SlowDisk {
         let present = Digest([UInt8](repeating: 1, count: 32)) ?? .zero
         try sets.apply(Mutation(.addRoots(name, [present])))
         failing_disk_delay(CInt(seconds * 1000))
-        let answers = Mutex<[Result<MutationReceipt, ServiceError>]>([])
+        let answers = Lock<[Result<MutationReceipt, ServiceError>]>([])
         let start = ContinuousClock.now
         for index in 0..<8 {
             let root = Digest([UInt8](repeating: UInt8(10 + index), count: 32)) ?? .zero

@@ -1,12 +1,12 @@
+import Core
 import Foundation
-import Synchronization
 
 /// A value that many threads of a test change.
 package final class Shared<Value: Sendable>: Sendable {
-    private let mutex: Mutex<Value>
+    private let mutex: Lock<Value>
 
     package init(_ value: Value) {
-        mutex = Mutex(value)
+        mutex = Lock(value)
     }
 
     /// Changes or reads the value under its lock.

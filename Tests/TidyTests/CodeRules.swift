@@ -104,12 +104,13 @@ func unguardedCalls(_ files: [TrackedFile]) -> [Violation] {
 
 /// The files whose types own raw memory, and how many calls free it in all of them.
 let ownersOfMemory: Set<String> = [
+    "Sources/Core/Lock.swift",
     "Sources/Core/ScratchBuffer.swift",
     "Sources/Signatures/KnownKeys.swift",
     "Tests/CKernelsTests/SignatureKernelTests.swift",
     "Tests/CKernelsTests/TableTests.swift",
 ]
-let deallocationsMax = 10
+let deallocationsMax = 12
 
 private let cModules: Set<String> = ["COpenSSL", "CLibSSL", "CLMDB", "CStorageGuard", "CKernels", "CLinux"]
 
@@ -150,6 +151,14 @@ func misplacedDeallocations(_ files: [TrackedFile], owners: Set<String>, max: In
 
 private func isMember(_ word: Word, of code: [UInt8]) -> Bool {
     word.offset > 0 && code[word.offset - 1] == UInt8(ascii: ".")
+}
+
+/// Swift's `Mutex`, where ThreadSanitizer would not see who waits for whom. `Lock` is what it sees.
+func hiddenLocks(_ file: TrackedFile) -> [Violation] {
+    guard file.kind == .swift, file.path != "Sources/Core/Lock.swift" else { return [] }
+    return file.codeWords.filter { $0.text == "Mutex" }.map {
+        Violation(file.path, line: $0.line, "Mutex instead of Lock")
+    }
 }
 
 /// `try!` and `as!`; `print` in a layer; failures without a reason.

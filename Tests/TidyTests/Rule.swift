@@ -15,6 +15,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         Rule(name: "No note of work to be done is left in a file", each: leftNotes),
         Rule(name: "Functions have at most \(functionLinesMax) lines", each: longFunctions),
         Rule(name: "No banned call is made", each: bannedCalls),
+        Rule(name: "Locks are seen by ThreadSanitizer", each: hiddenLocks),
         Rule(name: "Nothing is named after a drawer for odds and ends", each: drawerNames),
         Rule(name: "The client's public declarations are documented", each: undocumentedDeclarations),
         Rule(name: "Tests are named by a sentence", each: testNames),

@@ -144,6 +144,13 @@ struct RuleTests {
         #expect(lines(unguardedCalls(files)) == [2])
     }
 
+    @Test("A Mutex is found outside of the file that has Lock")
+    func hiddenLock() {
+        let text = "// Mutex\nlet a = Lock(1)\nlet b = Mutex(1)\n"
+        #expect(lines(hiddenLocks(TrackedFile("Sources/Server/A.swift", text))) == [3])
+        #expect(hiddenLocks(TrackedFile("Sources/Core/Lock.swift", text)).isEmpty)
+    }
+
     @Test("Drawers for odds and ends are found by their names")
     func drawer() {
         #expect(drawerNames(TrackedFile("Sources/Core/Helpers.swift", "let a = 1\n")).count == 1)

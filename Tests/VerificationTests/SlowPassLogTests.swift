@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 import Testing
 
 @testable import Verification
@@ -7,8 +6,8 @@ import Testing
 @Suite struct SlowPassLogTests {
     /// The lines that passes of one stage each with these lengths, in nanoseconds, leave in a log of two milliseconds.
     private func lines(of lengths: [UInt64]) -> [String] {
-        let time = Mutex<UInt64>(0)
-        let lines = Mutex<[String]>([])
+        let time = Lock<UInt64>(0)
+        let lines = Lock<[String]>([])
         let log = SlowPassLog(milliseconds: 2) {
             time.withLock { $0 }
         } report: { line in
@@ -35,8 +34,8 @@ import Testing
 
     @Test("A verifier reports the stages of both kinds of passes, and nothing without a log")
     func verifier() throws {
-        let lines = Mutex<[String]>([])
-        let time = Mutex<UInt64>(0)
+        let lines = Lock<[String]>([])
+        let time = Lock<UInt64>(0)
         let log = SlowPassLog(milliseconds: 0) {
             time.withLock { time in
                 time += 1000

@@ -1,4 +1,4 @@
-import Synchronization
+import Core
 import Testing
 
 @testable import rootgate_bench
@@ -6,7 +6,7 @@ import Testing
 @Suite struct ScaleTests {
     /// A clock that what is measured moves on.
     private final class Clock: Sendable {
-        private let time = Mutex(0.0)
+        private let time = Lock(0.0)
         var now: Double { time.withLock { $0 } }
         func wait(_ seconds: Double) { time.withLock { $0 += seconds } }
     }

@@ -1,6 +1,5 @@
 public import Collaboration
 public import Core
-import Synchronization
 
 /// Carries out actions for the system. Apple: `SWCollaborationActionHandler`.
 public protocol CollaborationActionHandler: AnyObject, Sendable {
@@ -21,7 +20,7 @@ public final class CollaborationCoordinator: Sendable {
         weak var handler: (any CollaborationActionHandler)?
     }
 
-    private let handler = Mutex(Handler())
+    private let handler = Lock(Handler())
 
     /// A coordinator of its own, for tests.
     public init() {}

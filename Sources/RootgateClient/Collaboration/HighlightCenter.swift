@@ -1,6 +1,5 @@
 public import Core
 public import Foundation
-import Synchronization
 
 /// An object that a `HighlightCenter` calls when the shelf has changed. Apple: `SWHighlightCenterDelegate`.
 public protocol HighlightCenterDelegate: AnyObject, Sendable {
@@ -27,7 +26,7 @@ public final class HighlightCenter: Sendable {
     public let language: String?
     private let client: RootgateClient
     private let device: (any IdentityDevice)?
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// `device` proves the person's identity. Without it no proof can be made and no notice can be posted.
     public init(

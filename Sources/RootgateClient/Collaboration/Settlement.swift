@@ -1,4 +1,4 @@
-import Synchronization
+import Core
 
 /// The state of an action. Only the first end of an action counts; later ones are ignored.
 final class Settlement<Value: Sendable>: Sendable {
@@ -7,7 +7,7 @@ final class Settlement<Value: Sendable>: Sendable {
         case ended(Result<Value, CollaborationActionFailure>)
     }
 
-    private let state = Mutex(State.unsettled([]))
+    private let state = Lock(State.unsettled([]))
 
     var isEnded: Bool {
         state.withLock { if case .ended = $0 { true } else { false } }

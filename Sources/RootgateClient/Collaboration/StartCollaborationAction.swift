@@ -1,6 +1,5 @@
 public import Core
 public import Foundation
-import Synchronization
 
 /// A collaboration that was started.
 public struct StartedCollaboration: Hashable, Sendable {
@@ -17,7 +16,7 @@ public final class StartCollaborationAction: Sendable {
     public let collaborationMetadata: CollaborationMetadata
     let settlement = Settlement<StartedCollaboration>()
     /// What was prepared, to be undone when the action fails.
-    private let preparations = Mutex<[Preparation]>([])
+    private let preparations = Lock<[Preparation]>([])
 
     init(_ metadata: CollaborationMetadata) {
         collaborationMetadata = metadata

@@ -1,7 +1,6 @@
 import Collaboration
 import Core
 import Hashing
-import Synchronization
 import Wire
 
 /// Issues grants, and authenticates them with keys that survive restarts. It stores no grants: the participants'
@@ -12,7 +11,7 @@ final class GrantBook: GrantAuthority {
     /// How long a grant is valid.
     let validMilliseconds: UInt64
     /// Checkers of tags that no thread uses at the moment.
-    private let idle = Mutex<[IdleChecker]>([])
+    private let idle = Lock<[IdleChecker]>([])
 
     /// Sendable without the compiler's proof: a thread takes it out of `idle` before it uses it.
     private final class IdleChecker: @unchecked Sendable {

@@ -203,10 +203,10 @@ extension CollaborationLayer {
     }
 
     private final class Tally: Sendable {
-        private let state: Mutex<(left: Int, failure: ServiceError?)>
+        private let state: Lock<(left: Int, failure: ServiceError?)>
 
         init(left: Int) {
-            state = Mutex((left, nil))
+            state = Lock((left, nil))
         }
 
         /// Records one result; true when it was the last one.

@@ -1,6 +1,5 @@
 import Collaboration
 import Core
-import Synchronization
 
 /// The queries that wait until one of their topics changes.
 ///
@@ -95,14 +94,14 @@ final class SuspendedQueries: Sendable {
     }
 
     private let clock: MonotonicClock
-    private let state: Mutex<State>
+    private let state: Lock<State>
     /// Looks for queries whose time is over.
-    private let timer = Mutex<RepeatingTimer?>(nil)
+    private let timer = Lock<RepeatingTimer?>(nil)
 
     /// `topicsMax`: of all suspensions together. Peers share both (`Shares`).
     init(clock: MonotonicClock, timers: Timers = .system, suspensionsMax: Int, topicsMax: Int) {
         self.clock = clock
-        state = Mutex(
+        state = Lock(
             State(places: PeerShares(capacity: suspensionsMax), topicPlaces: PeerShares(capacity: topicsMax)))
         let timer = timers.every(milliseconds: 50, leeway: 10) { [weak self] in self?.checkDeadlines() }
         self.timer.withLock { $0 = timer }

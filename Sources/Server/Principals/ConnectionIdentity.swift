@@ -1,7 +1,6 @@
 import Core
 import Foundation
 import Principals
-import Synchronization
 import Transport
 
 /// What a connection has shown of who it is, and the principal that follows from it at present.
@@ -29,7 +28,7 @@ final class ConnectionIdentity: Sendable {
     let address: Holder
     /// The peer's address for audits.
     private let peer: String?
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// `peer`: `nil` when the system can't tell; then the peer is not on this machine. `address`: whose wrong keys
     /// count together.

@@ -1,9 +1,10 @@
+import Core
 import Principals
 import Synchronization
 
 /// Counts what was refused because of limits: requests of principals by the kind of limit, and keys.
 final class LimitRefusals: Sendable {
-    private let requests = Mutex<[PrincipalLimits.Kind: UInt64]>([:])
+    private let requests = Lock<[PrincipalLimits.Kind: UInt64]>([:])
     /// Keys that were not looked at, because their address has presented too many wrong ones.
     let slowedKeys = Atomic<UInt64>(0)
 

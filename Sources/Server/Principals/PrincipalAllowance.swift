@@ -1,6 +1,5 @@
 import Core
 import Principals
-import Synchronization
 
 /// What a principal uses of its limits, over all of its connections, and what it is refused above them.
 ///
@@ -22,13 +21,13 @@ final class PrincipalAllowance: Sendable {
 
     private let clock: MonotonicClock
     private let refusals: LimitRefusals
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(_ limits: PrincipalLimits, _ clock: MonotonicClock, _ refusals: LimitRefusals) {
         self.clock = clock
         self.refusals = refusals
         let now = clock.milliseconds
-        state = Mutex(
+        state = Lock(
             State(
                 limits: PrincipalLimits(),
                 removals: TokenBucket(

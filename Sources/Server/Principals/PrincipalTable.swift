@@ -28,8 +28,8 @@ final class PrincipalTable: Sendable {
     private let clock: MonotonicClock
     /// What was refused because of limits.
     let refusals = LimitRefusals()
-    private let wrongKeys = Mutex(WrongKeys())
-    private let state = Mutex(State())
+    private let wrongKeys = Lock(WrongKeys())
+    private let state = Lock(State())
     /// Counts the directories. It is raised with the lock held, after the directory was replaced.
     private let replacements = Atomic<UInt64>(0)
 

@@ -1,7 +1,6 @@
 import Audit
 import Collaboration
 import Core
-import Synchronization
 import Transport
 import Verification
 import Wire
@@ -41,7 +40,7 @@ final class PendingRequest: Sendable {
     private let trace: RequestTrace?
     /// `nil` unless there is an audit.
     private let audit: AuditTrail?
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(
         _ header: FrameHeader, _ responder: Responder, _ admission: Admission, tracer: RequestTracer? = nil,

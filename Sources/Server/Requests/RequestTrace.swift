@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 import Wire
 
 /// A stage of a request's life. It lasts until the next one begins.
@@ -46,7 +45,7 @@ final class RequestTrace: Sendable {
     /// Identifies the request; requests of different connections may have the same request id.
     let number: UInt64
     private let now: @Sendable () -> UInt64
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Begins with the stage `decoding`.
     init(_ header: FrameHeader, number: UInt64, now: @escaping @Sendable () -> UInt64) {
@@ -54,7 +53,7 @@ final class RequestTrace: Sendable {
         self.number = number
         self.now = now
         let first = Mark(stage: .decoding, began: now())
-        state = Mutex(State(marks: [first], current: first))
+        state = Lock(State(marks: [first], current: first))
     }
 
     /// The recorded stages, each with its end. `end`: of the request.

@@ -1,3 +1,4 @@
+import Core
 import Dispatch
 import Foundation
 import Platform
@@ -27,7 +28,7 @@ final class RequestTracer: Sendable {
     private let now: @Sendable () -> UInt64
     private let count = Atomic<UInt64>(0)
     /// `nil` when nothing is written, or after a write has failed.
-    private let file: Mutex<FileHandle?>
+    private let file: Lock<FileHandle?>
     /// Changed with the file's lock held.
     private let hasEvents = Atomic<Bool>(false)
 
@@ -43,11 +44,11 @@ final class RequestTracer: Sendable {
         self.log = log
         self.now = now
         guard let path = settings.path else {
-            file = Mutex(nil)
+            file = Lock(nil)
             return
         }
         let descriptor = try System.create(path, Data("[\n".utf8))
-        file = Mutex(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
+        file = Lock(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
     }
 
     /// A trace for a request whose frame has arrived.

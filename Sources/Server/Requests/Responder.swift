@@ -1,5 +1,4 @@
 import Core
-import Synchronization
 import Transport
 import Verification
 import Wire
@@ -40,14 +39,14 @@ final class Responder: AnswerGathering {
     private let timers: Timers
     /// Called when the connection is another holder's from now on.
     private let onMove: @Sendable (Holder) -> Void
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// The connection is its address's until `become`.
     init(
         _ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil, timers: Timers = .system,
         onMove: @escaping @Sendable (Holder) -> Void = { _ in }
     ) {
-        state = Mutex(State(owner: identity.address))
+        state = Lock(State(owner: identity.address))
         source = WorkSource(identity.address)
         self.peer = peer
         self.timers = timers
