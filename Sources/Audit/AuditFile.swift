@@ -67,8 +67,8 @@ final class AuditFile {
 
     /// The last line of the newest file that was moved aside at `path`; `nil` when there is none.
     static func headOfMovedFile(of path: String) throws(AuditFailure) -> Head? {
-        let folder = (path as NSString).deletingLastPathComponent
-        let prefix = (path as NSString).lastPathComponent + "."
+        let folder = System.folder(of: path)
+        let prefix = System.name(of: path) + "."
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
         let moved = names.compactMap { name -> (number: UInt64, path: String)? in
             guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)) else { return nil }

@@ -124,7 +124,7 @@ final class AuditWriter: @unchecked Sendable {
             let detail =
                 file.isRemoved
                 ? "another program removed the file before"
-                : wasMoved ? "another program moved the file before" : (movedPath as NSString).lastPathComponent
+                : wasMoved ? "another program moved the file before" : System.name(of: movedPath)
             let line = AuditWriter.line(
                 of: .ofService("continue", detail: detail), at: time, key, behind: &newHead)
             do throws(SystemFailure) {

@@ -25,7 +25,7 @@ package struct SecretFile: Sendable {
     private static let digestOffset = 120
 
     package let path: String
-    private var folder: String { (path as NSString).deletingLastPathComponent }
+    private var folder: String { System.folder(of: path) }
     private var temporaryPath: String { path + ".new" }
 
     package init(path: String) {

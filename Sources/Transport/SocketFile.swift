@@ -49,7 +49,7 @@ struct SocketFile: Sendable {
 
     /// Opens the folder and locks it, so that of two services that start at once one does not remove the other's file.
     private static func lockedFolder(of path: String) throws(SystemFailure) -> CInt {
-        let folder = open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = open(System.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw SystemFailure("opening its folder") }
         for _ in 0..<Limits.socketFolderMillisecondsMax / 10 {
             if flock(folder, LOCK_EX | LOCK_NB) == 0 { return folder }

@@ -5,6 +5,18 @@ import Testing
 
 @Suite("System calls")
 struct SystemTests {
+    @Test(
+        "A path has a folder and a last part, however short it is",
+        arguments: [
+            ("a", ".", "a"), ("é", ".", "é"), ("ab", ".", "ab"), ("a/", ".", "a"), ("a/b", "a", "b"),
+            ("./b", ".", "b"), ("a/b//", "a", "b"), ("a//b", "a", "b"), ("/a", "/", "a"), ("/", "/", ""),
+            ("//", "/", ""), ("/a/b", "/a", "b"), ("", ".", ""), ("../x", "..", "x"),
+        ])
+    func folders(path: String, folder: String, name: String) {
+        #expect(System.folder(of: path) == folder)
+        #expect(System.name(of: path) == name)
+    }
+
     @Test("Resident bytes count memory that was touched")
     func residentBytes() {
         let count = 32 << 20
