@@ -48,15 +48,18 @@ struct MemoryNeed: Equatable {
         if let limit = System.limit(of: .privateMemory), limit < need.privateMemory {
             throw .outOfResources(
                 "it may have \(limit >> 20) MiB of memory (ulimit -d), and with its options it may need "
-                    + "\(need.privateMemory >> 20): \(MemoryNeed.advice)")
+                    + "\(mebibytes(need.privateMemory)): \(MemoryNeed.advice)")
         }
     }
+
+    /// Rounded up: as much is enough.
+    private static func mebibytes(_ bytes: Int) -> Int { (bytes + (1 << 20) - 1) >> 20 }
 
     private static let advice =
         "raise the limit, or lower --request-memory, --known-keys, --replay-memory, --nonces-max or --storage-max"
 
     private func lack(of limit: Int) -> String {
         "it may have \(limit >> 20) MiB of addresses (ulimit -v), and with its options it may need "
-            + "\(addresses >> 20), \(2 * map >> 20) of them for the data file: \(MemoryNeed.advice)"
+            + "\(MemoryNeed.mebibytes(addresses)), \(2 * map >> 20) of them for the data file: \(MemoryNeed.advice)"
     }
 }

@@ -37,7 +37,11 @@ let backupCommand = Command(
             + "SHA-256 \(backup.digest)"
     // Standard output has the backup.
     if path == "-" {
-        for line in text.split(separator: "\n") { complain(String(line)) }
+        if arguments.isOn("json") {
+            FileHandle.standardError.write(Data((text + "\n").utf8))
+        } else {
+            for line in text.split(separator: "\n") { complain(String(line)) }
+        }
     } else {
         printNow(text)
     }
@@ -71,7 +75,8 @@ let restoreCommand = Command(
         let backup = try OfflineStorage.checkBackup(descriptor)
         progress.end()
         if arguments.isOn("json") {
-            printNow(try json(summary(of: backup)))
+            // The collaborations are not counted.
+            printNow(try json(summary(of: backup).filter { !["collaborations", "roots"].contains($0.key) }))
         } else {
             printNow(
                 "the backup is whole: made at \(backup.date.formatted(.iso8601)), changes up to \(backup.sequence)\n"

@@ -81,7 +81,7 @@ struct ResourceLimitsTests {
         let said = refusal(words, limit: "\(limit) 122880").components(separatedBy: "may need ")
         let need = try #require(said.count == 2 ? Int(said[1].prefix { $0.isNumber }) : nil, "\(said)")
         #expect(refusal(words, limit: "\(limit) \((need - 1) << 10)").contains("may need \(need)"))
-        let process = try ServiceProcess(words, limits: ["\(limit) \((need + 1) << 10)"])
+        let process = try ServiceProcess(words, limits: ["\(limit) \(need << 10)"])
         let client = try process.client()
         let name = try #require(CollaborationIdentifier("deck"))
         try await client.createCollaboration(name, policy: .challenge)
