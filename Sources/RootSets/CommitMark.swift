@@ -56,8 +56,10 @@ final class CommitMark: Sendable {
     }
 
     enum Contents: Equatable {
-        /// There is no note: the data were written by an earlier version, or the operator has removed it.
+        /// There is no file, or it is empty: the data were written by an earlier version, or somebody has removed it.
         case none
+        /// The file has something else than a note or the word.
+        case unknown
         case note(Note)
         /// The operator takes what is there.
         case acceptance
@@ -85,7 +87,6 @@ final class CommitMark: Sendable {
         return contents(of: descriptor)
     }
 
-    /// A file that holds something else counts as one without a note.
     func read() -> Contents { CommitMark.contents(of: descriptor) }
 
     private static func contents(of descriptor: CInt) -> Contents {
@@ -97,7 +98,9 @@ final class CommitMark: Sendable {
         {
             return .acceptance
         }
-        return Note(Array(buffer[..<count])).map { .note($0) } ?? .none
+        // A power cut may leave zeros.
+        guard buffer.contains(where: { $0 != 0 }) else { return .none }
+        return Note(Array(buffer[..<count])).map { .note($0) } ?? .unknown
     }
 
     /// Returns whether the note was written. The file keeps the size that it has, so a full disk does not prevent it

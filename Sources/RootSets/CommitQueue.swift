@@ -472,6 +472,7 @@ final class CommitQueue: Sendable {
             if error.isPanic || environment.hasPanicked {
                 storage.health.report(.failed, "a commit could not be written to the disk, \(error.text)")
             }
+            if error.isUnusable { storage.health.report(.failed, "the data file is damaged, \(error.text)") }
             storage.health.note(error)
             throw error
         }
@@ -486,12 +487,15 @@ final class CommitQueue: Sendable {
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
         var last = applier.sequence
+        // Whether an addition has passed that was as large as one that was refused.
+        var findsRoom = false
         var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
         while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
+            let hasRoom = if let need = fullness.need { try room.has(need) } else { false }
             switch try room.judge(mutation.change, isAlone: !isWritten) {
-            case .passes: break
+            case .passes: findsRoom = findsRoom || hasRoom && mutation.change.needsSpace
             case .lacks(let what): lack = what
             case .waits:
                 let next = group.removeLast()
@@ -530,6 +534,7 @@ final class CommitQueue: Sendable {
         try check(surroundings.willCommit(), "committing")
         try commit(transaction, environment, isDiskFull: room.isDiskFull)
         surroundings.didCommit(last)
+        if findsRoom { fullness.hasRoomAgain() }
         state.withLock { $0.written = surroundings.now() - applied }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
@@ -597,10 +602,7 @@ final class CommitQueue: Sendable {
     }
 
     private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
-        var room = try CommitRoom(
-            environment, reserveBytes: configuration.reserveBytes, logBytes: retentionBytes / 4 * 5)
-        if let need = fullness.need, try room.has(need) { fullness.hasRoomAgain() }
-        return room
+        try CommitRoom(environment, reserveBytes: configuration.reserveBytes, logBytes: retentionBytes / 4 * 5)
     }
 
     /// Removes up to `count` of the oldest records of the change log while it has more than `bytes`, in a commit of its

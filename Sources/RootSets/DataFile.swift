@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Platform
 
 /// The data file before LMDB opens it.
 struct DataFile {
@@ -72,6 +73,21 @@ struct DataFile {
             return isRegular ? () : try MetaPages.repairOther(of: page, descriptor)
         }
         throw .damaged("no commit in the data file is whole: restore a backup")
+    }
+
+    /// Throws unless there is a data file that is not empty in the directory.
+    static func checkExistence(in directory: String) throws(ServiceError) {
+        var status = stat()
+        guard stat(directory + "/" + fileName, &status) == 0 else {
+            let failure = SystemFailure("looking")
+            let isMissing = failure.number == ENOENT
+            throw ServiceError(
+                .storageFailed, detail: UInt32(bitPattern: failure.number),
+                isMissing ? "there is no storage in \(directory)" : "looking into \(directory): \(failure.reason)")
+        }
+        guard status.st_size > 0 else {
+            throw ServiceError(.storageFailed, "the data file of \(directory) is empty")
+        }
     }
 
     /// What is wrong with the pages of one database; `nil` when nothing is.

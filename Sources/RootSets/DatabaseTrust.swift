@@ -86,6 +86,9 @@ final class DatabaseTrust: Sendable {
         for name in DatabaseName.allCases { endWait(for: name) }
     }
 
+    /// Whether the check has not left the database yet.
+    func isUnchecked(_ name: DatabaseName) -> Bool { unchecked.withLock { $0.contains(name) } }
+
     private func endWait(for name: DatabaseName) {
         if unchecked.withLock({ $0.remove(name) }) != nil { checks[name.rawValue].leave() }
     }

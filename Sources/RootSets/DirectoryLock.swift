@@ -44,7 +44,16 @@ final class DirectoryLock: Sendable {
     /// Whether data were written here before: this process or an earlier one called `markUsed`.
     var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
 
-    private static let fileName = "owner.lock"
+    static let fileName = "owner.lock"
+    /// What `isRemoved` says.
+    static let removal = "\(fileName) was removed, so another service may have the directory"
+
+    /// Whether the file has no name any more. Then another process may have a lock on a new one.
+    var isRemoved: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 0
+    }
+
     private static let word = "rootgate "
     /// Of a number of 64 bits.
     private static let digits = 20

@@ -10,6 +10,8 @@ final class LiveStorage {
     let number: Int
     /// The newest commit that was acknowledged before the snapshot was taken, if it is not in the snapshot.
     let missing: UInt64?
+    /// Why nobody can tell whether the newest commit is there; `nil` when the note tells or is not there.
+    let doubt: String?
     private let directory: String
     private let page: MetaPage
 
@@ -18,9 +20,8 @@ final class LiveStorage {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it can't be
     /// opened.
     init(_ directory: String) throws(ServiceError) {
-        guard FileManager.default.fileExists(atPath: directory + "/" + DataFile.fileName) else {
-            throw ServiceError(.storageFailed, "there is no storage in \(directory)")
-        }
+        try DataFile.checkExistence(in: directory)
+        try StorageRestore.checkFinished(directory)
         self.directory = directory
         // It is read first: the snapshot must not be older.
         let noted = CommitMark.contents(in: directory)
@@ -31,6 +32,13 @@ final class LiveStorage {
         } catch {
             throw error.asServiceError
         }
+        doubt =
+            switch noted {
+            case .none, .note: nil
+            case .acceptance:
+                "\(CommitMark.fileName) has the word \(CommitMark.acceptance), and no start of the service has taken it"
+            case .unknown: "\(CommitMark.fileName) is not what was written"
+            }
         if case .note(let note) = noted, note.transaction > UInt64(number) {
             missing = note.transaction
         } else {
@@ -61,6 +69,7 @@ final class LiveStorage {
         if let missing {
             return "transaction \(missing) was committed and acknowledged, and the data file ends with \(number)"
         }
+        if let doubt { return doubt }
         return try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page) }
     }
 

@@ -60,6 +60,9 @@ final class LogReplay {
             if until == nil {
                 // The last changes may have been removals.
                 guard let totals else { throw .refused("its totals are damaged: say how far to go with --until") }
+                if let doubt = live.doubt {
+                    throw .refused("\(doubt): say with --until to go to change \(totals.sequence)")
+                }
                 if let missing = live.missing {
                     throw .refused(
                         "its last commit (\(missing)) is missing: say with --until to go to change \(totals.sequence)")

@@ -70,7 +70,7 @@ struct MetaPages {
         case .acceptance: return
         case .note(let note) where note == CommitMark.Note(page): return
         case .note(let note) where note.transaction > page.transaction: throw lost(note, newest: page)
-        case .note, .none:
+        case .note, .none, .unknown:
             throw .damaged("a meta page of the data file is damaged, and it may have been the newest: \(remedy)")
         }
     }
@@ -83,7 +83,7 @@ struct MetaPages {
                 + "each other: \(remedy)")
         switch mark {
         case .acceptance: return
-        case .none: if !isRegular { throw irregular }
+        case .none, .unknown: if !isRegular { throw irregular }
         case .note(let note):
             guard note.transaction <= newer.transaction else { throw lost(note, newest: newer) }
             if note.transaction == newer.transaction {

@@ -52,11 +52,7 @@ package final class RootSets: Sendable {
         acceptsLoss: Bool = false, log: @escaping @Sendable (String) -> Void = { _ in },
         onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
-        guard !StorageRestore.isUnfinished(configuration.directory) else {
-            throw ServiceError(
-                .storageFailed,
-                "a restore to \(configuration.directory) was ended before it was done: restore to another directory")
-        }
+        try StorageRestore.checkFinished(configuration.directory)
         let lock = try DirectoryLock(directory: configuration.directory)
         let (health, startCheck) = (StorageHealth(log: log), StartCheck())
         self.health = health

@@ -100,7 +100,8 @@ final class StartCheck: Sendable {
                 health.report(.failed, fault.action)
             } else if error.isDamage {
                 health.note(error)
-                for name in DatabaseName.allCases { trust.distrust(name) }
+                // What the walk has left was whole.
+                for name in DatabaseName.allCases where trust.isUnchecked(name) { trust.distrust(name) }
                 // The rest of a damaged file is not walked over.
                 health.note(isChecked: true)
             } else if !isStopped, !trust.isRetired {

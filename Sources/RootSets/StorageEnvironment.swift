@@ -21,6 +21,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let mark: CommitMark?
     /// What the note said before.
     private let noted: CommitMark.Contents
+    /// Whether there were data when this was opened.
+    private let isOld: Bool
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
     /// The most bytes of the data file as configured.
@@ -56,7 +58,11 @@ final class StorageEnvironment: @unchecked Sendable {
         upgrades: Bool = true, acceptsLoss: Bool = false, defersStructure: Bool = false
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
+        guard !lock.isRemoved else {
+            throw ServiceError(.storageFailed, "\(DirectoryLock.removal): restart the service")
+        }
         self.lock = lock
+        isOld = lock.isUsed
         directories = BucketDirectories(surroundings)
         path = directory + "/" + DataFile.fileName
         self.bytesMax = bytesMax
@@ -121,7 +127,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
-        (lock, mark, noted) = (nil, nil, .none)
+        (lock, mark, noted, isOld) = (nil, nil, .none, false)
         structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
         path = directory + "/" + DataFile.fileName
@@ -236,6 +242,11 @@ final class StorageEnvironment: @unchecked Sendable {
             throw .damaged(
                 "\(CommitMark.fileName) has the word \(CommitMark.acceptance), which a start of the service takes")
         }
+        guard contents != .unknown else {
+            throw .damaged(
+                "\(CommitMark.fileName) is not what was written: whether the newest commit is there can't be told; "
+                    + MetaPages.remedy)
+        }
         let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
             try file.judge(contents, defers: defersStructure)
         }
@@ -298,6 +309,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Why changes must not be acknowledged: the file that is written is not where the next start looks for it. `nil`
     /// when it is, or when the system does not tell: then nothing speaks against it.
     var displacement: StorageFailure? {
+        if lock?.isRemoved == true { return .failed(DirectoryLock.removal) }
         let failure = StorageFailure.failed("the data file was removed or replaced")
         var (written, found) = (stat(), stat())
         if fstat(dataDescriptor, &written) != 0 { return nil }
@@ -327,8 +339,14 @@ final class StorageEnvironment: @unchecked Sendable {
             "change \(note.sequence) was acknowledged, and the data end with change \(present): \(MetaPages.remedy)")
     }
 
-    /// What is lost for good, and was accepted by the operator, as a line for the log; `nil` when nothing is.
+    /// What may be lost, because the operator has accepted that or because there is no note, as a line for the log;
+    /// `nil` when nothing is.
     var acceptedLoss: String? {
+        if noted == .none, isOld {
+            return
+                "CRITICAL: \(CommitMark.fileName) was missing or empty, so nothing tells whether the data file has its "
+                + "newest commit"
+        }
         guard noted == .acceptance else { return nil }
         let end = lastSequence.map { "goes on behind change \($0)" } ?? "does not tell its last change"
         return
@@ -380,7 +398,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of
     /// it without a block would be a bus error. 1,024 readers take 64 bytes each, plus a header.
-    private static func reserveReaderTable(in directory: String) throws(StorageFailure) {
+    static func reserveReaderTable(in directory: String) throws(StorageFailure) {
         let descriptor = open(directory + "/lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw StorageFailure(errno, "opening the reader table") }
         defer { close(descriptor) }

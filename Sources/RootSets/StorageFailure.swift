@@ -7,10 +7,15 @@ import Foundation
 struct StorageFailure: Error {
     let code: CInt
     let action: String
+    /// Whether `action` says all: the code is not LMDB's or the system's answer.
+    private let isWhole: Bool
 
     init(_ code: CInt, _ action: String) {
-        self.code = code
-        self.action = action
+        self.init(code, action, isWhole: code == STORAGE_FAULT)
+    }
+
+    private init(_ code: CInt, _ action: String, isWhole: Bool) {
+        (self.code, self.action, self.isWhole) = (code, action, isWhole)
     }
 
     /// Whether space is lacking: in the map, on the disk, or within a quota.
@@ -19,7 +24,7 @@ struct StorageFailure: Error {
     }
 
     /// One line: what failed and why.
-    var text: String { code == STORAGE_FAULT ? action : "\(action): \(String(cString: mdb_strerror(code)))" }
+    var text: String { isWhole ? action : "\(action): \(String(cString: mdb_strerror(code)))" }
 
     /// The check of the start has not come to what is read.
     static let unchecked = StorageFailure(EAGAIN, "checking the storage after its start")
@@ -29,7 +34,7 @@ struct StorageFailure: Error {
         if isLackOfSpace { return ServiceError(.storageFull, detail: UInt32(bitPattern: code), text) }
         switch code {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
-            MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, STORAGE_FAULT:
+            MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, MDB_MAP_RESIZED, STORAGE_FAULT:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
@@ -47,6 +52,10 @@ struct StorageFailure: Error {
     /// Whether LMDB takes no more transactions, because the meta page could not be written.
     var isPanic: Bool { code == MDB_PANIC }
 
+    /// Whether LMDB can't begin a transaction because of what it finds in a meta page: the data would be larger than
+    /// the map, which no other process changes, or the page leads nowhere.
+    var isUnusable: Bool { code == MDB_MAP_RESIZED || code == MDB_BAD_TXN || code == MDB_INVALID }
+
     /// Whether nothing may be answered from the environment any more.
     var isFault: Bool { code == STORAGE_FAULT }
 
@@ -62,7 +71,7 @@ struct StorageFailure: Error {
 
     /// A failure for a record whose contents are inconsistent.
     static func damaged(_ what: String) -> StorageFailure {
-        StorageFailure(MDB_CORRUPTED, what)
+        StorageFailure(MDB_CORRUPTED, what, isWhole: true)
     }
 }
 

@@ -4,18 +4,22 @@ import Foundation
 /// Checks a data directory. A service may have it open in another process.
 package enum StorageInspection {
     /// Everything in the storage that is not what was written, `Limits.storageFindingsMax` findings at most. Changes
-    /// nothing that is stored. While another process has the directory open, its newest commit is checked. Must not be
-    /// called in a process that has it open itself.
+    /// nothing that is stored, but does what a start does: writes a damaged older meta page anew, and lengthens a file
+    /// that lacks free pages at its end. While another process has the directory open, its newest commit is checked,
+    /// and nothing is changed. Must not be called in a process that has it open itself.
     ///
     /// Throws `storageFailed` when there is no storage, or when it has format 1, which has no checksums.
     package static func findings(in directory: String) throws(ServiceError) -> [StorageFinding] {
+        try StorageRestore.checkFinished(directory)
         let environment: StorageEnvironment
         do throws(ServiceError) {
             environment = try open(directory)
         } catch {
             switch error.code {
             case .storageInUse: return try findings(beside: directory)
-            case .storageDamaged: return [unreadable(error.reason)]
+            case .storageDamaged:
+                let isAccepted = CommitMark.contents(in: directory) == .acceptance
+                return [unreadable(error.reason, isAccepted ? "nothing was checked" : "no service can open it")]
             default: throw error
             }
         }
@@ -26,10 +30,12 @@ package enum StorageInspection {
         }
     }
 
-    private static func unreadable(_ reason: String) -> StorageFinding {
+    private static func unreadable(
+        _ reason: String, _ meaning: String = "no service can open it"
+    ) -> StorageFinding {
         StorageFinding(
             kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
-            meaning: "no service can open it")
+            meaning: meaning)
     }
 
     /// The same for the newest commit of a storage that another process has open.
@@ -63,9 +69,7 @@ package enum StorageInspection {
     }
 
     static func open(_ directory: String) throws(ServiceError) -> StorageEnvironment {
-        guard FileManager.default.fileExists(atPath: directory + "/data.mdb") else {
-            throw ServiceError(.storageFailed, "there is no storage in \(directory)")
-        }
+        try DataFile.checkExistence(in: directory)
         return try StorageEnvironment(
             directory: directory, bytesMax: RootSets.Configuration(directory: directory).sizeLimitBytes,
             reserveBytes: 0, upgrades: false)

@@ -13,6 +13,7 @@ package enum StorageRepair {
     /// Throws `storageInUse` while a service has the directory, `storageDamaged` when the storage can't be repaired, or
     /// what the storage throws. Then the directory is as it was.
     package static func repair(_ directory: String) throws(ServiceError) -> [String] {
+        try StorageRestore.checkFinished(directory)
         let damaged = try StorageInspection.open(directory)
         do throws(StorageFailure) {
             guard !(try StorageInspection.findings(in: damaged)).isEmpty else { return ["nothing is damaged"] }

@@ -40,9 +40,17 @@ package enum StorageRestore {
     private static let unfinishedMark = "restore-unfinished"
 
     /// Whether a restore to this directory was ended before it was done.
-    static func isUnfinished(_ directory: String) -> Bool {
+    private static func isUnfinished(_ directory: String) -> Bool {
         var status = stat()
         return lstat(directory + "/" + unfinishedMark, &status) == 0
+    }
+
+    /// Throws when a restore to this directory was ended before it was done.
+    static func checkFinished(_ directory: String) throws(ServiceError) {
+        guard isUnfinished(directory) else { return }
+        throw ServiceError(
+            .storageFailed,
+            "a restore to \(directory) was ended before it was done: restore to another directory")
     }
 
     /// The least size of LMDB's map while data are restored.

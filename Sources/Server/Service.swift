@@ -206,6 +206,13 @@ package final class Service: Sendable {
         _ log: @escaping @Sendable (String) -> Void, _ onLoss: @escaping @Sendable () -> Void
     ) throws(StartupFailure) -> RootSets {
         if let note = RestoreNote(in: configuration.dataDirectory) {
+            guard FileManager.default.fileExists(atPath: configuration.dataDirectory + "/data.mdb") else {
+                throw StartupFailure.storage(
+                    directory: configuration.dataDirectory,
+                    ServiceError(
+                        .storageDamaged,
+                        "the data file that was restored is missing: restore a backup to another folder"))
+            }
             log("\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
         }
         do throws(ServiceError) {

@@ -264,6 +264,30 @@ struct BackupTests {
         #expect(code == .storageDamaged)
     }
 
+    @Test("While a restore has not ended, nothing starts, checks, repairs or backs up its folder")
+    func unfinishedRestore() throws {
+        let scene = try BackupScene(mutations: 40)
+        let backup = open(try scene.backUp(), O_RDONLY | O_CLOEXEC)
+        defer { close(backup) }
+        var refusals: [ServiceError?] = []
+        let plan = StorageRestore.Plan(backup: backup, directory: scene.scratch.path + "/restored")
+        _ = try StorageRestore.restore(
+            plan,
+            finish: { folder, _ throws(ServiceError) in
+                refusals = [
+                    thrownServiceError { _ = try RootSets(RootSets.Configuration(directory: folder)) },
+                    thrownServiceError { _ = try StorageInspection.findings(in: folder) },
+                    thrownServiceError { _ = try LiveStorage(folder) },
+                    thrownServiceError { _ = try StorageRepair.repair(folder) },
+                ]
+            })
+        #expect(refusals.count == 4)
+        for refusal in refusals {
+            #expect(refusal?.reason.contains("ended before it was done") == true, "\(refusal?.reason ?? "")")
+        }
+        try RootSets(RootSets.Configuration(directory: plan.directory)).close()
+    }
+
     @Test("A damaged storage makes no backup")
     func damagedStorage() throws {
         let scene = try BackupScene(mutations: 40)

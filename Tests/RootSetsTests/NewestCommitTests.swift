@@ -137,9 +137,16 @@ struct NewestCommitTests {
             return bytes
         }
         let zeros = [UInt8](repeating: 0, count: note.count)
-        for bytes in [[], Array("garbage".utf8), zeros, Array(note.dropLast()), note + [0]] + flipped {
+        for bytes in [[], zeros] {
             try storage.write("newest-commit", bytes)
             #expect(storage.rootCount == 5, "\(bytes)")
+        }
+        // What is neither a note nor the word tells nothing about a lost commit.
+        let words = ["garbage", "ACCEPT", "accept accept"].map { Array($0.utf8) }
+        for bytes in words + [Array(note.dropLast()), note + [0], note + [1]] + flipped {
+            try storage.write("newest-commit", bytes)
+            #expect(storage.refusal()?.contains("newest-commit is not what was written") == true, "\(bytes)")
+            #expect(try storage.bytes("newest-commit") == bytes)
         }
         try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
         #expect(storage.rootCount == 5)
