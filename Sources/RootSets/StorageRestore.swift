@@ -129,6 +129,13 @@ package enum StorageRestore {
             guard errno == ENOENT else { throw failure("looking at \(directory)") }
             return
         }
+        // The finished folder gets the directory's name, which these can't give away.
+        var above = stat()
+        let isMount = stat(System.folder(of: directory), &above) == 0 && above.st_dev != status.st_dev
+        guard status.st_mode & S_IFMT != S_IFLNK, !isMount, ![".", ".."].contains(System.name(of: directory)) else {
+            throw ServiceError(
+                .storageFailed, "\(directory) is a mount point, a link or a path of dots: name a folder below it")
+        }
         let entries = try? FileManager.default.contentsOfDirectory(atPath: directory)
         guard status.st_mode & S_IFMT == S_IFDIR, entries?.isEmpty == true else {
             throw ServiceError(

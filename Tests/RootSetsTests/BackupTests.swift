@@ -230,6 +230,10 @@ struct BackupTests {
         #expect(code("backup") == .storageFailed)
         #expect(code("data") == .storageFailed)
         #expect(code("missing/target") == .storageFailed)
+        try FileManager.default.createDirectory(
+            atPath: scene.scratch.path + "/empty", withIntermediateDirectories: false)
+        #expect(symlink("empty", scene.scratch.path + "/link") == 0)
+        for name in ["link", "empty/.", "empty/..", "link/"] { #expect(code(name) == .storageFailed, "\(name)") }
         #expect(try String(contentsOfFile: target + "/note", encoding: .utf8) == "kept")
         try FileManager.default.removeItem(atPath: target + "/note")
         #expect(code("target/") == nil)
