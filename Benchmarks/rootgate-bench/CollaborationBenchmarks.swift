@@ -95,7 +95,8 @@ let collaborationBenchmarks = [
 ]
 
 /// Runs `body` in a task and waits for its result.
-private func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+/// The result of `body`, which is run as a task while this thread waits.
+func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
     let done = DispatchSemaphore(value: 0)
     let outcome = Outcome<Value>()
     Task {

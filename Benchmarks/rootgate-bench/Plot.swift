@@ -47,6 +47,9 @@ struct Plot {
             """
     }
 
+    /// The most points of a series that are marked on its line.
+    private static let markedPointsMax = 60
+
     // MARK: Parts
 
     private enum Box {
@@ -87,7 +90,7 @@ struct Plot {
         guard series.count > 1 else { return "" }
         var place = Box.left
         return series.enumerated().map { number, series in
-            defer { place += 34 + 7 * Double(series.name.count) }
+            defer { place += 34 + 8 * Double(series.name.count) }
             let colour = Plot.colours[number % Plot.colours.count]
             return line(place, 48, place + 20, 48, "stroke=\"\(colour)\" stroke-width=\"2.5\"")
                 + text(series.name, at: place + 26, 52.5)
@@ -105,6 +108,8 @@ struct Plot {
                 let stroke = "stroke=\"\(colour)\" stroke-opacity=\"0.45\" stroke-width=\"5\""
                 parts.append(line(place.x, low, place.x, high, stroke))
             }
+            // Many of them would hide the line.
+            guard places.count <= Plot.markedPointsMax else { continue }
             parts.append("<circle cx=\"\(one(place.x))\" cy=\"\(one(place.y))\" r=\"3.5\" fill=\"\(colour)\"/>")
         }
         return parts.joined(separator: "\n")

@@ -6,7 +6,8 @@ import Platform
 let usage = """
     usage: rootgate-bench [--filter NAME] [--seconds N] [--json] [--tiny] [--quiet]
                           [--kernel NAME,...]
-           rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--seconds N] [--huge] [--tiny] [--quiet]
+           rootgate-bench --report [--filter NAME] [--output DIRECTORY] [--seconds N] [--huge] [--soak MINUTES]
+                          [--tiny] [--quiet]
            rootgate-bench --list [--report] [--filter NAME]
 
     --filter NAME       only benchmarks and sweeps whose names contain NAME; may be repeated
@@ -21,6 +22,7 @@ let usage = """
     --output DIRECTORY  where the report goes instead; the README's figures go to figures.md there, and README.md
                         stays as it is
     --huge              100 million roots too: 10 GB in the temporary directory and half an hour more
+    --soak MINUTES      how long sweep.soak lasts (default: 1)
     --kernel NAME,...   kernels to use, one for signatures and one for hashing at most (default: the quickest)
     --tiny              tiny sizes, which only show that everything runs; the figures mean nothing. With --report it
                         needs --output
@@ -60,6 +62,7 @@ enum RootgateBench {
         var isJSON = false
         var isReport = false
         var isHuge = false
+        var soakSeconds = 60.0
         var isTiny = false
         var isList = false
 
@@ -93,6 +96,15 @@ enum RootgateBench {
             case "--json": options.isJSON = true
             case "--report": options.isReport = true
             case "--huge": options.isHuge = true
+            case "--soak":
+                guard let text = words.popFirst(), let minutes = Double(text), (0.1...10_000).contains(minutes) else {
+                    return fail("--soak needs a number of minutes from 0.1 to 10000")
+                }
+                options.soakSeconds = 60 * minutes
+            case SoakService.option:
+                guard let directory = words.popFirst() else { return fail("\(word) needs a directory") }
+                do { try SoakService.serve(directory) } catch { return fail("\(error)") }
+                return
             case "--tiny": options.isTiny = true
             case "--list": options.isList = true
             case "--help", "-h": return print(usage)
@@ -130,7 +142,8 @@ enum RootgateBench {
                 directory: URL(fileURLWithPath: options.output ?? MachineKind(kernels: kernelNames()).folder),
                 readme: options.output == nil ? URL(fileURLWithPath: "README.md") : nil,
                 isWhole: options.filters.isEmpty,
-                scale: SweepScale(scale: scale, isHuge: options.isHuge), benchmarks: benchmarks, sweeps: sweeps,
+                scale: SweepScale(scale: scale, isHuge: options.isHuge, soakSeconds: options.soakSeconds),
+                benchmarks: benchmarks, sweeps: sweeps,
                 note: { text in progress.aside { say(text) } }
             ).write()
         } else {

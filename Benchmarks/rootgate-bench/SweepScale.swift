@@ -3,6 +3,8 @@ struct SweepScale {
     let scale: Scale
     /// Whether 100 million roots are among the sizes.
     let isHuge: Bool
+    /// How long the soak lasts.
+    var soakSeconds = 60.0
 
     /// Rounds of each point. The round before them does not count.
     var rounds: Int { scale.rounds }

@@ -77,6 +77,16 @@ let allSweeps = [
             generator counts too.
             """, seconds: 60,
         run: byLoad),
+    Sweep(
+        name: "soak", title: "Everything for a long time",
+        about: """
+            A service in a process of its own. \(grouped(Soak.proofsPerSecond)) requests of one proof a second by \
+            known keys, a tenth of them forgeries, over connections that are new every five seconds. Meanwhile clients \
+            change root hashes, follow the change log, share documents, post notices to live followers, stop sharing, \
+            and open connections that send nothing, a part of a frame, or what is no frame. In the middle the service \
+            is restarted. Slopes are of lines before and after the restart, without the first fifth of each.
+            """, seconds: 60,
+        run: overTime),
 ]
 
 private func byRoots(_ scale: SweepScale) throws -> SweepResult {
@@ -173,6 +183,52 @@ private func byLoad(_ scale: SweepScale) throws -> SweepResult {
                     Plot.Series(quantiles[index].0, shares, measured.map { [median($0[index])] })
                 })
         ], conditions: bench.conditions(traffic, seconds: 1.5 * scale.scale.seconds))
+}
+
+private func overTime(_ scale: SweepScale) throws -> SweepResult {
+    let seconds = scale.scale.isTiny ? 1.2 : scale.soakSeconds
+    let soak = Soak(seconds: seconds, windowSeconds: scale.scale.isTiny ? 0.2 : 5, progress: scale.scale.progress)
+    let (windows, deeds) = try soak.run()
+    let quantities: [(name: String, unit: Double, figure: (Soak.Window) -> Double)] = [
+        ("resident memory, MiB", Double(1 << 20), \.resident), ("data file, MiB", Double(1 << 20), \.file),
+        ("in use in the data file, MiB", Double(1 << 20), \.used), ("median of a proof, us", 1, \.median),
+        ("99th percentile of a proof, us", 1, \.late),
+    ]
+    let settled = windows.map { $0.dropFirst($0.count / 5) }
+    let rows = quantities.map { quantity in
+        let figures = settled.joined().map { quantity.figure($0) / quantity.unit }
+        let slope = Slope(settled.map { $0.map { ($0.minute / 60, quantity.figure($0) / quantity.unit) } })
+        let mean = figures.reduce(0, +) / Double(max(1, figures.count))
+        return [quantity.name, rounded(median(figures)), lowestToHighest(figures)]
+            + [slope.map { "\(rounded($0.value)) +- \(rounded($0.margin))" } ?? "too short"]
+            + [
+                slope.map { "\(twoDecimals(100 * $0.value / mean)) % +- \(twoDecimals(100 * $0.margin / mean)) %" }
+                    ?? ""
+            ]
+    }
+    func plot(_ title: String, _ unit: String, _ series: [(String, (Soak.Window) -> Double)]) -> Plot {
+        Plot(
+            title: title, x: Plot.Axis(label: "minutes; the service is restarted in the middle"),
+            y: Plot.Axis(label: unit, isLogarithmic: unit == "microseconds"),
+            series: series.map { name, figure in
+                Plot.Series(name: name, points: windows.joined().map { Plot.Point(x: $0.minute, y: figure($0)) })
+            })
+    }
+    return SweepResult(
+        header: ["quantity", "median", "lowest to highest", "slope an hour, 95 %", "of the mean"], rows: rows,
+        plots: [
+            plot(
+                "Memory and data file over time", "MiB",
+                [
+                    ("resident memory", { $0.resident / Double(1 << 20) }),
+                    ("data file", { $0.file / Double(1 << 20) }),
+                    ("in use in the file", { $0.used / Double(1 << 20) }),
+                ]),
+            plot("Latency over time", "microseconds", [("p50", { $0.median }), ("p99", { $0.late })]),
+        ],
+        conditions: "\(twoDecimals(seconds / 60)) minutes, \(windows.joined().count) windows; besides the proofs "
+            + "\(grouped(deeds.changes)) mutations of root sets, \(grouped(deeds.records)) records of the change log "
+            + "followed, \(grouped(deeds.notices)) notices delivered, \(grouped(deeds.strays)) stray connections")
 }
 
 func lowestToHighest(_ figures: [Double]) -> String {

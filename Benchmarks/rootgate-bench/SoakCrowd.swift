@@ -1,0 +1,176 @@
+import Core
+import Foundation
+import LoadHarness
+import RootgateClient
+import Synchronization
+import Transport
+
+/// What clients do beside the proofs that are measured: they change root sets, follow the change log, share documents,
+/// post notices to live followers, connect and leave, and send frames that they never finish.
+final class SoakCrowd: Sendable {
+    /// How much of each was done.
+    struct Deeds: Sendable {
+        /// Mutations of root sets.
+        var changes = 0
+        /// Records of the change log that a follower has read.
+        var records = 0
+        /// Notices that followers got.
+        var notices = 0
+        /// Connections that sent nothing, a part of a frame, or what is no frame.
+        var strays = 0
+    }
+
+    /// What goes on at the same time.
+    private enum Part: CaseIterable {
+        case changes, follower, documents, strays
+    }
+
+    private struct State {
+        var deeds = Deeds()
+        var failure: ServiceError?
+    }
+
+    /// Collaborations whose roots change, and how many roots a mutation adds or removes.
+    private static let sets = 64
+    private static let rootsPerChange = 100
+    private static let straysAtOnce = 48
+
+    private let endpoint: Endpoint
+    private let state = Lock(State())
+    private let isStopped = Atomic<Bool>(false)
+    /// Restarts so far; odd while the service is down.
+    private let restarts = Atomic<Int>(0)
+    private let ended = Lock<[Task<Void, Never>]>([])
+
+    init(_ endpoint: Endpoint) {
+        self.endpoint = endpoint
+    }
+
+    var deeds: Deeds { state.withLock { $0.deeds } }
+
+    func start() {
+        let tasks = Part.allCases.map { part in Task { await self.repeatUntilStopped(part) } }
+        ended.withLock { $0 = tasks }
+    }
+
+    /// Ends everything, and waits for that.
+    func stop() {
+        isStopped.store(true, ordering: .relaxed)
+        let tasks = ended.withLock { $0 }
+        try? blocking { for task in tasks { await task.value } }
+    }
+
+    /// Throws the first error that no restart explains.
+    func check() throws {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    /// Calls `body`, which restarts the service. What fails meanwhile is excused.
+    func excusing(_ body: () throws -> Void) rethrows {
+        restarts.add(1, ordering: .acquiringAndReleasing)
+        defer { restarts.add(1, ordering: .acquiringAndReleasing) }
+        try body()
+    }
+
+    private var goesOn: Bool { !isStopped.load(ordering: .relaxed) }
+
+    private func repeatUntilStopped(_ part: Part) async {
+        while goesOn {
+            let before = restarts.load(ordering: .acquiring)
+            do throws(ServiceError) {
+                try await perform(part)
+            } catch {
+                let isExcused = before % 2 == 1 || restarts.load(ordering: .acquiring) != before
+                if !isExcused { state.withLock { $0.failure = $0.failure ?? error } }
+                // Connections of before the restart are found to be lost only when they are used.
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+        }
+    }
+
+    private func perform(_ part: Part) async throws(ServiceError) {
+        switch part {
+        case .changes: try await changeRoots()
+        case .follower: try await followChanges()
+        case .documents: try await shareDocuments()
+        case .strays: await stray()
+        }
+    }
+
+    /// Adds roots to many sets in turn, and removes those that were added a round before. So the sets keep their size.
+    private func changeRoots() async throws(ServiceError) {
+        let client = try RootgateClient(endpoint)
+        defer { client.close() }
+        var added: [(CollaborationIdentifier, [Digest])] = []
+        for number in 0..<SoakCrowd.sets {
+            guard let name = CollaborationIdentifier("soak-\(number)") else { return }
+            // After a restart they are there, with roots that nobody would remove.
+            do throws(ServiceError) {
+                try await client.dropCollaboration(name)
+            } catch {
+                guard error.code == .unknownCollaboration else { throw error }
+            }
+            try await client.createCollaboration(name)
+            added.append((name, []))
+        }
+        var generator = SystemRandomNumberGenerator()
+        var round = 0
+        while goesOn {
+            let place = round % added.count
+            let (name, former) = added[place]
+            let roots = (0..<SoakCrowd.rootsPerChange).map { _ in Synthetic.root(Int(generator.next() >> 1)) }
+            _ = try await client.addRoots(roots, to: name)
+            added[place].1 = roots
+            if !former.isEmpty { _ = try await client.removeRoots(former, from: name) }
+            state.withLock { $0.deeds.changes += former.isEmpty ? 1 : 2 }
+            round += 1
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        for (name, _) in added { try await client.dropCollaboration(name) }
+    }
+
+    private func followChanges() async throws(ServiceError) {
+        let client = try RootgateClient(endpoint)
+        defer { client.close() }
+        var last = try await client.statistics().first { $0.name == "sequence" }?.value ?? 0
+        while goesOn {
+            let page = try await client.changes(after: last)
+            last = page.items.last?.sequence ?? last
+            state.withLock { $0.deeds.records += page.items.count }
+            if !page.hasMore { try? await Task.sleep(for: .milliseconds(50)) }
+        }
+    }
+
+    /// Shares documents, follows them, posts notices, and stops sharing.
+    private func shareDocuments() async throws(ServiceError) {
+        var plan = NoticeLoad.Plan()
+        (plan.collaborations, plan.followers, plan.connections) = (4, 64, 4)
+        let load = try await NoticeLoad(endpoint, plan)
+        do throws(ServiceError) {
+            let report = try await load.run(count: 256, perSecond: 256)
+            guard report.isComplete else {
+                throw ServiceError(.internalFault, "\(report.delivered) of \(report.expected) notices came")
+            }
+            state.withLock { $0.deeds.notices += report.delivered }
+            await load.close()
+        } catch {
+            await load.close()
+            throw error
+        }
+    }
+
+    /// Opens connections that send nothing, a part of a frame, or what is no frame, and leaves them after a while.
+    private func stray() async {
+        var descriptors: [CInt] = []
+        for number in 0..<SoakCrowd.straysAtOnce {
+            guard let descriptor = try? Socket.connect(to: endpoint, milliseconds: 1000) else { break }
+            descriptors.append(descriptor)
+            let parts: [[UInt8]] = [[], [0, 1], [UInt8](repeating: 0xff, count: 64)]
+            let bytes = parts[number % parts.count]
+            if !bytes.isEmpty { _ = bytes.withUnsafeBytes { Socket.send(descriptor, $0) } }
+        }
+        for _ in 0..<20 where goesOn { try? await Task.sleep(for: .milliseconds(100)) }
+        for descriptor in descriptors { close(descriptor) }
+        state.withLock { $0.deeds.strays += descriptors.count }
+    }
+}
