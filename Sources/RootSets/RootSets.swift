@@ -59,7 +59,7 @@ package final class RootSets: Sendable {
         self.startCheck = startCheck
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
-        if let loss = environment.acceptedLoss { log(loss) }
+        if let loss = environment.possibleLoss { log(loss) }
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
             try RootSets.open(configuration, lock, surroundings, health, startCheck)

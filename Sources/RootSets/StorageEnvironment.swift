@@ -341,7 +341,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// What may be lost, because the operator has accepted that or because there is no note, as a line for the log;
     /// `nil` when nothing is.
-    var acceptedLoss: String? {
+    var possibleLoss: String? {
         if noted == .none, isOld {
             return
                 "CRITICAL: \(CommitMark.fileName) was missing or empty, so nothing tells whether the data file has its "

@@ -19,7 +19,7 @@ package enum StorageInspection {
             case .storageInUse: return try findings(beside: directory)
             case .storageDamaged:
                 let isAccepted = CommitMark.contents(in: directory) == .acceptance
-                return [unreadable(error.reason, isAccepted ? "nothing was checked" : "no service can open it")]
+                return [isAccepted ? unchecked(error.reason) : unreadable(error.reason)]
             default: throw error
             }
         }
@@ -30,12 +30,16 @@ package enum StorageInspection {
         }
     }
 
-    private static func unreadable(
-        _ reason: String, _ meaning: String = "no service can open it"
-    ) -> StorageFinding {
+    private static func unchecked(_ reason: String) -> StorageFinding {
         StorageFinding(
             kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
-            meaning: meaning)
+            meaning: "nothing was checked")
+    }
+
+    private static func unreadable(_ reason: String) -> StorageFinding {
+        StorageFinding(
+            kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
+            meaning: "no service can open it")
     }
 
     /// The same for the newest commit of a storage that another process has open.
@@ -48,6 +52,7 @@ package enum StorageInspection {
             return [unreadable(error.reason)]
         }
         do throws(StorageFailure) {
+            if let doubt = live.doubt { return [unchecked(doubt)] }
             if let fault = try live.fault() { return [unreadable(fault)] }
             var findings: [StorageFinding] = []
             var walk = try StorageWalk(

@@ -61,6 +61,26 @@ struct NewestCommitTests {
         #expect(storage.rootCount == 5)
     }
 
+    @Test("A start without a note over data that are there tells it in the log, with the note it does not")
+    func missingNote() throws {
+        let storage = try ClosedStorage()
+        let log = Shared<[String]>([])
+        func lines() throws -> [String] {
+            log.with { $0 = [] }
+            let configuration = RootSets.Configuration(directory: storage.folder)
+            try RootSets(configuration, acceptsLoss: true, log: { line in log.with { $0.append(line) } }).close()
+            return log.value
+        }
+        #expect(try lines() == [])
+        for isEmpty in [false, true] {
+            try FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+            if isEmpty { try storage.write("newest-commit", []) }
+            let told = try lines()
+            #expect(told.count == 1 && told[0].hasPrefix("CRITICAL: newest-commit was missing or empty"), "\(told)")
+            #expect(try lines() == [])
+        }
+    }
+
     @Test("Nobody can accept the storage of before the first commit")
     func emptyIsNotAccepted() throws {
         let storage = try ClosedStorage()
