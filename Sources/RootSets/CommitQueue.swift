@@ -209,10 +209,10 @@ final class CommitQueue: Sendable {
     /// Answers all mutations with the failure, in the writer's place, which is not coming back or must not touch the
     /// storage any more.
     private func giveUp() {
-        // First of all, so that the writer, should it come back, opens no storage beside the one that is given up.
         // As in `nextWork`, completions go with the lock released.
         var finished: [WaitingMutation] = []
         defer { finished.removeAll() }
+        // First of all, so that the writer, should it come back, opens no storage beside the one that is given up.
         let (left, wasAbandoned) = state.withLock { state in
             defer { state.isAbandoned = true }
             return (state.takeAll(finished: &finished), state.isAbandoned)
@@ -493,9 +493,10 @@ final class CommitQueue: Sendable {
         while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
-            let hasRoom = if let need = fullness.need { try room.has(need) } else { false }
+            var hasRoom = false
+            if mutation.change.needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
             switch try room.judge(mutation.change, isAlone: !isWritten) {
-            case .passes: findsRoom = findsRoom || hasRoom && mutation.change.needsSpace
+            case .passes: findsRoom = findsRoom || hasRoom
             case .lacks(let what): lack = what
             case .waits:
                 let next = group.removeLast()
