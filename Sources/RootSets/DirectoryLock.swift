@@ -5,6 +5,14 @@ import Platform
 /// Locks a data directory until `deinit`, with flock(2) on a file for that purpose. The system releases the lock when
 /// the process ends, even after a crash.
 final class DirectoryLock: Sendable {
+    static let fileName = "owner.lock"
+    /// What `isRemoved` says.
+    static let removal = "\(fileName) was removed, so another service may have the directory"
+    /// What the file holds of a directory with data: this word, and behind it how large the data file may become.
+    private static let word = "rootgate "
+    /// Of a number of 64 bits.
+    private static let digits = 20
+
     private let descriptor: CInt
 
     /// Makes the directory (mode 700) when it is missing, but not the folders above it, and locks it.
@@ -44,19 +52,11 @@ final class DirectoryLock: Sendable {
     /// Whether data were written here before: this process or an earlier one called `markUsed`.
     var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
 
-    static let fileName = "owner.lock"
-    /// What `isRemoved` says.
-    static let removal = "\(fileName) was removed, so another service may have the directory"
-
     /// Whether the file has no name any more. Then another process may have a lock on a new one.
     var isRemoved: Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_nlink == 0
     }
-
-    private static let word = "rootgate "
-    /// Of a number of 64 bits.
-    private static let digits = 20
 
     /// Notes that the directory holds data, and how large the data file may become. On a full disk the note can't be
     /// written; the next start writes it. Until then a missing data file would be mistaken for a new storage.
@@ -67,9 +67,7 @@ final class DirectoryLock: Sendable {
         let written = pwrite(descriptor, note, note.count, 0)
         assert(written == note.count || written == -1, "a note was written only in part")
     }
-}
 
-extension DirectoryLock {
     /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.
     static func bytesMax(in directory: String) -> Int? {
         let file = open(directory + "/" + fileName, O_RDONLY | O_CLOEXEC)

@@ -39,15 +39,10 @@ package enum StorageRestore {
     /// A file that is in the folder until the folder holds what it should.
     private static let unfinishedMark = "restore-unfinished"
 
-    /// Whether a restore to this directory was ended before it was done.
-    private static func isUnfinished(_ directory: String) -> Bool {
-        var status = stat()
-        return lstat(directory + "/" + unfinishedMark, &status) == 0
-    }
-
     /// Throws when a restore to this directory was ended before it was done.
     static func checkFinished(_ directory: String) throws(ServiceError) {
-        guard isUnfinished(directory) else { return }
+        var status = stat()
+        guard lstat(directory + "/" + unfinishedMark, &status) == 0 else { return }
         throw ServiceError(
             .storageFailed,
             "a restore to \(directory) was ended before it was done: restore to another directory")
