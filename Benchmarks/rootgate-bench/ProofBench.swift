@@ -349,10 +349,31 @@ final class ProofBench {
         return report.proofsPerSecond
     }
 
+    /// Requests of single proofs a second that `bare` answers on so many connections.
+    func bareExchanges(_ bare: BareService, connections: Int) throws -> Double {
+        let requests = try nextRequests(proofs: connections * 2, batch: 1)
+        return try bare.serve(connections: connections) { run in
+            let report = run.drive(requests, isRepeating: true, seconds: scale.sendingSeconds)
+            try check(report, proofs: Int(report.requests))
+            return report.proofsPerSecond
+        }
+    }
+
     /// The median of the microseconds that one proof takes when the service does nothing else.
     func loneLatency() throws -> Double {
         let requests = try nextRequests(proofs: scale.size(300, tiny: 5), batch: 1)
-        let run = try connect(.singles(connections: 1))
+        let latency = try loneLatency(of: requests, connect(.singles(connections: 1)))
+        mix.advance(by: requests.count)
+        return latency
+    }
+
+    /// The same for `bare`.
+    func loneLatency(_ bare: BareService) throws -> Double {
+        let requests = try nextRequests(proofs: scale.size(300, tiny: 5), batch: 1)
+        return try bare.serve(connections: 1) { try loneLatency(of: requests, $0) }
+    }
+
+    private func loneLatency(of requests: [LoadRequest], _ run: LoadRun) throws -> Double {
         var report = LoadReport()
         let end = scale.now() + 2 * scale.seconds
         for request in requests where report.requests < 5 || scale.now() < end {
@@ -360,7 +381,6 @@ final class ProofBench {
             usleep(1000)
         }
         try check(report, proofs: Int(report.requests))
-        mix.advance(by: requests.count)
         return Double(report.latency.quantile(0.5)) / 1000
     }
 

@@ -47,6 +47,17 @@ let proofBenchmarks = [
     loopback(
         "proof.new.loopback.single64", "one proof a request, 64 connections with one request in flight",
         .singles(connections: 64)),
+    Benchmark("bare.single64", "the messages and signatures of proof.new.loopback.single64, and nothing else") {
+        scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let bare = try BareService(threads: bench.cores, scale)
+        let rounds = try scale.alternate {
+            try bench.bareExchanges(bare, connections: 64)
+        } _: {
+            bench.bare()
+        }
+        return Measurement("bare.single64", unit: "exchanges/s", rounds: rounds, against: onAllCores)
+    },
     Benchmark(
         "inclusion.loopback", "proofs without a signature over loopback TCP, batches of 256, 3 siblings, 1 M roots"
     ) { scale in
@@ -89,6 +100,16 @@ let proofBenchmarks = [
             bench.bareLatency()
         }
         return Measurement("latency.lone", unit: "us", rounds: rounds, against: "one ECDSA_do_verify")
+    },
+    Benchmark("bare.lone", "the messages and the signature of latency.lone, and nothing else") { scale in
+        let bench = try ProofBench.withMillionRoots(scale)
+        let bare = try BareService(threads: 1, scale)
+        let rounds = try scale.alternate {
+            try bench.loneLatency(bare)
+        } _: {
+            bench.bareLatency()
+        }
+        return Measurement("bare.lone", unit: "us", rounds: rounds, against: "one ECDSA_do_verify")
     },
     Benchmark(
         "latency.half", "99th percentile at half the highest rate, single proofs on 256 connections", seconds: 15

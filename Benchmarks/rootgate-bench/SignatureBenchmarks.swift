@@ -46,9 +46,9 @@ private func signatures(
     let material = try BareVerification.Material()
     let rounds = try GenuineSignatures(scale).withChecks { checks in
         let verify = try makeVerifier(checks)
-        var batches = SignatureBatches(checks, size: batch)
+        var batches = SignatureBatches(checks)
         return try scale.alternate {
-            try scale.rate(items: batch) { try batches.verifyNext(verify) }
+            try scale.rate(items: batch) { try batches.verifyNext(batch, verify) }
         } _: {
             material.rate(seconds: scale.seconds)
         }
@@ -57,7 +57,7 @@ private func signatures(
 }
 
 /// 2,048 signatures by different keys, more than a cache of a processor holds.
-private struct GenuineSignatures {
+struct GenuineSignatures: Sendable {
     private let points: [UInt8]
     private let signed: [(scalars: ScalarPair, digest: Digest)]
 
@@ -84,25 +84,27 @@ private struct GenuineSignatures {
 }
 
 /// One batch after the other of some checks, again and again.
-private struct SignatureBatches {
+struct SignatureBatches {
     private let checks: [SignatureCheck]
-    private var outcomes: [SignatureOutcome]
+    private var outcomes: [SignatureOutcome] = []
     private var next = 0
 
-    init(_ checks: [SignatureCheck], size: Int) {
-        self.checks = checks
-        outcomes = [SignatureOutcome](repeating: .invalid, count: size)
-    }
+    init(_ checks: [SignatureCheck]) { self.checks = checks }
 
-    mutating func verifyNext(_ verify: VerifyBatch) throws {
-        let (next, size) = (next, outcomes.count)
+    /// Verifies the next `size` checks, of which there are as many at least.
+    mutating func verifyNext(_ size: Int, _ verify: VerifyBatch) throws {
+        if next + size > checks.count { next = 0 }
+        if outcomes.count < size { outcomes = [SignatureOutcome](repeating: .invalid, count: size) }
+        let next = next
         try checks.withUnsafeBufferPointer { checks in
             try outcomes.withUnsafeMutableBufferPointer { outcomes in
+                let outcomes = UnsafeMutableBufferPointer(rebasing: outcomes[..<size])
+                outcomes.update(repeating: .invalid)
                 try verify(UnsafeBufferPointer(rebasing: checks[next..<next + size]), outcomes)
+                precondition(outcomes.allSatisfy { $0 == .valid }, "a genuine signature was refused")
             }
         }
-        precondition(outcomes.allSatisfy { $0 == .valid }, "a genuine signature was refused")
-        self.next = (next + size) % checks.count
+        self.next = next + size
     }
 }
 
@@ -116,8 +118,10 @@ func signaturesByKernel(_ scale: SweepScale) throws -> SweepResult {
     return try GenuineSignatures(scale.scale).withChecks { checks in
         func rates(_ verify: VerifyBatch) throws -> [[Double]] {
             try sizes.map { size in
-                var batches = SignatureBatches(checks, size: size)
-                return try scale.scale.repeated { try scale.scale.rate(items: size) { try batches.verifyNext(verify) } }
+                var batches = SignatureBatches(checks)
+                return try scale.scale.repeated {
+                    try scale.scale.rate(items: size) { try batches.verifyNext(size, verify) }
+                }
             }
         }
         var new: [Plot.Series] = [], known: [Plot.Series] = []

@@ -47,7 +47,11 @@ import Testing
 
     @Test("Machines are of the kind of the kernels that verify their signatures")
     func kinds() {
-        #expect(MachineKind(kernels: ["p256-avx512ifma-x16", "sha256-avx512"]) == .avx512ifma)
+        let zen5 = "AMD EPYC (family 26, model 2)"
+        #expect(MachineKind(kernels: ["p256-avx512ifma-x16", "sha256-avx512"], processor: zen5) == .avx512ifma)
+        let zen4 = "AMD EPYC (family 25, model 17)"
+        #expect(MachineKind(kernels: ["p256-avx512ifma-x16"], processor: zen4) == .avx512ifmaInHalves)
+        #expect(MachineKind(kernels: ["p256-avx2-x4"], processor: zen4) == .avx2)
         #expect(MachineKind(kernels: ["p256-portable", "p256-avx512fma-x8", "sha256-avx512"]) == .avx512fma)
         #expect(MachineKind(kernels: ["p256-avx2-x4", "p256-portable"]) == .avx2)
         #expect(MachineKind(kernels: ["p256-neon-x2", "sha256-armsha2"]) == .neon)
