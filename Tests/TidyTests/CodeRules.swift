@@ -62,6 +62,7 @@ let filesThatImportC: Set<String> = [
     "Tests/CKernelsTests/HashKernelTests.swift",
     "Tests/CKernelsTests/IntegerArithmetic.swift",
     "Tests/CKernelsTests/Kernels.swift",
+    "Tests/CKernelsTests/OperationCountTests.swift",
     "Tests/CKernelsTests/ProofTests.swift",
     "Tests/CKernelsTests/SelfTestTests.swift",
     "Tests/CKernelsTests/SignatureKernelTests.swift",

@@ -10,3 +10,12 @@ extern const rg_kernel *const rg_emulated_kernels;
 extern const size_t rg_emulated_kernel_count;
 
 extern const rg_field_operations rg_emulated_field_operations, rg_emulated_field_operations_doubles;
+
+/// Operations on whole vectors of eight lanes.
+struct operations {
+    uint64_t multiply_adds, simple;
+};
+/// The kernel with one group of eight lanes, which counts. It is no kernel of the table. One thread uses it at a time.
+extern const rg_p256_functions *const rg_p256_counted;
+/// What it has done since the last call.
+struct operations rg_take_operations(void);
