@@ -10,7 +10,8 @@ extension Configuration {
         return SandboxRules(
             writableFolders: [dataDirectory] + [auditPath].compactMap { $0.map(folder) },
             removalFolders: sockets.compactMap { $0.path.map(folder) },
-            readableFiles: [secretPath, tls?.certificatePath, tls?.keyPath, tls?.clientAuthoritiesPath]
-                .compactMap { $0 })
+            readableFiles: [
+                secretPath, optionsPath, tls?.certificatePath, tls?.keyPath, tls?.clientAuthoritiesPath,
+            ].compactMap { $0 })
     }
 }

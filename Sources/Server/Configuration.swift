@@ -47,11 +47,8 @@ package struct Configuration: Sendable {
     package var knownKeyBytesMax = 256 << 20
     /// N, if libcrypto verifies one in N outcomes of a kernel again; 0: only the first batch.
     package var crossCheckInterval = 4096
-    package var idleSeconds: UInt64 = 300
-    /// How long a peer may take for one frame, or leave answers unread.
-    package var stallSeconds: UInt64 = 30
-    /// How long a shutdown waits for requests that were accepted.
-    package var drainSeconds: UInt64 = 30
+    /// What a running service can change.
+    package var times = ServiceTimes()
     package var storageBytesMax = 16 << 30
     package var storageReserveBytes = 16 << 20
     package var logRetentionBytes = 32 << 20
@@ -75,6 +72,9 @@ package struct Configuration: Sendable {
     package var tracePath: String?
     /// N, if the stages of one in N requests are written.
     package var traceInterval: UInt64 = 1000
+
+    /// The file with options, which a running service reads again; `nil`: none.
+    package var optionsPath: String?
 
     package init(dataDirectory: String, workers: Int) {
         self.dataDirectory = dataDirectory

@@ -6,8 +6,10 @@ package import Foundation
 import Hashing
 import Platform
 import RootSets
+import Secrets
 import Signatures
 import Synchronization
+import TLS
 package import Transport
 package import Verification
 import Wire
@@ -44,6 +46,7 @@ package final class Service: Sendable {
     private let audit: AuditTrail?
     private let principals: PrincipalTable
     private let hasEnded = Atomic<Bool>(false)
+    private let drain: Atomic<UInt64>
 
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
     /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges. It calls
@@ -59,12 +62,8 @@ package final class Service: Sendable {
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
-        try MemoryNeed.check(configuration)
-        try Service.checkHosts(configuration)
-        try Service.checkLinkBase(configuration)
-        let site = try configuration.linkBase.map { base throws(StartupFailure) in
-            try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
-        }
+        drain = Atomic(configuration.times.drain)
+        let site = try Service.checkOptions(configuration)
         let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
         let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
         let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss)
@@ -241,6 +240,36 @@ package final class Service: Sendable {
         }
     }
 
+    /// Checks everything about a configuration that can be checked while a service with the same files runs: memory,
+    /// addresses, links, certificates, a named file with the secret. Opens neither the storage nor a listener.
+    ///
+    /// Throws the reason why a service could not start.
+    package static func check(_ configuration: Configuration) throws(StartupFailure) {
+        _ = try checkOptions(configuration)
+        if let settings = configuration.tls {
+            do throws(TLSFailure) {
+                _ = try ServerTLS(settings, log: { _ in })
+            } catch {
+                throw StartupFailure.certificates(error.description)
+            }
+        }
+        guard let path = configuration.secretPath else { return }
+        do throws(SecretFailure) {
+            _ = try SecretFile(path: path).load()
+        } catch {
+            throw StartupFailure.secret(error)
+        }
+    }
+
+    private static func checkOptions(_ configuration: Configuration) throws(StartupFailure) -> AssociationSite? {
+        try MemoryNeed.check(configuration)
+        try checkHosts(configuration)
+        try checkLinkBase(configuration)
+        return try configuration.linkBase.map { base throws(StartupFailure) in
+            try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
+        }
+    }
+
     private static func checkLinkBase(_ configuration: Configuration) throws(StartupFailure) {
         guard let base = configuration.linkBase, let reason = CollaborationSettings.fault(ofLinkBase: base) else {
             return
@@ -303,6 +332,15 @@ package final class Service: Sendable {
         audit?.beginNewFile()
     }
 
+    /// How long a shutdown waits for requests that were accepted.
+    package var drainSeconds: UInt64 { drain.load(ordering: .relaxed) }
+
+    /// Changes how long the service waits for its peers.
+    package func change(_ times: ServiceTimes) {
+        drain.store(times.drain, ordering: .relaxed)
+        sockets.change(times.timeouts)
+    }
+
     /// Does what is due at regular intervals; for tests, which don't wait for them.
     package func maintain() {
         secrets.maintain()
@@ -317,7 +355,7 @@ package final class Service: Sendable {
         sockets.stopListening()
         collaboration.close()
         sockets.drain()
-        let deadline = ContinuousClock.now + .seconds(Int(configuration.drainSeconds))
+        let deadline = ContinuousClock.now + .seconds(Int(drainSeconds))
         while !admission.isIdle || sockets.unsentBytes > 0 {
             guard ContinuousClock.now < deadline, !isForced() else { break }
             usleep(2000)

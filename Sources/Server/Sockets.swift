@@ -39,8 +39,7 @@ final class Sockets: Sendable {
             try Sockets.makeTLS(settings, clock, log)
         }
         memory = MemoryBudget(bytesMax: max(configuration.requestBytesMax, Limits.requestMemoryBytesMin))
-        let timeouts = EventLoop.Timeouts(
-            idle: configuration.idleSeconds * 1000, stall: configuration.stallSeconds * 1000)
+        let timeouts = configuration.times.timeouts
         do throws(SystemFailure) {
             var loops: [EventLoop] = []
             for _ in 0..<max(1, configuration.workers) {
@@ -195,6 +194,11 @@ final class Sockets: Sendable {
     /// Closes the listeners of a service that was not started.
     func closeListeners() {
         for listener in listeners + plainListeners + associationListeners { listener.close() }
+    }
+
+    /// Changes the time-outs of all connections.
+    func change(_ timeouts: EventLoop.Timeouts) {
+        for loop in loops { loop.change(timeouts) }
     }
 
     /// Reads the files of certificates again.

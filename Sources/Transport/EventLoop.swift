@@ -55,7 +55,8 @@ package final class EventLoop: @unchecked Sendable {
     let clock: MonotonicClock
     /// The memory of the connections' unfinished frames and unread answers.
     package let memory: MemoryBudget
-    let timeouts: Timeouts
+    /// Of the loop's thread.
+    private(set) var timeouts: Timeouts
     /// Number of bytes that wait to be sent on all connections of this loop.
     package let unsentBytes = Atomic<Int>(0)
     /// The loop's thread, once it runs.
@@ -180,6 +181,11 @@ package final class EventLoop: @unchecked Sendable {
     /// Closes all listeners.
     package func stopListening() {
         execute { [self] in closeListeners() }
+    }
+
+    /// Changes the time-outs of all connections.
+    package func change(_ timeouts: Timeouts) {
+        execute { [self] in self.timeouts = timeouts }
     }
 
     /// From now on gives up each peer that takes fewer than `Limits.drainBytesMin` bytes of its answers in

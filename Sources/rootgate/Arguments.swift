@@ -1,13 +1,23 @@
 import Foundation
 
-/// A command's options and operands as given: command line first, then environment, then defaults.
+/// A command's options and operands as given: command line first, then environment, then the file of a service's
+/// configuration, then defaults.
 struct Arguments {
+    /// Where an option's value comes from.
+    enum Source: Equatable {
+        case commandLine, environment, file, standard
+    }
+
+    /// The words behind the command's name.
+    let words: [String]
     let operands: [String]
     private let options: [String: Option]
     private let given: [String: String]
     /// All values of each option, in their order.
     private let all: [String: [String]]
     private let environment: [String: String]
+    /// What the option `ConfigurationFile.option` names, once it was read.
+    private(set) var file: ConfigurationFile?
     private let read = ReadOptions()
 
     /// Throws `UsageError` for an unknown option, one that is given twice, a missing value or too many operands, and
@@ -17,9 +27,11 @@ struct Arguments {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
         let declared = Dictionary(uniqueKeysWithValues: options.map { ($0.name, $0) })
+        self.words = words
         self.options = declared
         self.environment = environment
-        for option in options where option.isSwitch && Arguments.isOn(option, environment) == nil {
+        for option in options where option.isSwitch {
+            guard let value = environment[option.variable], !value.isEmpty, Option.isOn(value) == nil else { continue }
             throw UsageError("\(option.variable) in the environment is 1 for --\(option.name), or 0")
         }
         var given: [String: String] = [:]
@@ -60,14 +72,22 @@ struct Arguments {
         self.given = given
         self.all = all
         self.operands = operands
+        guard declared[ConfigurationFile.option] != nil, let path = text(ConfigurationFile.option) else {
+            return
+        }
+        file = try ConfigurationFile(path, options: options)
     }
 
-    /// The value of an option; `nil` when it is neither given nor has a default.
-    func text(_ name: String) -> String? {
+    /// The value of an option; `nil` when it is neither given nor has a default. A switch that is given is "1".
+    func text(_ name: String) -> String? { value(name)?.text }
+
+    /// The value of an option, and where it comes from.
+    func value(_ name: String) -> (text: String, source: Source)? {
         let option = declared(name)
-        if let value = given[name] { return value }
-        if let value = environment[option.variable], !value.isEmpty { return value }
-        return option.standard.isEmpty ? nil : option.standard
+        if let value = given[name] { return (value, .commandLine) }
+        if let value = environment[option.variable], !value.isEmpty { return (value, .environment) }
+        if let value = file?[name] { return (value, .file) }
+        return option.standard.isEmpty ? nil : (option.standard, .standard)
     }
 
     /// All values of an option that may be given several times; the environment has one at most.
@@ -115,10 +135,11 @@ struct Arguments {
         }
     }
 
-    /// Whether an option is given on the command line.
+    /// Whether an option is given on the command line, or in the file of the configuration with another value than its
+    /// default.
     func isGiven(_ name: String) -> Bool {
-        _ = declared(name)
-        return given[name] != nil
+        let option = declared(name)
+        return given[name] != nil || file?[name].map { $0 != option.standard } ?? false
     }
 
     /// The options that are given on the command line, in alphabetical order.
@@ -138,18 +159,6 @@ struct Arguments {
         return option
     }
 
-    /// Whether a switch is on: given, or set in the environment to 1, yes, true or on.
-    func isOn(_ name: String) -> Bool {
-        let option = declared(name)
-        return given[name] != nil || Arguments.isOn(option, environment) == true
-    }
-
-    /// Whether the environment has a switch on; `nil`: its value says neither that nor the contrary.
-    private static func isOn(_ option: Option, _ environment: [String: String]) -> Bool? {
-        switch environment[option.variable]?.lowercased() {
-        case nil, "", "0", "no", "false", "off": false
-        case "1", "yes", "true", "on": true
-        default: nil
-        }
-    }
+    /// Whether a switch is on: given, or set in the environment or in the file to 1, yes, true or on.
+    func isOn(_ name: String) -> Bool { text(name).flatMap { Option.isOn($0) } ?? false }
 }

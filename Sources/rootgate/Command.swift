@@ -3,15 +3,21 @@ import Foundation
 import LoadHarness
 import Platform
 
-/// How the process ends. 0: done, and nothing was refused. 1: a proof was
-/// refused, or what was measured is wrong. 2: the command line, a file, the
-/// service or the network was at fault. 3: a shutdown was forced.
+/// How the process ends.
 enum ExitCode: Int32 {
     case success = 0
     case refused = 1
     case failure = 2
     case forced = 3
     case storageLost = 4
+
+    /// What each code means, for the help and the manual.
+    static let meanings: [(code: String, meaning: String)] = [
+        ("0", "done, and nothing was refused"), ("1", "a proof was refused, or a measurement is wrong"),
+        ("2", "wrong usage, or an error of a file, the service or the network"),
+        ("3", "(serve) the shutdown was forced"),
+        ("4", "(serve) the storage has failed, and only another process can open it again"),
+    ]
 }
 
 /// One subcommand.
@@ -68,6 +74,13 @@ struct Command: Sendable {
         return verb
     }
 
+    /// The options of one verb, or all of them.
+    func options(of verb: Verb?) -> [Option] {
+        guard let verb else { return options }
+        let used = commonOptions.union(verb.options)
+        return options.filter { used.contains($0.name) }
+    }
+
     /// The options that every verb uses.
     private var commonOptions: Set<String> {
         Set(options.map(\.name)).subtracting(verbs.flatMap(\.options))
@@ -97,8 +110,7 @@ struct Command: Sendable {
             lines += ["", "rootgate \(name) VERB --help shows the options of one verb."]
         }
         lines += ["", "options:"]
-        let common = commonOptions
-        for option in options where verb.map({ common.union($0.options).contains(option.name) }) ?? true {
+        for option in options(of: verb) {
             let standard = option.standard.isEmpty ? "" : " (default: \(option.standard))"
             lines.append("\("  --\(option.name) \(option.value)".padded(to: 30))\(option.help)\(standard)")
         }

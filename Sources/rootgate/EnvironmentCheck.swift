@@ -26,7 +26,8 @@ struct EnvironmentCheck {
                 && !name.hasPrefix(EnvironmentCheck.startOfTests) && !EnvironmentCheck.isServiceLink(name, value)
         }
         guard let name = unknown.keys.min() else { return }
-        throw UsageError("there is no \(name) for the environment, but there is \(nearest(to: name))")
+        throw UsageError(
+            "there is no \(name) for the environment, but there is \(NearestName.find(name, among: known) ?? "none")")
     }
 
     /// Variables about TLS that are not empty and that only other commands read. Who sets `ROOTGATE_TLS_CA` for `serve`
@@ -43,28 +44,5 @@ struct EnvironmentCheck {
         // A port that somebody means for this program is a number.
         return name.wholeMatch(of: /ROOTGATE_(\w+_)?PORT(_\d+_(TCP|UDP|SCTP))?/) != nil && value.contains("://")
             || name.wholeMatch(of: /ROOTGATE_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)/) != nil
-    }
-
-    /// The known name that differs in the fewest characters; of several, the first one in alphabetical order.
-    private func nearest(to name: String) -> String {
-        let distances = known.sorted().map { (name: $0, distance: EnvironmentCheck.distance($0, name)) }
-        return distances.min { $0.distance < $1.distance }?.name ?? ""
-    }
-
-    /// How many characters have to be inserted, removed or replaced to make one name of the other.
-    private static func distance(_ first: String, _ second: String) -> Int {
-        // Longer names are far from every known one.
-        let (first, second) = (Array(first.utf8.prefix(64)), Array(second.utf8.prefix(64)))
-        var row = Array(0...second.count)
-        for (index, byte) in first.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for (place, other) in second.enumerated() {
-                let replaced = diagonal + (byte == other ? 0 : 1)
-                diagonal = row[place + 1]
-                row[place + 1] = min(replaced, diagonal + 1, row[place] + 1)
-            }
-        }
-        return row[second.count]
     }
 }

@@ -24,6 +24,17 @@ struct Option: Sendable {
     }
 
     var isSwitch: Bool { value.isEmpty }
+
+    /// Whether a switch is on that has this value in the environment or in a file; `nil`: the value says neither that
+    /// nor the contrary.
+    static func isOn(_ value: String) -> Bool? {
+        switch value.lowercased() {
+        case "0", "no", "false", "off": false
+        case "1", "yes", "true", "on": true
+        default: nil
+        }
+    }
+
     var variable: String {
         "ROOTGATE_" + String(name.uppercased().map { $0 == "-" || $0 == "." ? "_" : $0 })
     }

@@ -7,10 +7,11 @@ import Server
 /// The command line: finds the subcommand and ends the process with its exit code.
 @main
 enum Rootgate {
-    static let commands = [
-        serveCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand, challengeCommand,
+    static let commands: [Command] = [
+        serveCommand, checkConfigCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand,
+        challengeCommand,
         simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand, restoreCommand, selfTestCommand,
-        statsCommand, versionCommand,
+        statsCommand, completionCommand, manualCommand, versionCommand,
     ]
 
     static let usage = """
@@ -24,9 +25,8 @@ enum Rootgate {
         }.joined(separator: "\n"))
 
         rootgate COMMAND --help shows a command's options, their defaults and units.
-        exit codes: 0 done; 1 a proof was refused or a measurement is wrong; 2 wrong usage, file,
-        service or network error; 3 (serve) the shutdown was forced; 4 (serve) the
-        storage has failed, and only another process can open it again
+        exit codes:
+        \(ExitCode.meanings.map { "  \($0.code)  \($0.meaning)" }.joined(separator: "\n"))
         """
 
     /// Throws `UsageError` when a variable `ROOTGATE_...` has a name that nothing reads, or when `ROOTGATE_CPU` has

@@ -96,9 +96,11 @@ func collaboration(_ text: String) throws -> CollaborationIdentifier {
 func readRoots(_ path: String) throws -> [Digest] {
     let data = try contents(of: path)
     var roots: [Digest] = []
-    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+    // Not by characters: a carriage return and a line feed are one.
+    let lines = String(decoding: data, as: UTF8.self).unicodeScalars
+        .split(separator: "\n", omittingEmptySubsequences: false)
     for (number, line) in lines.enumerated() {
-        let text = line.trimmingCharacters(in: .whitespaces)
+        let text = String(line).trimmingCharacters(in: .whitespacesAndNewlines)
         if text.isEmpty || text.hasPrefix("#") { continue }
         guard let root = Digest(hexadecimal: text) else {
             throw UsageError("line \(number + 1) of \(path) is not a root hash in hexadecimal")

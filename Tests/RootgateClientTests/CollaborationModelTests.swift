@@ -780,8 +780,8 @@ private struct ModelRun {
             configuration.grantSeconds = UInt64(CheckGrants.validSeconds)
             configuration.challengeSeconds = UInt64(CheckGrants.leapSeconds) / 2
             // Connections outlive the leaps.
-            configuration.idleSeconds = 1_000_000
-            configuration.stallSeconds = 1_000_000
+            configuration.times.idle = 1_000_000
+            configuration.times.stall = 1_000_000
         }
         clients = try (0..<4).map { [service] _ in try service.client() }
         world = try await World()

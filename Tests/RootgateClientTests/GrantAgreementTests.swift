@@ -197,7 +197,7 @@ private final class GrantScene {
         book = GrantBook(validMilliseconds: 1, clock: clock, keys: RotatingKeys(KeyPair(current: key)))
         var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        configuration.drainSeconds = 5
+        configuration.times.drain = 5
         service = try Service(
             configuration, clock: clock, random: random,
             wallClock: { Date(timeIntervalSince1970: Double(GrantScene.now) / 1000) })

@@ -68,7 +68,7 @@ import Wire
 
     @Test("Garbage of every length never hangs or crashes the service")
     func garbageOfEveryLengthNeverHangsOrCrashesTheService() async throws {
-        let service = try TestService { $0.stallSeconds = 1 }
+        let service = try TestService { $0.times.stall = 1 }
         var generator = SeededGenerator(seed: runSeed)
         for _ in 0..<200 {
             let peer = try RawPeer(service.endpoint)
@@ -131,7 +131,7 @@ import Wire
 
     @Test("A peer that never finishes its frame is closed")
     func aPeerThatNeverFinishesItsFrameIsClosed() async throws {
-        let service = try TestService { $0.stallSeconds = 1 }
+        let service = try TestService { $0.times.stall = 1 }
         let peer = try RawPeer(service.endpoint)
         peer.send(header(length: 100))
         #expect(peer.isClosed)
@@ -139,14 +139,14 @@ import Wire
 
     @Test("A silent peer is closed")
     func aSilentPeerIsClosed() async throws {
-        let service = try TestService { $0.idleSeconds = 1 }
+        let service = try TestService { $0.times.idle = 1 }
         let peer = try RawPeer(service.endpoint)
         #expect(peer.isClosed)
     }
 
     @Test("A peer that reads nothing is closed and costs bounded memory")
     func aPeerThatReadsNothingIsClosedAndCostsBoundedMemory() async throws {
-        let service = try TestService { $0.stallSeconds = 1 }
+        let service = try TestService { $0.times.stall = 1 }
         let client = try service.client()
         let small = try await SmallCollaboration(client)
         var generator = SeededGenerator(seed: runSeed)

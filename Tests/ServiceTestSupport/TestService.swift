@@ -44,7 +44,7 @@ package final class TestService: Sendable {
         self.wallClock = wallClock
         var configuration = Configuration(dataDirectory: directory.path + "/data", workers: 2)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
-        configuration.drainSeconds = 5
+        configuration.times.drain = 5
         configuration.linkBase = TestService.linkBase
         adjust(&configuration)
         let service = try Service(configuration, clock: clock, wallClock: wallClock)

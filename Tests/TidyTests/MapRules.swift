@@ -127,7 +127,7 @@ func unmirroredTests(_ files: [TrackedFile]) -> [Violation] {
 
 /// Options of `rootgate serve` that the operators' handbook does not list, and the reverse.
 func undocumentedOptions(_ files: [TrackedFile]) -> [Violation] {
-    guard let command = files.first(where: { $0.path == "Sources/rootgate/ServeCommand.swift" }),
+    guard let command = files.first(where: { $0.path == "Sources/rootgate/Configuration+Arguments.swift" }),
         let page = files.first(where: { $0.path == "deploy/handbook/options.md" })
     else { return [] }
     let listed = firstNames(under: "## Options of serve", of: page) ?? []

@@ -300,7 +300,7 @@ struct RuleTests {
             | `--gone` | | what |
             """
         let found = undocumentedOptions([
-            TrackedFile("Sources/rootgate/ServeCommand.swift", command),
+            TrackedFile("Sources/rootgate/Configuration+Arguments.swift", command),
             TrackedFile("deploy/handbook/options.md", page),
         ])
         #expect(found.map(\.reason) == ["the option --loud is not listed", "--gone is no option of serve"])

@@ -211,7 +211,7 @@ struct AttackTests {
     func shutdown(readBytes: Int) async throws {
         let service = try TestService {
             $0.requestBytesMax = 32 << 20
-            $0.drainSeconds = 30
+            $0.times.drain = 30
         }
         try await fillChangeLog(over: service.client())
         let plan = Attack.Plan(
