@@ -98,9 +98,10 @@ extension Client {
             .post(author: grant.person), role: .collaborate)
         mutation.grant = index
         attempt(mutation)
+        if dice.isOne(in: 10) { hangsUp = true }
     }
 
-    /// Asks for the notices behind the client's cursor, one page at a time.
+    /// Asks for the notices behind the client's cursor, one page at a time. At times the client asks twice at once.
     func follow(limit: Int? = nil, wait chosen: Int? = nil) {
         guard !isFollowing else { return }
         isFollowing = true
@@ -111,35 +112,46 @@ extension Client {
             {"feed":{"collaboration":"\(layer)"},"after":\(after),"limit":\(count),\
             "waitMilliseconds":\(wait)}
             """
-        query("readNotices", json, role: .collaborate, waitsAfter: wait > 0 ? after : nil) { [self] _ in
+        let waitsAfter = wait > 0 ? after : nil
+        query("readNotices", json, role: .collaborate, waitsAfter: waitsAfter) { [self] _ in
             isFollowing = false
         } answered: { [self] reply, interval in
             isFollowing = false
-            guard case .answer(let bytes) = reply else {
-                if case .error(let code) = reply { try world.expect(code, [32]) }
-                return
-            }
-            let text = String(decoding: bytes, as: UTF8.self)
-            guard let next = number("next", in: text), next >= after else {
-                throw Violation("a page of notices has no next one: \(text)")
-            }
-            let posts = text.components(separatedBy: "\"sequence\":").dropFirst().compactMap {
-                UInt64($0.prefix { $0.isNumber })
-            }
-            world.model.page(after: after, next: next, posts: posts, interval)
-            if posts.isEmpty, world.model.hasPost(after: after, acknowledgedBefore: interval.began) {
-                throw Violation("a page of notices after \(after) lacks what was acknowledged before")
-            }
-            cursor = next
+            if let next = try takePage(reply, after: after, interval) { cursor = next }
         }
+        guard chosen == nil, dice.isOne(in: 4) else { return }
+        query("readNotices", json, role: .collaborate, waitsAfter: waitsAfter) { [self] reply, interval in
+            _ = try takePage(reply, after: after, interval)
+        }
+    }
+
+    /// Judges a page of notices, and returns where the next one begins; `nil`: there is no page.
+    private func takePage(_ reply: Reply, after: UInt64, _ interval: Interval) throws -> UInt64? {
+        guard case .answer(let bytes) = reply else {
+            if case .error(let code) = reply { try world.expect(code, [32]) }
+            return nil
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let next = number("next", in: text), next >= after else {
+            throw Violation("a page of notices has no next one: \(text)")
+        }
+        let posts = text.components(separatedBy: "\"sequence\":").dropFirst().compactMap {
+            UInt64($0.prefix { $0.isNumber })
+        }
+        world.model.page(after: after, next: next, posts: posts, interval)
+        if posts.isEmpty, world.model.hasPost(after: after, acknowledgedBefore: interval.began) {
+            throw Violation("a page of notices after \(after) lacks what was acknowledged before")
+        }
+        return next
     }
 
     private func checkGrants() {
         let grants = world.model.grants
         guard !grants.isEmpty else { return }
         let chosen = (0..<1 + dice.below(3)).map { _ in grants.count - 1 - dice.below(min(grants.count, 20)) }
+        let atLeast = demandedSequence()
         var body = RequestBytes()
-        body.add(UInt64(0))
+        body.add(atLeast)
         body.add(UInt16(0))
         body.add(UInt16(1))
         body.add(UInt32(chosen.count))
@@ -151,9 +163,11 @@ extension Client {
         }
         send(Code.check, body.bytes) { [world] reply, interval in
             guard case .answer(let bytes) = reply else {
+                if case .error(89) = reply { return try world.model.demanded(atLeast, isRefused: true, interval) }
                 if case .error(let code) = reply { try world.expect(code, [32]) }
                 return
             }
+            try world.model.demanded(atLeast, isRefused: false, interval)
             var reader = AnswerBytes(bytes)
             guard Int(try reader.number(UInt32.self)) == chosen.count, try reader.number(UInt32.self) == 0 else {
                 throw Violation("an answer has other grants than were asked for")

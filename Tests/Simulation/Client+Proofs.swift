@@ -1,6 +1,9 @@
 extension Client {
     /// Plans a proof. `isPromising`: one that is likely to be granted.
     private func plan(isSigned: Bool, in collaboration: Int, isPromising: Bool) -> ProofPlan {
+        if isSigned, dice.isOne(in: 8), let granted = world.model.grantedPlan(in: collaboration, &dice) {
+            return granted
+        }
         var plan = ProofPlan(
             collaboration: collaboration, person: dice.below(SimulatedPeople.personCount),
             device: dice.below(SimulatedPeople.devicesPerPerson))
@@ -33,7 +36,7 @@ extension Client {
         let first = isOpen ? Model.layerCollaboration : dice.below(4)
         let named = isOpen || count == 1 ? [first] : [first, (first + 1) % 4]
         let wantsRoots = dice.isOne(in: 2) && count > 1
-        let atLeast = dice.isOne(in: 3) ? world.model.lastDurable : 0
+        let atLeast = demandedSequence()
         var body = RequestBytes()
         body.add(atLeast)
         body.add(UInt8(wantsRoots ? 1 : 0))
@@ -57,10 +60,21 @@ extension Client {
         let operation = isOpen ? Code.open : isSigned ? Code.verify : Code.inclusion
         send(operation, body.bytes) { [self] reply, interval in
             guard case .answer(let bytes) = reply else {
+                if case .error(89) = reply { return try world.model.demanded(atLeast, isRefused: true, interval) }
                 if case .error(let code) = reply { try world.expect(code, isOpen ? [23, 32, 48, 49] : [32]) }
                 return
             }
+            try world.model.demanded(atLeast, isRefused: false, interval)
             try judge(uses, bytes, interval, atLeast, isSigned: isSigned, wantsRoots: wantsRoots, isOpen: isOpen)
+        }
+    }
+
+    /// The sequence that a request demands: none, the last durable one, or one that is yet to come.
+    func demandedSequence() -> UInt64 {
+        switch dice.below(12) {
+        case 0: world.model.lastDurable + 1 + UInt64(dice.below(3))
+        case 1..<5: world.model.lastDurable
+        default: 0
         }
     }
 

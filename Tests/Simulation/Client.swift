@@ -44,6 +44,8 @@ final class Client {
     /// Where the client is in the feed of notices, and whether it asks for more at present.
     var cursor: UInt64 = 0
     var isFollowing = false
+    /// Whether the client closes the connection as soon as it has sent its requests.
+    var hangsUp = false
 
     init(_ world: SimulatedWorld, number: Int) {
         self.world = world
@@ -221,7 +223,7 @@ final class Client {
                 throw Violation("operation \(operation) got the error \(code), but the disk is well")
             }
         case 8 where operation == Code.hello: break
-        case 1, 19, 23, 32, 80, 85, 86: break
+        case 1, 19, 23, 32, 80, 85, 86, 89: break
         default: throw Violation("operation \(operation) got the error \(code)")
         }
     }

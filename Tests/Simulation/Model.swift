@@ -120,6 +120,8 @@ final class Model {
     private var nonceUses: [[UInt8]: [ProofUse]] = [:]
     private(set) var grants: [Grant] = []
     private var grantChecks: [(grant: Int, isValid: Bool, interval: Interval, what: String)] = []
+    /// The newest post that a page of notices has had.
+    private(set) var lastPostRead: UInt64 = 0
     private var pages: [(after: UInt64, next: UInt64, posts: [UInt64], interval: Interval)] = []
     private var logs: [(sequence: UInt64, operation: UInt16, changed: UInt64)] = []
     let challengeMilliseconds: UInt64
@@ -191,6 +193,16 @@ final class Model {
                 text: text, collaboration: collaboration, interval: interval, atLeast: atLeast, explains: explains))
     }
 
+    /// Judges a request that demanded a sequence: it is refused as long as that is not durable, and only then.
+    func demanded(_ sequence: UInt64, isRefused: Bool, _ interval: Interval) throws {
+        if isRefused, durable(at: interval.began) >= sequence {
+            throw Violation("the sequence \(sequence), which was durable, was called missing")
+        }
+        if !isRefused, durable(at: interval.ended) < sequence {
+            throw Violation("a request was answered that demands the sequence \(sequence), which is not durable")
+        }
+    }
+
     func issue(_ bytes: [UInt8], _ interval: Interval) throws {
         guard numbers.updateValue(challenges.count, forKey: bytes) == nil else {
             throw Violation("a challenge was issued twice")
@@ -216,6 +228,7 @@ final class Model {
 
     func page(after: UInt64, next: UInt64, posts: [UInt64], _ interval: Interval) {
         pages.append((after, next, posts, interval))
+        lastPostRead = max(lastPostRead, posts.max() ?? 0)
     }
 
     func logged(sequence: UInt64, operation: UInt16, changed: UInt64) {
@@ -226,6 +239,30 @@ final class Model {
     func freshChallenge(_ dice: inout Dice) -> Int? {
         let unused = challenges.indices.suffix(40).filter { challenges[$0].uses.isEmpty }
         return unused.isEmpty ? nil : unused[dice.below(unused.count)]
+    }
+
+    /// A proof that was granted with one of the last challenges: whoever sends it again replays it.
+    func grantedPlan(in collaboration: Int, _ dice: inout Dice) -> ProofPlan? {
+        guard !challenges.isEmpty else { return nil }
+        for _ in 0..<8 {
+            let number = challenges.count - 1 - dice.below(min(challenges.count, 200))
+            let granted = challenges[number].uses.first { $0.verdict == 1 && $0.plan.collaboration == collaboration }
+            if let granted { return granted.plan }
+        }
+        return nil
+    }
+
+    /// When something ends that was given lately: the time of a granted challenge or nonce, or that of a grant.
+    func nearEnd(_ dice: inout Dice) -> UInt64? {
+        switch dice.below(3) {
+        case 0:
+            let granted = challenges.last { challenge in challenge.uses.contains { $0.verdict == 1 } }
+            return granted.map { $0.issued.beganAt + challengeMilliseconds }
+        case 1:
+            let uses = nonceUses.values.compactMap { $0.last { $0.verdict == 1 }?.answered?.beganAt }
+            return uses.max().map { $0 + nonceMilliseconds }
+        default: return grants.last.map { $0.issued.beganAt + grantMilliseconds }
+        }
     }
 
     /// Somebody who was added to a collaboration by one of the last changes that were answered.

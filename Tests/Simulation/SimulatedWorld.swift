@@ -48,6 +48,8 @@ final class SimulatedWorld: @unchecked Sendable {
     private var spaceFailures = 0
     private var lastFailure: UInt64?
     private var quietSteps: [UInt64] = []
+    /// Deeds of clients until the service comes to rest.
+    private var deedsLeft = 0
     private let start = ContinuousClock.now
     private let random: RandomSource
     private let directory: String
@@ -126,6 +128,9 @@ final class SimulatedWorld: @unchecked Sendable {
     func wasQuiet(between first: UInt64, and second: UInt64) -> Bool {
         quietSteps.last { $0 <= second }.map { $0 > first } ?? false
     }
+
+    /// The clients do nothing more until the service has come to rest.
+    func endRound() { deedsLeft = 0 }
 
     // MARK: The service
 
@@ -364,7 +369,7 @@ final class SimulatedWorld: @unchecked Sendable {
                         "request \(identifier) of client \(client.number) (operation \(request.operation)) is never "
                             + "answered")
                 }
-                if model.hasPost(after: cursor) {
+                if model.hasPost(after: cursor) || model.lastPostRead > cursor {
                     throw Violation("client \(client.number) waits for a notice behind \(cursor) that was posted")
                 }
             }
@@ -376,24 +381,47 @@ final class SimulatedWorld: @unchecked Sendable {
         try startService()
         try begin()
         while step < steps {
-            var deeds = 20 + dice.below(200)
-            while deeds > 0 {
+            // After few deeds more of what is missing shows: what comes later does not make up for it.
+            deedsLeft = dice.isOne(in: 3) ? 1 + dice.below(20) : 20 + dice.below(200)
+            while deedsLeft > 0 {
                 findActions()
                 let choice = dice.below(actions.count + 2)
                 if choice < actions.count {
                     try perform(actions[choice])
                 } else if choice == actions.count || actions.isEmpty {
-                    deeds -= 1
+                    deedsLeft -= 1
                     try deed()
                 } else if dice.isOne(in: 20), let time = nextTime(isQuiet: false) {
                     now = max(now, time)
                 }
             }
             try settle()
-            if dice.isOne(in: 3) { now += UInt64(dice.below(dice.isOne(in: 3) ? 50_000 : 2000)) }
+            if dice.isOne(in: 3) { try readMissed() }
+            pass()
         }
         try finish()
         try model.judge()
+    }
+
+    /// Lets somebody read the newest notices: then it is known what those have missed who still wait for one.
+    private func readMissed() throws {
+        let readers = clients.filter { client in
+            client.link != nil && client.isReady && !client.isStranger && !client.isFollowing && client.rest.isEmpty
+        }
+        guard let reader = readers.randomElement(using: &dice) else { return }
+        reader.follow(limit: 64, wait: 0)
+        reader.flush()
+        reader.flushRest()
+        try settle()
+    }
+
+    /// Lets time pass, at times until shortly before something ends: until then it must be known.
+    private func pass() {
+        if dice.isOne(in: 5), let end = model.nearEnd(&dice) {
+            now = max(now, end - min(end, UInt64(dice.below(2500))))
+        } else if dice.isOne(in: 3) {
+            now += UInt64(dice.below(dice.isOne(in: 3) ? 50_000 : 2000))
+        }
     }
 
     /// One thing that somebody outside of the service does.
