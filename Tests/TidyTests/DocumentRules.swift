@@ -70,7 +70,7 @@ func namedPaths(in file: TrackedFile) -> [(path: String, line: Int)] {
 }
 
 private func isPathByte(_ byte: UInt8) -> Bool {
-    isWordByte(byte) || [UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "*")].contains(byte)
+    isWordByte(byte) || "/.-*+".utf8.contains(byte)
 }
 
 /// Links to files from a document's own folder. Links to the web and within the document are left alone.
