@@ -45,10 +45,14 @@ extension Client {
         body.add(UInt32(count))
         for collaboration in named { body.add(short: world.names[collaboration]) }
         var uses: [Model.ProofUse] = []
+        var last: (place: Int, plan: ProofPlan)?
         for _ in 0..<count {
-            let place = dice.below(named.count)
+            var place = dice.below(named.count)
             let isPromising = isOpen ? !dice.isOne(in: 4) : dice.isOne(in: 3)
-            let plan = plan(isSigned: isSigned, in: named[place], isPromising: isPromising)
+            var plan = plan(isSigned: isSigned, in: named[place], isPromising: isPromising)
+            // At most one of two copies may be granted.
+            if let last, dice.isOne(in: 2) { (place, plan) = last }
+            last = (place, plan)
             let (signature, data) = try isSigned ? signed(plan) : (nil, [])
             world.population.append(
                 plan, collaboration: UInt16(place), signature: signature, data: data, to: &body)
