@@ -69,7 +69,12 @@ final class AuditFile {
     static func headOfMovedFile(of path: String) throws(AuditFailure) -> Head? {
         let folder = System.folder(of: path)
         let prefix = System.name(of: path) + "."
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+        let names: [String]
+        do throws(SystemFailure) {
+            names = try System.names(in: folder.isEmpty ? "." : folder)
+        } catch {
+            throw .unreadable(path: path, error)
+        }
         let moved = names.compactMap { name -> (number: UInt64, path: String)? in
             guard name.hasPrefix(prefix), let number = UInt64(name.dropFirst(prefix.count)) else { return nil }
             return (number, folder.isEmpty ? name : folder + "/" + name)
@@ -88,9 +93,14 @@ final class AuditFile {
         of descriptor: CInt, _ path: String, bytes count: Int
     ) throws(AuditFailure) -> (length: Int, head: Head?) {
         let start = max(0, count - Limits.auditEndBytes)
-        var bytes = [UInt8](repeating: 0, count: count - start)
-        guard bytes.isEmpty || pread(descriptor, &bytes, bytes.count, off_t(start)) == bytes.count else {
-            throw .unreadable(path: path, SystemFailure("read"))
+        let bytes: [UInt8]
+        do throws(SystemFailure) {
+            bytes = try System.bytes(of: descriptor, at: start, bytesMax: count - start)
+            guard bytes.count == count - start else {
+                throw SystemFailure("read", number: EIO, reason: "it was cut")
+            }
+        } catch {
+            throw .unreadable(path: path, error)
         }
         guard let feed = bytes.lastIndex(of: 10) else {
             // What is cut off is the beginning of a first line, or zeros that a crash has left. Anything else is

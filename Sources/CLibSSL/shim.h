@@ -6,6 +6,7 @@
 #define OPENSSL_SUPPRESS_DEPRECATED 1
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -37,6 +38,14 @@ static inline void tls_set_session_cache_mode(SSL_CTX *context, long mode) {
 }
 
 static inline void tls_set_certificates_max(SSL_CTX *context, long bytes) { SSL_CTX_set_max_cert_list(context, bytes); }
+
+/// Forgets the certificates that are sent behind the own one. Returns 1 on success.
+static inline int tls_clear_chain(SSL_CTX *context) { return (int)SSL_CTX_clear_chain_certs(context); }
+
+/// Sends a certificate behind the own one. The context owns it when this returns 1.
+static inline int tls_add_to_chain(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add0_chain_cert(context, certificate);
+}
 
 /// Sends `name` in the handshake. Returns 1 on success.
 static inline int tls_set_sent_name(SSL *ssl, const char *name) { return (int)SSL_set_tlsext_host_name(ssl, name); }

@@ -6,6 +6,11 @@ extension System {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemFailure("open") }
         defer { close(descriptor) }
+        return try contents(of: descriptor)
+    }
+
+    /// Reads what an open file or pipe has left.
+    package static func contents(of descriptor: CInt) throws(SystemFailure) -> Data {
         var contents = Data()
         while case let piece = try nextBytes(of: descriptor, bytesMax: 1 << 20), !piece.isEmpty {
             contents.append(piece)
@@ -20,6 +25,62 @@ extension System {
             let count = Foundation.read(descriptor, &buffer, bytesMax)
             if count >= 0 { return Data(buffer[..<count]) }
             guard errno == EINTR else { throw SystemFailure("read") }
+        }
+    }
+
+    /// Reads what an open file has at `offset`, as many bytes as `buffer` takes. Returns how many: fewer only at the
+    /// end of the file. One call of pread(2) may return fewer although there are more.
+    package static func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from descriptor: CInt, at offset: Int
+    ) throws(SystemFailure) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = pread(descriptor, rest.baseAddress, rest.count, off_t(offset + done))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw SystemFailure("read") }
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
+    /// Reads what an open file has at `offset`, at most so many bytes: fewer only at the end of the file.
+    package static func bytes(
+        of descriptor: CInt, at offset: Int, bytesMax: Int
+    ) throws(SystemFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: bytesMax)
+        // A closure of the standard library loses the type of the error.
+        var outcome: Result<Int, SystemFailure> = .success(0)
+        bytes.withUnsafeMutableBytes { buffer in
+            do throws(SystemFailure) {
+                outcome = .success(try fill(buffer, from: descriptor, at: offset))
+            } catch {
+                outcome = .failure(error)
+            }
+        }
+        bytes.removeLast(bytesMax - (try outcome.get()))
+        return bytes
+    }
+
+    /// The names in a folder, without `.` and `..`.
+    package static func names(in folder: String) throws(SystemFailure) -> [String] {
+        guard let stream = opendir(folder) else { throw SystemFailure("opening the folder \(folder)") }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            // A failure and the end differ in `errno` only.
+            errno = 0
+            guard let entry = readdir(stream) else {
+                guard errno == 0 else { throw SystemFailure("reading the folder \(folder)") }
+                return names
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
+                    String(cString: $0)
+                }
+            }
+            if name != ".", name != ".." { names.append(name) }
         }
     }
 

@@ -80,27 +80,28 @@ final class CommitMark: Sendable {
     }
 
     /// What the note in a directory says that another process may be writing to. Makes no file.
-    static func contents(in directory: String) -> Contents {
+    ///
+    /// Throws when there is a file that can't be read: then nothing is known.
+    static func contents(in directory: String) throws(StorageFailure) -> Contents {
         let descriptor = open(directory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return .none }
+        guard descriptor >= 0 else {
+            guard errno == ENOENT else { throw StorageFailure(errno, "opening \(fileName)") }
+            return .none
+        }
         defer { close(descriptor) }
-        return contents(of: descriptor)
+        return try contents(of: descriptor)
     }
 
-    func read() -> Contents { CommitMark.contents(of: descriptor) }
+    func read() throws(StorageFailure) -> Contents { try CommitMark.contents(of: descriptor) }
 
-    private static func contents(of descriptor: CInt) -> Contents {
-        var buffer = [UInt8](repeating: 0, count: 64)
-        let count = pread(descriptor, &buffer, buffer.count, 0)
-        guard count > 0 else { return .none }
-        if String(decoding: buffer[..<count], as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines) == CommitMark.acceptance
-        {
+    private static func contents(of descriptor: CInt) throws(StorageFailure) -> Contents {
+        let bytes = try readBytes(of: descriptor, at: 0, bytesMax: 64, "reading \(fileName)")
+        if String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) == acceptance {
             return .acceptance
         }
         // A power cut may leave zeros.
-        guard buffer.contains(where: { $0 != 0 }) else { return .none }
-        return Note(Array(buffer[..<count])).map { .note($0) } ?? .unknown
+        guard bytes.contains(where: { $0 != 0 }) else { return .none }
+        return Note(bytes).map { .note($0) } ?? .unknown
     }
 
     /// Returns whether the note was written. The file keeps the size that it has, so a full disk does not prevent it

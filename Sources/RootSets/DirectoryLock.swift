@@ -69,14 +69,26 @@ final class DirectoryLock: Sendable {
     }
 
     /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.
-    static func bytesMax(in directory: String) -> Int? {
+    static func bytesMax(in directory: String) throws(StorageFailure) -> Int? {
         let file = open(directory + "/" + fileName, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: word.utf8.count + digits)
-        guard pread(file, &bytes, bytes.count, 0) == bytes.count, bytes.starts(with: word.utf8) else { return nil }
+        let count = word.utf8.count + digits
+        let bytes = try readBytes(of: file, at: 0, bytesMax: count, "reading \(fileName)")
+        guard bytes.count == count, bytes.starts(with: word.utf8) else { return nil }
         let number = Int(String(decoding: bytes[word.utf8.count...].drop { $0 == UInt8(ascii: " ") }, as: UTF8.self))
         return number.flatMap { $0 > 0 ? $0 : nil }
+    }
+}
+
+/// What an open file has at `offset`, at most so many bytes: fewer only at the end of the file.
+func readBytes(
+    of descriptor: CInt, at offset: Int, bytesMax: Int, _ action: @autoclosure () -> String
+) throws(StorageFailure) -> [UInt8] {
+    do throws(SystemFailure) {
+        return try System.bytes(of: descriptor, at: offset, bytesMax: bytesMax)
+    } catch {
+        throw StorageFailure(error.number, action())
     }
 }
 

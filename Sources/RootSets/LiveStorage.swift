@@ -24,7 +24,12 @@ final class LiveStorage {
         try StorageRestore.checkFinished(directory)
         self.directory = directory
         // It is read first: the snapshot must not be older.
-        let noted = CommitMark.contents(in: directory)
+        let noted: CommitMark.Contents
+        do throws(StorageFailure) {
+            noted = try CommitMark.contents(in: directory)
+        } catch {
+            throw error.asServiceError
+        }
         environment = try StorageEnvironment(reading: directory)
         do throws(StorageFailure) {
             transaction = try ReadTransaction(environment)
@@ -58,7 +63,9 @@ final class LiveStorage {
         for _ in 0..<10_000 {
             try transaction.renew()
             let number = transaction.number
-            if let page = environment.metaPage(number & 1), page.transaction == UInt64(number) { return (number, page) }
+            if let page = try environment.metaPage(number & 1), page.transaction == UInt64(number) {
+                return (number, page)
+            }
             transaction.reset()
         }
         throw .damaged("the meta page of the newest commit can't be read")

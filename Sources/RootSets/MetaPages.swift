@@ -45,10 +45,9 @@ struct MetaPages {
     /// or says another size than the second, the second is searched for.
     private static func read(_ file: CInt) throws(StorageFailure) -> (MetaPage?, MetaPage?) {
         func page(_ slot: Int, at offset: Int) throws(StorageFailure) -> MetaPage? {
-            var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
-            let count = pread(file, &bytes, bytes.count, off_t(offset))
-            guard count >= 0 else { throw StorageFailure(errno, "reading the meta pages") }
-            return count == bytes.count ? MetaPage(bytes, slot: slot) : nil
+            let bytes = try readBytes(
+                of: file, at: offset, bytesMax: MetaPage.byteCount, "reading the meta pages")
+            return bytes.count == MetaPage.byteCount ? MetaPage(bytes, slot: slot) : nil
         }
         let first = try page(0, at: 0)
         if let first, let second = try page(1, at: first.pageBytes), second.pageBytes == first.pageBytes {

@@ -151,7 +151,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 var information = MDB_envinfo()
                 try check(mdb_env_info(environment, &information), "reading the storage's state")
                 // LMDB's own number never becomes smaller.
-                let limit = DirectoryLock.bytesMax(in: directory) ?? fileBytes(dataDescriptor) ?? 0
+                let limit = try DirectoryLock.bytesMax(in: directory) ?? fileBytes(dataDescriptor) ?? 0
                 bytesMax = min(limit, information.me_mapsize)
                 let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes)
                 do throws(StorageFailure) {
@@ -189,12 +189,13 @@ final class StorageEnvironment: @unchecked Sendable {
             try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
             guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
             let number = Int(mdb_txn_id(reader))
-            guard let page = metaPage(number & 1, of: file, pageBytes), page.transaction == UInt64(clamping: number)
-            else {
-                mdb_txn_abort(reader)
-                continue
-            }
             do throws(StorageFailure) {
+                guard let page = try metaPage(number & 1, of: file, pageBytes),
+                    page.transaction == UInt64(clamping: number)
+                else {
+                    mdb_txn_abort(reader)
+                    continue
+                }
                 let check = try StructureCheck(
                     of: file, fileBytes: fileBytes(file) ?? 0, page,
                     deferring: DatabaseName.allCases.filter { $0 != .meta })
@@ -230,14 +231,15 @@ final class StorageEnvironment: @unchecked Sendable {
         _ directory: String, _ lock: DirectoryLock, acceptsLoss: Bool, defersStructure: Bool
     ) throws(StorageFailure) -> (CommitMark, CommitMark.Contents, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
-        if lock.isUsed || CommitMark.contents(in: directory) != .none {
+        let isUsed = if lock.isUsed { true } else { try CommitMark.contents(in: directory) != .none }
+        if isUsed {
             var status = stat()
             guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
                 throw .damaged("the data file of \(directory) is missing or empty")
             }
         }
         let mark = try CommitMark(directory: directory)
-        let contents = mark.read()
+        let contents = try mark.read()
         guard contents != .acceptance || acceptsLoss else {
             throw .damaged(
                 "\(CommitMark.fileName) has the word \(CommitMark.acceptance), which a start of the service takes")
@@ -358,8 +360,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// that the disk does not have yet.
     private func noteNewest() throws(StorageFailure) {
         guard fsync(dataDescriptor) == 0 else { throw StorageFailure(errno, "making the data durable") }
-        let pages = [0, 1].compactMap { metaPage($0) }
-        guard let newest = pages.max(by: { $0.transaction < $1.transaction }) else {
+        let pages = (try metaPage(0), try metaPage(1))
+        guard let newest = [pages.0, pages.1].compactMap({ $0 }).max(by: { $0.transaction < $1.transaction }) else {
             throw .damaged("both meta pages of the data file are damaged")
         }
         // Damaged totals do not take back what was acknowledged.
@@ -368,14 +370,22 @@ final class StorageEnvironment: @unchecked Sendable {
         mark?.write(CommitMark.Note(newest, sequence: lastSequence ?? acknowledged))
         mark?.settle()
         // The word holds for one start.
-        guard noted != .acceptance || mark?.read() != .acceptance else {
+        if noted == .acceptance, try mark?.read() == .acceptance {
             throw .failed("\(CommitMark.fileName) can't be written")
         }
     }
 
-    /// Notes a commit that is durable, before it is acknowledged. If it can't be noted, the note stays behind.
-    func note(commit transaction: Int) {
-        guard let page = metaPage(transaction & 1), page.transaction == UInt64(transaction) else { return }
+    /// Notes a commit that is durable, before it is acknowledged. If it can't be written, the note stays behind.
+    ///
+    /// Throws a fault when the commit's meta page can't be read: the disk may have lost it.
+    func note(commit transaction: Int) throws(StorageFailure) {
+        let found: MetaPage?
+        do throws(StorageFailure) {
+            found = try metaPage(transaction & 1)
+        } catch {
+            throw .failed("the data file can't be read after a commit, \(error.text)")
+        }
+        guard let page = found, page.transaction == UInt64(transaction) else { return }
         mark?.write(CommitMark.Note(page, sequence: lastSequence ?? 0))
     }
 
@@ -388,12 +398,17 @@ final class StorageEnvironment: @unchecked Sendable {
         _ = mdb_reader_check(handle, &stale)
     }
 
-    func metaPage(_ slot: Int) -> MetaPage? { StorageEnvironment.metaPage(slot, of: dataDescriptor, pageBytes) }
+    /// A meta page as it stands in the file; `nil` when it is none. Throws when it can't be read.
+    func metaPage(_ slot: Int) throws(StorageFailure) -> MetaPage? {
+        try StorageEnvironment.metaPage(slot, of: dataDescriptor, pageBytes)
+    }
 
-    private static func metaPage(_ slot: Int, of file: CInt, _ pageBytes: Int) -> MetaPage? {
-        var bytes = [UInt8](repeating: 0, count: MetaPage.byteCount)
-        guard pread(file, &bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count else { return nil }
-        return MetaPage(bytes, slot: slot)
+    private static func metaPage(
+        _ slot: Int, of file: CInt, _ pageBytes: Int
+    ) throws(StorageFailure) -> MetaPage? {
+        let bytes = try readBytes(
+            of: file, at: slot * pageBytes, bytesMax: MetaPage.byteCount, "reading the meta pages")
+        return bytes.count == MetaPage.byteCount ? MetaPage(bytes, slot: slot) : nil
     }
 
     /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of

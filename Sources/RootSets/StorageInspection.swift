@@ -18,7 +18,7 @@ package enum StorageInspection {
             switch error.code {
             case .storageInUse: return try findings(beside: directory)
             case .storageDamaged:
-                let isAccepted = CommitMark.contents(in: directory) == .acceptance
+                let isAccepted = (try? CommitMark.contents(in: directory)) == .acceptance
                 return [isAccepted ? unchecked(error.reason) : unreadable(error.reason)]
             default: throw error
             }

@@ -75,7 +75,7 @@ final class WriteTransaction {
         guard let handle else { throw StorageFailure(MDB_BAD_TXN, "committing") }
         self.handle = nil
         try check(mdb_txn_commit(handle), "committing")
-        environment?.note(commit: number)
+        try environment?.note(commit: number)
         environment?.trust.noteLength()
     }
 

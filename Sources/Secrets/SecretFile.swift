@@ -64,8 +64,11 @@ package struct SecretFile: Sendable {
             throw .wrongLength(path: path, bytes: Int(status.st_size))
         }
         let contents = SecretMemory(count: SecretFile.byteCount)
-        guard read(descriptor, contents.baseAddress, contents.count) == contents.count else {
-            throw .unreadable(path: path, SystemFailure("read"))
+        do throws(SystemFailure) {
+            let count = try System.fill(contents.bytes, from: descriptor, at: 0)
+            guard count == contents.count else { throw SystemFailure("read", number: EIO, reason: "it was cut") }
+        } catch {
+            throw .unreadable(path: path, error)
         }
         guard let secret = SecretFile.decode(contents) else { throw .damaged(path: path) }
         return secret

@@ -24,7 +24,7 @@ final class DurableClock: Sendable {
 
     /// Opens the file in the data directory, and makes it when it is missing. A damaged file counts as missing.
     ///
-    /// Throws when the file can't be opened.
+    /// Throws when the file can't be opened or read.
     init(
         dataDirectory: String, elapsed: MonotonicClock, date: @escaping @Sendable () -> Date
     ) throws(SystemFailure) {
@@ -34,7 +34,13 @@ final class DurableClock: Sendable {
             dataDirectory + "/" + DurableClock.fileName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemFailure("opening \(DurableClock.fileName)") }
         let now = elapsed.milliseconds
-        let stored = DurableClock.stored(in: descriptor)
+        let stored: UInt64
+        do throws(SystemFailure) {
+            stored = try DurableClock.stored(in: descriptor)
+        } catch {
+            close(descriptor)
+            throw error
+        }
         offset = Atomic(stored > now ? stored - now : 0)
     }
 
@@ -48,11 +54,19 @@ final class DurableClock: Sendable {
     }
 
     /// The time that is stored in a data directory that another process may use; 0 when there is none.
-    static func time(in dataDirectory: String) -> UInt64 {
-        let descriptor = open(dataDirectory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    ///
+    /// Throws when the file can't be read.
+    static func time(in dataDirectory: String) throws(ServiceError) -> UInt64 {
+        let path = dataDirectory + "/" + fileName
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
-        return stored(in: descriptor)
+        do throws(SystemFailure) {
+            return try stored(in: descriptor)
+        } catch {
+            throw ServiceError(
+                .storageFailed, detail: UInt32(bitPattern: error.number), "reading \(path): \(error.reason)")
+        }
     }
 
     /// Makes the file in a data directory that has none.
@@ -68,11 +82,13 @@ final class DurableClock: Sendable {
         }
     }
 
-    private static func stored(in descriptor: CInt) -> UInt64 {
-        var words: (UInt64, UInt64) = (0, 0)
-        let count = withUnsafeMutableBytes(of: &words) { pread(descriptor, $0.baseAddress, $0.count, 0) }
-        guard count == fileBytes, words.0 == ~words.1 else { return 0 }
-        return UInt64(littleEndian: words.0)
+    private static func stored(in descriptor: CInt) throws(SystemFailure) -> UInt64 {
+        let bytes = try System.bytes(of: descriptor, at: 0, bytesMax: fileBytes)
+        guard bytes.count == fileBytes else { return 0 }
+        let (time, complement) = bytes.withUnsafeBytes {
+            ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        }
+        return time == ~complement ? UInt64(littleEndian: time) : 0
     }
 
     var milliseconds: UInt64 {

@@ -67,7 +67,7 @@ package enum OfflineStorage {
     ) throws(ServiceError) -> Backup {
         let date = UInt64(max(0, Date().timeIntervalSince1970 * 1000))
         // The time by which the service's grants expire may be ahead of the date.
-        let time = max(date, DurableClock.time(in: directory))
+        let time = max(date, try DurableClock.time(in: directory))
         let summary = try StorageBackup.write(directory, to: descriptor, time: time, rate: rate, progress: progress)
         var backup = Backup(summary.header, summary.digest)
         (backup.bytes, backup.collaborations, backup.roots) = (summary.bytes, summary.collaborations, summary.roots)

@@ -25,8 +25,8 @@ struct RestoreNote {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        let bytes = try? System.nextBytes(of: descriptor, bytesMax: RestoreNote.bytesMax)
-        let text = String(decoding: bytes ?? Data(), as: UTF8.self).split(separator: "\n").first.map(String.init)
+        let bytes = try? System.bytes(of: descriptor, at: 0, bytesMax: RestoreNote.bytesMax)
+        let text = String(decoding: bytes ?? [], as: UTF8.self).split(separator: "\n").first.map(String.init)
         line = text?.escapingControls ?? "restored from a backup"
     }
 

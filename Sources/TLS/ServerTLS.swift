@@ -6,6 +6,9 @@ package final class ServerTLS: Sendable {
         var context: TLSContext
         /// The files as they were when they were last read, with or without success.
         var stamps: FileStamps
+        /// Why they could not be read the last time. They are read again at the next look, and the same line is not
+        /// logged again.
+        var unread: String?
     }
 
     private let settings: ServerTLSSettings
@@ -23,7 +26,7 @@ package final class ServerTLS: Sendable {
         // The stamps come first: a file that changes while it is read has other stamps at the next look.
         let stamps = FileStamps(of: settings.paths)
         let context = try ServerTLS.makeContext(settings)
-        state = Lock(State(context: context, stamps: stamps))
+        state = Lock(State(context: context, stamps: stamps, unread: nil))
         warn(of: context)
     }
 
@@ -47,19 +50,23 @@ package final class ServerTLS: Sendable {
         do throws(TLSFailure) {
             // New keys of tickets come with the new context: sessions of the old one are not resumed.
             let context = try ServerTLS.makeContext(settings)
-            state.withLock { $0 = State(context: context, stamps: stamps) }
+            state.withLock { $0 = State(context: context, stamps: stamps, unread: nil) }
             log("the certificates were read again: \(context.certificateSummary)")
             warn(of: context)
         } catch {
-            state.withLock { $0.stamps = stamps }
-            log("\(error); the certificates that were in use stay in use")
+            let isKnown = state.withLock { state in
+                defer { state.unread = error.mayPass ? error.description : nil }
+                state.stamps = stamps
+                return error.mayPass && state.unread == error.description
+            }
+            if !isKnown { log("\(error); the certificates that were in use stay in use") }
         }
     }
 
-    /// Reads the files again if one of them has changed since they were read.
+    /// Reads the files again if one of them has changed since they were read, or if the disk has failed to read them.
     package func reloadIfChanged() {
         let stamps = FileStamps(of: settings.paths)
-        if state.withLock({ $0.stamps != stamps }) { reload() }
+        if state.withLock({ $0.stamps != stamps || $0.unread != nil }) { reload() }
     }
 
     /// Begins the handshake on a socket that was accepted. The handshake takes over the socket.

@@ -1,9 +1,11 @@
 /// Why certificates can't be used, in one line that names the file.
 package struct TLSFailure: Error, CustomStringConvertible {
     package let description: String
+    /// Whether the disk has failed to read a file: the same file may be read later.
+    let mayPass: Bool
 
-    init(_ description: String) {
-        self.description = description
+    init(_ description: String, mayPass: Bool = false) {
+        (self.description, self.mayPass) = (description, mayPass)
     }
 }
 

@@ -14,9 +14,8 @@ struct FileFailure: Error {
 ///
 /// Throws a `FileFailure`.
 func contents(of path: String) throws(FileFailure) -> Data {
-    guard path != "-" else { return FileHandle.standardInput.readDataToEndOfFile() }
     do throws(SystemFailure) {
-        return try System.contents(of: path)
+        return path == "-" ? try System.contents(of: STDIN_FILENO) : try System.contents(of: path)
     } catch {
         throw FileFailure("read", path, error)
     }

@@ -1,12 +1,15 @@
 #define _GNU_SOURCE
 #include "failing_disk.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -221,4 +224,78 @@ int fdatasync(int file) {
     wait_for_disk();
     if (fails(failing_sync)) return -1;
     return synchronize(file, SYS_fdatasync);
+}
+
+// MARK: Reads
+
+static char failing_path[PATH_MAX], failing_while[PATH_MAX];
+static atomic_int reads_before, reads_to_fail, read_error;
+
+__attribute__((constructor)) static void plan_reads(void) {
+    const char *plan = getenv("FAILING_READS");
+    const char *while_there = getenv("FAILING_READS_WHILE");
+    int after, count, error, path = 0;
+    if (plan == NULL || sscanf(plan, "%d:%d:%d:%n", &after, &count, &error, &path) != 3 || path == 0) return;
+    reads_before = after;
+    reads_to_fail = count;
+    read_error = error;
+    snprintf(failing_while, sizeof failing_while, "%s", while_there ? while_there : "");
+    snprintf(failing_path, sizeof failing_path, "%s", plan + path);
+}
+
+// Whether the file is the chosen one or below it. Fills in its path.
+static int is_chosen(int file, char *path) {
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t count = readlink(link, path, PATH_MAX - 1);
+    if (count <= 0) return 0;
+    path[count] = 0;
+    size_t length = strlen(failing_path);
+    return strncmp(path, failing_path, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
+// Whether this read of at most `count` bytes fails, with `errno`. Cuts `count` when it is to be a short one.
+static int read_fails(int file, size_t *count) {
+    if (failing_path[0] == 0) return 0;
+    int saved = errno;
+    char path[PATH_MAX], line[PATH_MAX + 64];
+    struct stat status;
+    int is_due = is_chosen(file, path) && (failing_while[0] == 0 || stat(failing_while, &status) == 0) &&
+        atomic_fetch_sub(&reads_before, 1) <= 0;
+    errno = saved;
+    if (!is_due) return 0;
+    reads_before = 0;
+    if (atomic_fetch_sub(&reads_to_fail, 1) <= 0) {
+        reads_to_fail = 0;
+        return 0;
+    }
+    int bytes =
+        snprintf(line, sizeof line, "failing disk: %s %s\n", read_error ? "can't read" : "cuts a read of", path);
+    syscall(SYS_write, STDERR_FILENO, line, bytes);
+    if (read_error == 0) {
+        if (*count > 1) *count /= 2;
+        errno = saved;
+        return 0;
+    }
+    errno = read_error;
+    return 1;
+}
+
+ssize_t read(int file, void *bytes, size_t count) {
+    if (read_fails(file, &count)) return -1;
+    return syscall(SYS_read, file, bytes, count);
+}
+
+ssize_t pread(int file, void *bytes, size_t count, off_t offset) {
+    if (read_fails(file, &count)) return -1;
+    return syscall(SYS_pread64, file, bytes, count, offset);
+}
+
+ssize_t pread64(int file, void *bytes, size_t count, off64_t offset) { return pread(file, bytes, count, offset); }
+
+struct dirent *readdir(DIR *folder) {
+    struct dirent *(*systems)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    size_t count = 0;
+    if (systems == NULL || read_fails(dirfd(folder), &count)) return NULL;
+    return systems(folder);
 }

@@ -20,10 +20,10 @@ package final class ServiceProcess: @unchecked Sendable {
         .path
 
     /// `words`: options besides those for the storage and the place. `limits`: what the system allows the process, as
-    /// options of the shell's `ulimit`.
+    /// options of the shell's `ulimit`. `environment`: variables besides this process's.
     ///
     /// Throws `internalFault` with the service's lines when it does not start.
-    package init(_ words: [String] = [], limits: [String] = []) throws {
+    package init(_ words: [String] = [], limits: [String] = [], environment: [String: String] = [:]) throws {
         let options =
             ["serve", "--data", directory.path + "/data", "--listen", "127.0.0.1:0", "--link-base"]
             + [TestService.linkBase] + words
@@ -35,6 +35,7 @@ package final class ServiceProcess: @unchecked Sendable {
             let limiting = limits.map { "ulimit \($0) && " }.joined()
             process.arguments = ["-c", limiting + "exec \"$0\" \"$@\"", ServiceProcess.path] + options
         }
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
         process.standardOutput = output
         let logPath = directory.path + "/log"
         _ = FileManager.default.createFile(atPath: logPath, contents: nil)

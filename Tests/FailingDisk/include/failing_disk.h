@@ -1,4 +1,14 @@
 // Stands between LMDB and the system in a program that is linked with it: chosen writes to a data file fail.
+//
+// As a shared library that is loaded before the others (LD_PRELOAD), it stands before all of a program, and the
+// environment says which reads fail:
+//
+// FAILING_READS=AFTER:COUNT:ERROR:PATH: reads of the file at PATH, or of what is in the folder. So many succeed, and
+// the next COUNT ones fail with ERROR. If that is 0, each of them gets half of the bytes that it asks for.
+//
+// FAILING_READS_WHILE=PATH: reads fail, and are counted, only while there is such a file.
+//
+// Each read that fails or is cut short writes a line to standard error.
 #ifndef FAILING_DISK_H
 #define FAILING_DISK_H
 
