@@ -10,19 +10,27 @@ package final class AttackPeer: Sendable {
     /// The address of the attacker.
     package static let address = "127.0.0.2"
 
+    /// Addresses of several attackers, that one first.
+    package static func addresses(_ count: Int) -> [String] {
+        precondition(count <= 200 * 200, "this network has too few addresses")
+        return (0..<count).map { "127.0.\($0 / 200).\(2 + $0 % 200)" }
+    }
+
     package let descriptor: CInt
 
-    /// `receiveBytes`: room for answers in the system.
+    /// `address`: where it connects from. `receiveBytes`: room for answers in the system.
     ///
     /// Throws `connectionRefused` when it can't connect from that address.
-    package init(to endpoint: Endpoint, receiveBytes: CInt? = nil) throws(ServiceError) {
+    package init(
+        to endpoint: Endpoint, from address: String = AttackPeer.address, receiveBytes: CInt? = nil
+    ) throws(ServiceError) {
         descriptor = socket(AF_INET, System.streamSocket, 0)
         if var bytes = receiveBytes {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
         }
         var own = sockaddr_in()
         own.sin_family = sa_family_t(AF_INET)
-        own.sin_addr.s_addr = inet_addr(AttackPeer.address)
+        own.sin_addr.s_addr = inet_addr(address)
         var service = sockaddr_in()
         service.sin_family = sa_family_t(AF_INET)
         service.sin_addr.s_addr = inet_addr(endpoint.host)
@@ -33,7 +41,7 @@ package final class AttackPeer: Sendable {
             let number = errno
             if descriptor >= 0 { close(descriptor) }
             throw ServiceError(
-                .connectionRefused, "can't connect from \(AttackPeer.address): \(String(cString: strerror(number)))")
+                .connectionRefused, "can't connect from \(address): \(String(cString: strerror(number)))")
         }
     }
 

@@ -12,12 +12,15 @@ final class Attack: Sendable {
         var bytes: [UInt8] = []
         /// What a connection sends when it has sent everything; `nil`: nothing more. Gets the connection's number.
         var more: (@Sendable (Int) -> [UInt8])?
-        /// Bytes that it reads in ten milliseconds.
+        /// Bytes that it reads in ten milliseconds, and sends at most.
         var readBytes = 0
+        var sendBytes = Int.max
         /// Whether it is made again after the service has closed it.
         var returns = false
         /// Room for answers in the system.
         var receiveBytes: CInt? = 8192
+        /// Where connections come from, in turn.
+        var addresses = [AttackPeer.address]
 
         /// The plan whose connections send their bytes again and again.
         func repeated() -> Plan {
@@ -50,7 +53,7 @@ final class Attack: Sendable {
 
     /// Makes the connections and begins.
     init(_ plan: Plan, connections: Int, on endpoint: Endpoint) throws {
-        let peers = try (0..<connections).map { _ in try AttackPeer(to: endpoint, receiveBytes: plan.receiveBytes) }
+        let peers = try (0..<connections).map { try Attack.connect($0, plan, endpoint) }
         Thread { [self] in
             var members = peers.enumerated().map { Member(number: $0, peer: $1, bytes: plan.bytes) }
             while !isStopped.load(ordering: .relaxed) {
@@ -67,10 +70,15 @@ final class Attack: Sendable {
         }.start()
     }
 
+    private static func connect(_ number: Int, _ plan: Plan, _ endpoint: Endpoint) throws(ServiceError) -> AttackPeer {
+        let address = plan.addresses[number % plan.addresses.count]
+        return try AttackPeer(to: endpoint, from: address, receiveBytes: plan.receiveBytes)
+    }
+
     private func serve(_ member: inout Member, _ plan: Plan, _ endpoint: Endpoint) {
         guard let peer = member.peer else {
             if plan.returns {
-                member.peer = try? AttackPeer(to: endpoint, receiveBytes: plan.receiveBytes)
+                member.peer = try? Attack.connect(member.number, plan, endpoint)
                 member.sent = 0
             }
             return
@@ -80,7 +88,7 @@ final class Attack: Sendable {
             (member.bytes, member.sent) = (more(member.number), 0)
         }
         if member.sent < member.bytes.count {
-            if let count = peer.send(member.bytes[member.sent...]) {
+            if let count = peer.send(member.bytes[member.sent...].prefix(plan.sendBytes)) {
                 member.sent += count
                 sentBytes.add(count, ordering: .relaxed)
             } else {

@@ -22,7 +22,7 @@ import Testing
 /// Where an attacker sends without a pause as much as all processors can do, its work also takes a turn before the
 /// client's. `Turns` says which turns; the time that they take is added, too.
 final class AttackScene: Sendable {
-    private static let comparesTimes = ProcessInfo.processInfo.environment["ROOTGATE_ATTACK_TIMES"] != nil
+    static let comparesTimes = ProcessInfo.processInfo.environment["ROOTGATE_ATTACK_TIMES"] != nil
     private static let pairsMin = comparesTimes ? 3 : 1
     private static let pairsMax = 6
     /// How long a round takes at least. In less time the samples of processor time would be too few.

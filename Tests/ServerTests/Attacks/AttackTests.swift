@@ -14,41 +14,14 @@ import Wire
 /// meanwhile.
 @Suite("Attacks from another address", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"))
 struct AttackTests {
-    /// A change log whose pages have more than a MiB.
-    private func fillChangeLog(over client: RootgateClient) async throws {
-        let small = try await SmallCollaboration(client, named: "filler")
-        var random = SeededGenerator(seed: runSeed)
-        let roots = (0..<Limits.rootsPerRequestMax).map { _ in random.digest() }
-        try await client.addRoots(roots, to: small.collaboration)
-    }
-
-    private func requests(_ request: Request, count: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for number in 0..<count {
-            FrameWriter.append(.request, request.operation.rawValue, requestID: UInt64(number), to: &bytes) {
-                request.append(to: &$0)
-            }
-        }
-        return bytes
-    }
-
-    /// What connections of one address hold that leave answers of a MiB unread. A connection is no longer read when it
-    /// has more than half of its share, or its address more than three quarters of its own. A part of the answers is in
-    /// the system's sockets.
-    private func heldUnread(_ connections: Int) -> Int {
-        let memory = Configuration(dataDirectory: "", workers: 1).requestBytesMax
-        let share = (memory - memory / Limits.urgentMemoryPart) / 2
-        return min(connections * share / Limits.memoryPartPerConnection / 2, share / 4 * 3)
-    }
-
     @Test("Answers that nobody reads are kept within the attacker's share", arguments: [2, 16, 1000])
     func unreadAnswers(connections: Int) async throws {
         let scene = try await AttackScene()
-        try await fillChangeLog(over: scene.observer)
+        try await AttackMaterial.fillChangeLog(over: scene.observer)
         let plan = Attack.Plan(
-            bytes: requests(.readChanges(after: 0, limit: 1024), count: connections == 1000 ? 8 : 128))
+            bytes: AttackMaterial.requests(.readChanges(after: 0, limit: 1024), count: connections == 1000 ? 8 : 128))
         try await scene.run("unread answers", plan, connections: connections) { _ in
-            try await scene.figure("request-memory-bytes") > heldUnread(connections) / 4 * 3
+            try await scene.figure("request-memory-bytes") > AttackMaterial.heldUnread(connections) / 4 * 3
         } request: {
             _ = try await scene.observer.changes(after: 0, limit: 1024)
         }
@@ -57,13 +30,14 @@ struct AttackTests {
     @Test("Peers that read slowly keep no more than their share", arguments: [2, 16, 1000])
     func slowReaders(connections: Int) async throws {
         let scene = try await AttackScene(rounds: connections == 1000 ? 8 : 20)
-        try await fillChangeLog(over: scene.observer)
+        try await AttackMaterial.fillChangeLog(over: scene.observer)
         let count = connections == 1000 ? 2 : 128
-        let plan = Attack.Plan(bytes: requests(.readChanges(after: 0, limit: 1024), count: count), readBytes: 1000)
+        let plan = Attack.Plan(
+            bytes: AttackMaterial.requests(.readChanges(after: 0, limit: 1024), count: count), readBytes: 1000)
         try await scene.run(
             "slow readers", plan.repeated(), connections: connections
         ) { _ in
-            try await scene.figure("request-memory-bytes") > heldUnread(connections) / 4 * 3
+            try await scene.figure("request-memory-bytes") > AttackMaterial.heldUnread(connections) / 4 * 3
         } request: {
             _ = try await scene.observer.changes(after: 0, limit: 1024)
         }
@@ -99,10 +73,10 @@ struct AttackTests {
     @Test("Suspended queries cost others nothing", arguments: [2, 16, 1000])
     func followers(connections: Int) async throws {
         let scene = try await AttackScene()
-        let collaboration = try await prepare(over: scene.observer)
-        let call = try query(collaboration)
+        let collaboration = try await AttackMaterial.prepare(over: scene.observer)
+        let call = try AttackMaterial.query(collaboration)
         let count = connections == 1000 ? 30 : 1000
-        let plan = Attack.Plan(bytes: requests(.collaborate(call), count: count), readBytes: 100_000)
+        let plan = Attack.Plan(bytes: AttackMaterial.requests(.collaborate(call), count: count), readBytes: 100_000)
         try await scene.run("followers", plan, connections: connections) { _ in
             try await scene.figure("requests-following") >= min(connections * count, Limits.followsMax / 2) / 10 * 9
         }
@@ -112,9 +86,9 @@ struct AttackTests {
     func followerPlaces() async throws {
         let service = try TestService { $0.followsMax = 1024 }
         let client = try service.client()
-        let collaboration = try await prepare(over: client)
-        let call = try query(collaboration)
-        let plan = Attack.Plan(bytes: requests(.collaborate(call), count: 1000), readBytes: 100_000)
+        let collaboration = try await AttackMaterial.prepare(over: client)
+        let call = try AttackMaterial.query(collaboration)
+        let plan = Attack.Plan(bytes: AttackMaterial.requests(.collaborate(call), count: 1000), readBytes: 100_000)
         let attack = try Attack(plan, connections: 16, on: service.endpoint)
         #expect(becomesTrue { service.service.suspendedQueries >= 512 })
         // Another follower is suspended until its time is over, while the attackers' queries are there.
@@ -124,19 +98,6 @@ struct AttackTests {
         #expect(service.service.suspendedQueries >= 512)
         attack.stop()
         #expect(becomesTrue { service.service.suspendedQueries == 0 }, "queries of closed connections stay")
-    }
-
-    private func prepare(over client: RootgateClient) async throws -> CollaborationIdentifier {
-        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
-        metadata.title = "Deck"
-        return try await client.send(
-            PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
-        ).collaborationIdentifier
-    }
-
-    private func query(_ collaboration: CollaborationIdentifier) throws -> CollaborationCall {
-        let query = try JSON.encode(ReadNotices(.collaboration(collaboration), after: 0, waitMilliseconds: 60_000))
-        return CollaborationCall(identifier: .random(), name: ReadNotices.name, json: query)
     }
 
     @Test("Proofs in masses leave turns and places in the queue for others", arguments: [2, 16, 1000])
@@ -164,7 +125,7 @@ struct AttackTests {
     @Test("Challenges in masses leave turns and places in the queue for others", arguments: [2, 16, 1000])
     func challenges(connections: Int) async throws {
         let scene = try await AttackScene(rounds: connections == 1000 ? 8 : 20)
-        let bytes = requests(.issueChallenges(count: Limits.challengesPerRequestMax), count: 16)
+        let bytes = AttackMaterial.requests(.issueChallenges(count: Limits.challengesPerRequestMax), count: 16)
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)
         try await scene.run(
             "challenges in masses", plan.repeated(), connections: connections,
@@ -213,9 +174,9 @@ struct AttackTests {
             $0.requestBytesMax = 32 << 20
             $0.times.drain = 30
         }
-        try await fillChangeLog(over: service.client())
+        try await AttackMaterial.fillChangeLog(over: service.client())
         let plan = Attack.Plan(
-            bytes: requests(.readChanges(after: 0, limit: 1024), count: 64), readBytes: readBytes)
+            bytes: AttackMaterial.requests(.readChanges(after: 0, limit: 1024), count: 64), readBytes: readBytes)
         let attack = try Attack(plan, connections: 4, on: service.endpoint)
         #expect(becomesTrue { service.service.memory.heldBytes > 4 << 20 })
         let ending = Shared<Service.Ending?>(nil)
