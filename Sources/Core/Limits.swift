@@ -165,6 +165,17 @@ public enum Limits {
     /// Lines about slow requests and passes that the log gets in one second.
     public static let slowLinesPerSecondMax = 20
 
+    // MARK: HTTP
+
+    /// Connections to a server of pages at once, and those that are being told that there are too many. Peers share
+    /// both.
+    public static let visitorsMax = 64
+    /// Bytes of a request's head, and milliseconds in which it has to arrive.
+    public static let requestHeadBytesMax = 8 << 10
+    public static let requestHeadMilliseconds: UInt64 = 5000
+    /// Bytes of memory for the heads and the pages of all connections to one server of pages.
+    public static let visitorsBytesMax = 16 << 20
+
     // MARK: Principals
 
     /// Principals of a service, and those in one page of a listing.
@@ -283,7 +294,7 @@ public enum Limits {
     public static let nonceBytes = 60
     /// Threads besides the workers, with those of the system's libraries, and the bytes of a stack if there is no
     /// limit.
-    public static let threadsBesideWorkersMax = 16
+    public static let threadsBesideWorkersMax = 18
     public static let stackBytesMax = 8 << 20
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
@@ -437,9 +448,6 @@ public enum Limits {
     public static let fingerprintBytes = 16
     /// Grants in one check.
     public static let grantsPerCheckMax = 4096
-    /// Connections to the association's page at once, and bytes of a request's head there.
-    public static let associationVisitorsMax = 64
-    public static let requestHeadBytesMax = 8 << 10
     /// Evaluations of one request. The service evaluates it again when a record that it read has changed since.
     public static let decisionsPerRequestMax = 16
     /// Equal queries that are decided and answered together after a topic has changed.

@@ -27,8 +27,9 @@ struct MemoryNeed: Equatable {
         // Directories of the buckets, of two versions at times, and which buckets were checked.
         let ofStorage = map / 16 + min(map / 64, 128 << 20)
         let ofWorkers = configuration.workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
+        let ofVisitors = configuration.associationEndpoint == nil ? 0 : Limits.visitorsBytesMax
         memory =
-            max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers
+            max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
             + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax
             + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax + Limits.programBytes
         let threads = max(1, configuration.workers) + Limits.threadsBesideWorkersMax

@@ -11,20 +11,17 @@ final class Sockets: Sendable {
     let endpoints: [Endpoint]
     /// The addresses that speak plain text although the others speak TLS.
     let plainEndpoints: [Endpoint]
-    /// The addresses that serve the association's page; empty when it is not served.
-    let associationEndpoints: [Endpoint]
+    /// Serves the association's page; `nil` when it is not served.
+    private let association: HTTPServer?
     /// The memory of received frames, requests in work and unread answers.
     let memory: MemoryBudget
     private let listeners: [Listener]
     private let plainListeners: [Listener]
-    private let associationListeners: [Listener]
     private let loops: [EventLoop]
     /// `nil` when clients speak plain text.
     private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
     private let nextLoop = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
-    /// The places of connections to the association's page. They don't count as connections of clients.
-    private let visitors = Lock(PeerShares(capacity: Limits.associationVisitorsMax))
 
     /// Listens at every address of the configuration. Accepts no connection yet. `log` gets lines about certificates
     /// and handshakes.
@@ -49,27 +46,26 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
-        var listeners: [Listener] = []
-        var plainListeners: [Listener] = []
-        var associationListeners: [Listener] = []
+        let mode = configuration.listenMode
+        var opened: [Listener] = []
         do throws(StartupFailure) {
-            let mode = configuration.listenMode
-            for endpoint in configuration.endpoints { listeners += try Sockets.listen(on: endpoint, mode) }
-            for endpoint in configuration.plainEndpoints { plainListeners += try Sockets.listen(on: endpoint, mode) }
-            if let endpoint = configuration.associationEndpoint {
-                associationListeners = try Sockets.listen(on: endpoint, mode)
+            listeners = try Sockets.listen(at: configuration.endpoints, mode)
+            opened += listeners
+            plainListeners = try Sockets.listen(at: configuration.plainEndpoints, mode)
+            opened += plainListeners
+            association = try configuration.associationEndpoint.map { endpoint throws(StartupFailure) in
+                try HTTPServer("rootgate association", at: [endpoint], mode: mode, clock)
             }
         } catch {
-            for listener in listeners + plainListeners + associationListeners { listener.close() }
+            for listener in opened { listener.close() }
             throw error
         }
-        self.listeners = listeners
-        self.plainListeners = plainListeners
-        self.associationListeners = associationListeners
         endpoints = listeners.map(\.endpoint)
         plainEndpoints = plainListeners.map(\.endpoint)
-        associationEndpoints = associationListeners.map(\.endpoint)
     }
+
+    /// The addresses that serve the association's page; empty when it is not served.
+    var associationEndpoints: [Endpoint] { association?.endpoints ?? [] }
 
     private static func makeTLS(
         _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: @escaping @Sendable (String) -> Void
@@ -88,13 +84,19 @@ final class Sockets: Sendable {
         }
     }
 
-    private static func listen(on endpoint: Endpoint, _ mode: UInt32) throws(StartupFailure) -> [Listener] {
-        do throws(SystemFailure) {
-            return try Socket.listen(on: endpoint, mode: mode)
-        } catch {
-            throw error.number == EADDRINUSE
-                ? StartupFailure.portTaken(endpoint) : StartupFailure.cannotListen(endpoint, error)
+    /// Listens at all of the addresses, or at none.
+    static func listen(at endpoints: [Endpoint], _ mode: UInt32) throws(StartupFailure) -> [Listener] {
+        var listeners: [Listener] = []
+        for endpoint in endpoints {
+            do throws(SystemFailure) {
+                listeners += try Socket.listen(on: endpoint, mode: mode)
+            } catch {
+                for listener in listeners { listener.close() }
+                throw error.number == EADDRINUSE
+                    ? StartupFailure.portTaken(endpoint) : StartupFailure.cannotListen(endpoint, error)
+            }
         }
+        return listeners
     }
 
     /// Bytes of answers that wait to be sent.
@@ -136,26 +138,7 @@ final class Sockets: Sendable {
                 }
             }
         }
-        guard let site else { return }
-        for listener in associationListeners {
-            loops[0].listen(on: listener.descriptor) { [self] descriptor in
-                welcome(descriptor, site)
-            } refuse: { failure in
-                log("can't accept connections for now: \(failure)")
-            }
-        }
-    }
-
-    /// Serves a connection to the association's page, or closes it when its address has too many.
-    private func welcome(_ descriptor: CInt, _ site: AssociationSite) {
-        let peer = Holder(of: descriptor)
-        guard visitors.withLock({ $0.take(1, by: peer) }) else {
-            close(descriptor)
-            return
-        }
-        Connection.start(descriptor, on: loops[0], of: peer) { connection in
-            AssociationVisit(connection, site) { [self] in visitors.withLock { $0.giveBack(1, by: peer) } }
-        }
+        if let site { association?.start(serving: site, log: log) }
     }
 
     /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many
@@ -193,7 +176,8 @@ final class Sockets: Sendable {
 
     /// Closes the listeners of a service that was not started.
     func closeListeners() {
-        for listener in listeners + plainListeners + associationListeners { listener.close() }
+        for listener in listeners + plainListeners { listener.close() }
+        association?.closeListeners()
     }
 
     /// Changes the time-outs of all connections.
@@ -209,7 +193,7 @@ final class Sockets: Sendable {
     /// Closes the listeners, removes the files of local sockets, and closes the connections whose handshakes are not
     /// finished.
     func stopListening() {
-        for listener in listeners + plainListeners + associationListeners { listener.removeFile() }
+        for listener in listeners + plainListeners { listener.removeFile() }
         loops[0].stopListening()
         tls?.handshakes.stop()
     }
@@ -228,5 +212,6 @@ final class Sockets: Sendable {
 
     func stop() {
         for loop in loops { loop.stop() }
+        association?.stop()
     }
 }

@@ -14,6 +14,9 @@ package protocol ConnectionHandler: AnyObject, Sendable {
     /// Whether the unfinished frame that `bytes` begin is of an urgent request, which may use the reserve of the
     /// memory. The default says no.
     func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool
+    /// What the peer gets when it has not finished a frame in time, before the connection is closed. The default is
+    /// nothing.
+    func lastWord() -> [UInt8]?
     /// Whether requests are in flight. A silent connection with requests in flight is not idle.
     var isBusy: Bool { get }
     /// Called when everything that waited to be sent was sent.
@@ -25,6 +28,7 @@ package protocol ConnectionHandler: AnyObject, Sendable {
 extension ConnectionHandler {
     package func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal? { nil }
     package func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool { false }
+    package func lastWord() -> [UInt8]? { nil }
 }
 
 /// What is left of bytes that a handler has refused.
@@ -206,6 +210,7 @@ package final class Connection: @unchecked Sendable {
         }
         func refused(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Refusal? { handler?.refused(buffer, range) }
         func isUrgent(_ bytes: UnsafeRawBufferPointer) -> Bool { handler?.isUrgent(bytes) ?? false }
+        func lastWord() -> [UInt8]? { handler?.lastWord() }
         var isBusy: Bool { handler?.isBusy ?? false }
         func drained() { handler?.drained() }
         func closed() {
@@ -621,11 +626,15 @@ package final class Connection: @unchecked Sendable {
         }
         guard !isClosed else { return }
         if let lingerEnd, now > lingerEnd { return closeNow() }
-        let isSlow =
-            frameBegan.map { !isPaused && now > $0 + loop.timeouts.stall } ?? false
-            || stalledSince.map { now > $0 + loop.stall } ?? false
+        let isLate = frameBegan.map { !isPaused && now > $0 + loop.timeouts.stall } ?? false
+        if isLate, lingerEnd == nil, let word = handler.lastWord() {
+            frameBegan = nil
+            send(word)
+            return close()
+        }
+        let isStalled = stalledSince.map { now > $0 + loop.stall } ?? false
         let isIdle = now > lastActivity + loop.timeouts.idle && !handler.isBusy
-        if isSlow || isIdle { closeNow() }
+        if isLate || isStalled || isIdle { closeNow() }
     }
 
     func closeNow() {

@@ -3,29 +3,48 @@ import Foundation
 
 @testable import Server
 
-/// Heads of HTTP requests to the page about associated domains. The first byte says in which pieces they arrive.
+/// Heads of HTTP requests to the server of pages. The first byte says in which pieces they arrive.
 enum FuzzedHTTP {
     static let subject = FuzzSubject("http", bytesMax: 512, seeds: seeds) { input in
         guard let site, let first = input.first else { return }
         let bytes = UnsafeRawBufferPointer(rebasing: input[1...])
-        let end = AssociationSite.endOfHead(bytes)
+        let end = HTTPRequest.endOfHead(bytes)
         // A head ends with its first empty line, however much of what follows has arrived.
         let seen = Int(first) % (bytes.count + 1)
-        let early = AssociationSite.endOfHead(UnsafeRawBufferPointer(rebasing: bytes[..<seen]))
+        let early = HTTPRequest.endOfHead(UnsafeRawBufferPointer(rebasing: bytes[..<seen]))
         try demand(
             early == (end.map { $0 <= seen } ?? false ? end : nil), "the end of a head depends on what follows it")
         guard let end else { return }
         try demand(end >= 2 && bytes[end - 1] == 10, "a head does not end with a line")
-        let answer = String(decoding: site.response(to: UnsafeRawBufferPointer(rebasing: bytes[..<end])), as: UTF8.self)
+        let head = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+        try check(String(decoding: site.response(to: head), as: UTF8.self), to: head)
+    }
+
+    private static func check(_ answer: String, to head: UnsafeRawBufferPointer) throws {
         let line = answer.prefix { $0 != "\r\n" }
         try demand(
             ["200 OK", "400 Bad Request", "404 Not Found", "405 Method Not Allowed"]
                 .contains { line == "HTTP/1.1 " + $0 }, "the answer begins with “\(line)”")
-        let isAsked = ["GET", "HEAD"].contains { method in
-            [" ", "?"].contains { bytes.starts(with: Array("\(method) \(AssociationSite.path)\($0)".utf8)) }
-        }
-        try demand(!line.hasSuffix("OK") || isAsked, "the page is shown to a request for something else")
+        let parts = answer.components(separatedBy: "\r\n\r\n")
+        let length = parts[0].components(separatedBy: "\r\nContent-Length: ").last?.prefix { $0.isNumber }
+        let isHead = head.starts(with: Array("HEAD ".utf8))
+        try demand(
+            parts.count == 2 && (isHead && parts[1].isEmpty || length == "\(parts[1].utf8.count)"),
+            "the body of “\(line)” has not the length that its head says")
+        try demand(!line.hasSuffix("Allowed") || answer.contains("\r\nAllow: GET, HEAD\r\n"), "nothing is allowed")
         try demand(answer.utf8.count < 4096, "the answer has \(answer.utf8.count) bytes")
+        guard line.hasSuffix("OK") else { return }
+        let asked = String(decoding: head.prefix { $0 != 10 }, as: UTF8.self)
+        let isAsked = [" ", "?"].contains { asked.contains(AssociationSite.path + $0) }
+        try demand(
+            isAsked && ["GET ", "HEAD "].contains { asked.hasPrefix($0) },
+            "the page is shown to a request for something else")
+        let hosts = head.split(separator: 10).count { line in
+            String(decoding: line, as: UTF8.self).lowercased().hasPrefix("host:")
+        }
+        try demand(
+            hosts == 1 || hosts == 0 && asked.contains(" HTTP/1.0"),
+            "the page is shown to a request with \(hosts) hosts")
     }
 
     private static let site = try? AssociationSite(linkBase: "https://example.com/c", appIdentifiers: ["TEAM.app"])
@@ -33,7 +52,9 @@ enum FuzzedHTTP {
     private static func seeds() -> [[UInt8]] {
         [
             "GET \(AssociationSite.path) HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD \(AssociationSite.path)?a HTTP/1.0\n\n",
-            "POST \(AssociationSite.path) HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\nGET", "\r\n\r\n", "GET /\r\n\r\n",
+            "POST \(AssociationSite.path) HTTP/1.1\r\nhost:\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET",
+            "\r\n\r\n", "GET /\r\n\r\n", "GET http://a\(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nB:c\r\n\r\n",
+            "GET \(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n",
         ].map { [7] + Array($0.utf8) }
     }
 }

@@ -1,0 +1,107 @@
+import Core
+import Platform
+import Synchronization
+import Transport
+
+/// The pages of an `HTTPServer`.
+protocol HTTPSite: Sendable {
+    /// What makes the page at a path; `nil` when there is none. Both are called on the server's thread, and take a
+    /// bounded time.
+    func page(at path: String) -> (() -> HTTPResponse)?
+}
+
+extension HTTPSite {
+    /// The response to a request. `head`: ends with the empty line.
+    func response(to head: UnsafeRawBufferPointer) -> [UInt8] {
+        guard let request = HTTPRequest(head: head) else { return HTTPResponse.refusal(.badRequest).bytes() }
+        let hasBody = request.method != .head
+        guard let page = page(at: request.path) else { return HTTPResponse.refusal(.notFound).bytes(hasBody: hasBody) }
+        guard request.method != .other else { return HTTPResponse.refusal(.methodNotAllowed).bytes() }
+        return page().bytes(hasBody: hasBody)
+    }
+}
+
+/// A small server of HTTP/1.1 for pages that are read: GET and HEAD, and one response a connection.
+///
+/// It has a thread and memory of its own. So it answers also when every worker is busy, and its visitors take nothing
+/// from the clients of the service.
+final class HTTPServer: Sendable {
+    private let listeners: [Listener]
+    private let loop: EventLoop
+    private let name: String
+    private let visitors = Lock(Visitors())
+    private let isStarted = Atomic<Bool>(false)
+
+    private struct Visitors {
+        /// Those who get a page.
+        var guests = PeerShares(capacity: Limits.visitorsMax)
+        /// Those who are told that there are too many.
+        var refused = PeerShares(capacity: Limits.visitorsMax)
+    }
+
+    /// Listens. Accepts no connection yet. `name`: of the thread. `mode`: the permissions of local sockets' files.
+    ///
+    /// Throws when the system does not let it listen at an address, or has no descriptors.
+    init(
+        _ name: String, at endpoints: [Endpoint], mode: UInt32, _ clock: MonotonicClock
+    ) throws(StartupFailure) {
+        self.name = name
+        do throws(SystemFailure) {
+            loop = try EventLoop(
+                memory: MemoryBudget(bytesMax: Limits.visitorsBytesMax),
+                timeouts: EventLoop.Timeouts(
+                    idle: Limits.requestHeadMilliseconds, stall: Limits.requestHeadMilliseconds),
+                clock: clock)
+        } catch {
+            throw StartupFailure.outOfResources("\(error)")
+        }
+        listeners = try Sockets.listen(at: endpoints, mode)
+    }
+
+    /// The addresses, with the actual ports.
+    var endpoints: [Endpoint] { listeners.map(\.endpoint) }
+
+    /// Starts the thread and accepts connections. Must be called once.
+    func start(serving site: any HTTPSite, log: @escaping @Sendable (String) -> Void) {
+        isStarted.store(true, ordering: .releasing)
+        loop.start(name: name)
+        for listener in listeners {
+            loop.listen(on: listener.descriptor) { [self] descriptor in
+                welcome(descriptor, site)
+            } refuse: { failure in
+                log("can't accept connections for now: \(failure)")
+            }
+        }
+    }
+
+    /// Serves a connection. When its address has too many, it is told so, or closed without a word when too many are
+    /// being told.
+    private func welcome(_ descriptor: CInt, _ site: any HTTPSite) {
+        let stream = PlainStream(descriptor)
+        let peer = Holder(of: descriptor)
+        let (isGuest, isTold) = visitors.withLock { visitors in
+            let isGuest = visitors.guests.take(1, by: peer)
+            return (isGuest, isGuest || visitors.refused.take(1, by: peer))
+        }
+        guard isTold else { return stream.close() }
+        Connection.start(stream, on: loop, of: peer) { connection in
+            HTTPVisit(connection, isGuest ? site : nil) { [self] in
+                visitors.withLock { visitors in
+                    if isGuest { visitors.guests.giveBack(1, by: peer) } else { visitors.refused.giveBack(1, by: peer) }
+                }
+            }
+        }
+    }
+
+    /// Closes the listeners of a server that was not started.
+    func closeListeners() {
+        for listener in listeners { listener.close() }
+    }
+
+    /// Closes listeners and connections, removes the files of local sockets, and waits until the thread has ended.
+    func stop() {
+        guard isStarted.load(ordering: .acquiring) else { return closeListeners() }
+        for listener in listeners { listener.removeFile() }
+        loop.stop()
+    }
+}
