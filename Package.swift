@@ -93,7 +93,7 @@ let package = Package(
         layer(
             "Server",
             [
-                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Signatures", "RootSets",
+                "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Merkle", "Signatures", "RootSets",
                 "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration",
             ]),
 

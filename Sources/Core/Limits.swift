@@ -175,6 +175,19 @@ public enum Limits {
     public static let requestHeadMilliseconds: UInt64 = 5000
     /// Bytes of memory for the heads and the pages of all connections to one server of pages.
     public static let visitorsBytesMax = 16 << 20
+    /// Milliseconds between two looks at how the service is: each worker is asked for a sign of life, and verifies a
+    /// proof of the service's own.
+    public static let watchMilliseconds = 1000
+    /// Milliseconds after which a worker without a sign of life makes the service unready, and after which only a
+    /// restart helps.
+    public static let workerSilentMilliseconds: UInt64 = 5000
+    public static let workerDeadMilliseconds: UInt64 = 60_000
+    /// Milliseconds after the last proof of its own, or after the beginning of a commit, from which on the service is
+    /// unready.
+    public static let ownProofMilliseconds: UInt64 = 5000
+    public static let commitSlowMilliseconds: UInt64 = 10_000
+    /// Seconds before the end of its certificate from which on the service is unready.
+    public static let certificateLeftSeconds = 3600
 
     // MARK: Principals
 

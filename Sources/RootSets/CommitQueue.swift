@@ -137,6 +137,9 @@ final class CommitQueue: Sendable {
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
+    /// When the writer began with the mutations that it is at, in milliseconds of the system's clock, plus 1; 0: it is
+    /// at none.
+    private let workBegan = Atomic<UInt64>(0)
     /// Commits whose note is durable.
     private let noted = Atomic<UInt64>(0)
 
@@ -258,6 +261,16 @@ final class CommitQueue: Sendable {
     /// Number of waiting mutations.
     var depth: Int { state.withLock { $0.waiting.count + ($0.next == nil ? 0 : 1) } }
 
+    /// Whether additions are refused for lack of room.
+    var lacksRoom: Bool { fullness.need != nil }
+
+    /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.
+    var commitMilliseconds: UInt64? {
+        let began = workBegan.load(ordering: .relaxed)
+        let now = MonotonicClock.system.milliseconds
+        return began == 0 ? nil : now - min(now, began - 1)
+    }
+
     /// Refuses new mutations, lets the writer commit those that wait, and waits until its thread has ended. A second
     /// call does nothing. A call on the writer's thread does not wait: a completion may release the last reference to
     /// the root sets, and the thread then ends by itself.
@@ -305,7 +318,9 @@ final class CommitQueue: Sendable {
             switch nextWork() {
             case .group(let group):
                 watch.begin()
+                workBegan.store(MonotonicClock.system.milliseconds + 1, ordering: .relaxed)
                 commit(group)
+                workBegan.store(0, ordering: .relaxed)
                 watch.end()
             case .over: break loop
             case .wait: wake.wait()

@@ -186,6 +186,12 @@ package final class RootSets: Sendable {
     /// Returns false when none waits.
     package func write() -> Bool { queue.write() }
 
+    /// Whether additions are refused because there is no room for them, in the data file or on the disk.
+    package var lacksRoom: Bool { queue.lacksRoom }
+    /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.
+    package var commitMilliseconds: UInt64? { queue.commitMilliseconds }
+    /// Bytes that the disk of the data file has left; `nil`: the system can't tell, or the file is not open.
+    package var diskBytesFree: Int? { (try? readers.environment())?.diskBytesFree }
     /// Number of mutations that wait for the writer.
     package var queueDepth: Int { queue.depth }
     /// Commits since the start, and mutations in them.

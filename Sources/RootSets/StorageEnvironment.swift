@@ -582,10 +582,13 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Whether the disk has next to no room, so that a write may be cut short. It may have said before that it had kept
     /// room for the file: some file systems write elsewhere all the same.
-    var isDiskExhausted: Bool {
+    var isDiskExhausted: Bool { diskBytesFree.map { $0 < Limits.diskBytesFew } ?? false }
+
+    /// Bytes that the disk has left for this process's user; `nil`: the system can't tell.
+    var diskBytesFree: Int? {
         var disk = statvfs()
-        guard fstatvfs(dataDescriptor, &disk) == 0 else { return false }
-        return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) < UInt64(Limits.diskBytesFew)
+        guard fstatvfs(dataDescriptor, &disk) == 0 else { return nil }
+        return Int(clamping: UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize)).partialValue)
     }
 
     /// The length of the data file in bytes.

@@ -6,7 +6,7 @@ extension Configuration {
     /// the files of its local sockets, and reads again what SIGHUP makes it read. A trace stays open.
     package var sandboxRules: SandboxRules {
         func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
-        let sockets = endpoints + plainEndpoints + [associationEndpoint].compactMap { $0 }
+        let sockets = endpoints + plainEndpoints + [associationEndpoint].compactMap { $0 } + operatorEndpoints
         return SandboxRules(
             writableFolders: [dataDirectory] + [auditPath].compactMap { $0.map(folder) },
             removalFolders: sockets.compactMap { $0.path.map(folder) },

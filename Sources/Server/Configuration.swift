@@ -57,6 +57,8 @@ package struct Configuration: Sendable {
     /// The address that serves the apple-app-site-association page, and the identifiers of the apps that it names.
     package var associationEndpoint: Endpoint?
     package var appIdentifiers: [String] = []
+    /// Addresses of the operator's pages. Other machines must not reach them.
+    package var operatorEndpoints: [Endpoint] = []
     /// How long a grant is valid.
     package var grantSeconds: UInt64 = 300
     /// Suspended queries of all connections, and the topics of all of them together; for more the service answers busy.

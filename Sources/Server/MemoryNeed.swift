@@ -27,7 +27,8 @@ struct MemoryNeed: Equatable {
         // Directories of the buckets, of two versions at times, and which buckets were checked.
         let ofStorage = map / 16 + min(map / 64, 128 << 20)
         let ofWorkers = configuration.workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
-        let ofVisitors = configuration.associationEndpoint == nil ? 0 : Limits.visitorsBytesMax
+        let hasPages = [configuration.associationEndpoint != nil, !configuration.operatorEndpoints.isEmpty]
+        let ofVisitors = hasPages.count { $0 } * Limits.visitorsBytesMax
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
             + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax

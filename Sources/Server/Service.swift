@@ -21,6 +21,9 @@ package final class Service: Sendable {
     /// The path of the apple-app-site-association page, which tells which apps open the links.
     package static let associationPath = AssociationSite.path
 
+    /// The paths of the operator's pages.
+    package static let operatorPaths = OperatorSite.paths
+
     /// How a shutdown ended.
     package enum Ending: Sendable {
         /// Every accepted request was answered.
@@ -45,6 +48,8 @@ package final class Service: Sendable {
     private let pipeline: Pipeline
     private let audit: AuditTrail?
     private let principals: PrincipalTable
+    /// `nil` unless the operator's pages are served.
+    private let watch: ServiceWatch?
     private let hasEnded = Atomic<Bool>(false)
     private let drain: Atomic<UInt64>
 
@@ -82,13 +87,7 @@ package final class Service: Sendable {
         }
         let sockets: Sockets
         do throws(StartupFailure) {
-            sockets = try Sockets(configuration, clock, surroundings.makeLoop, log: log)
-            do throws(StartupFailure) {
-                try beforeServing()
-            } catch {
-                sockets.closeListeners()
-                throw error
-            }
+            sockets = try Service.openSockets(configuration, clock, surroundings.makeLoop, beforeServing, log)
         } catch {
             pool.close()
             rootSets.close()
@@ -119,12 +118,28 @@ package final class Service: Sendable {
             audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
+        watch = sockets.serveOperator(configuration, pipeline, clock, wallClock, random, surroundings.timers, log: log)
         let interval = Limits.clockStoredSeconds * 1000
         housekeeping = surroundings.timers.every(milliseconds: interval, leeway: 1000) { [secrets, durableClock] in
             secrets.maintain()
             durableClock.store()
         }
         if !principals.isConfigured { log(Service.openness(configuration)) }
+    }
+
+    /// Opens the sockets, and calls `beforeServing` behind that.
+    private static func openSockets(
+        _ configuration: Configuration, _ clock: MonotonicClock, _ makeLoop: EventLoop.Maker,
+        _ beforeServing: () throws(StartupFailure) -> Void, _ log: @escaping @Sendable (String) -> Void
+    ) throws(StartupFailure) -> Sockets {
+        let sockets = try Sockets(configuration, clock, makeLoop, log: log)
+        do throws(StartupFailure) {
+            try beforeServing()
+        } catch {
+            sockets.closeListeners()
+            throw error
+        }
+        return sockets
     }
 
     private static func readPrincipals(
@@ -279,6 +294,9 @@ package final class Service: Sendable {
 
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
+        for endpoint in configuration.operatorEndpoints where !endpoint.isLoopback {
+            throw StartupFailure.openOperator(endpoint)
+        }
         for (endpoint, isEncrypted) in configuration.allEndpoints where !endpoint.isLoopback {
             do throws(SystemFailure) {
                 try Socket.resolve(endpoint)
@@ -303,6 +321,9 @@ package final class Service: Sendable {
 
     /// The addresses that serve the apple-app-site-association page.
     package var associationEndpoints: [Endpoint] { sockets.associationEndpoints }
+
+    /// The addresses of the operator's pages.
+    package var operatorEndpoints: [Endpoint] { sockets.operatorEndpoints }
 
     /// Serves a connection that did not come from a listener. `peer`: who shares memory, places and turns with others.
     package func serve(_ stream: any ByteStream, of peer: Holder) {
@@ -364,6 +385,7 @@ package final class Service: Sendable {
         resources.rootSets.stopCheck()
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
+        watch?.stop()
         housekeeping.cancelAndWait()
         durableClock.store()
         if isDrained {

@@ -13,6 +13,8 @@ final class Sockets: Sendable {
     let plainEndpoints: [Endpoint]
     /// Serves the association's page; `nil` when it is not served.
     private let association: HTTPServer?
+    /// Serves the operator's pages; `nil` when they are not served.
+    private let operations: HTTPServer?
     /// The memory of received frames, requests in work and unread answers.
     let memory: MemoryBudget
     private let listeners: [Listener]
@@ -56,6 +58,10 @@ final class Sockets: Sendable {
             association = try configuration.associationEndpoint.map { endpoint throws(StartupFailure) in
                 try HTTPServer("rootgate association", at: [endpoint], mode: mode, clock)
             }
+            opened += association?.listeners ?? []
+            operations =
+                try configuration.operatorEndpoints.isEmpty
+                ? nil : HTTPServer("rootgate operator", at: configuration.operatorEndpoints, mode: mode, clock)
         } catch {
             for listener in opened { listener.close() }
             throw error
@@ -66,6 +72,9 @@ final class Sockets: Sendable {
 
     /// The addresses that serve the association's page; empty when it is not served.
     var associationEndpoints: [Endpoint] { association?.endpoints ?? [] }
+
+    /// The addresses of the operator's pages; empty when they are not served.
+    var operatorEndpoints: [Endpoint] { operations?.endpoints ?? [] }
 
     private static func makeTLS(
         _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: @escaping @Sendable (String) -> Void
@@ -141,6 +150,23 @@ final class Sockets: Sendable {
         if let site { association?.start(serving: site, log: log) }
     }
 
+    /// Begins to serve the operator's pages, if there are addresses for them: until `stop`, also during a shutdown.
+    /// Returns what finds out how the service is.
+    func serveOperator(
+        _ configuration: Configuration, _ pipeline: Pipeline, _ clock: MonotonicClock,
+        _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ timers: Timers,
+        log: @escaping @Sendable (String) -> Void
+    ) -> ServiceWatch? {
+        guard let operations else { return nil }
+        let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }
+        let watch = ServiceWatch(
+            pipeline.resources, pipeline.admission, WorkerPulse(workers, clock: clock),
+            OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
+            certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock, date: date, timers: timers)
+        operations.start(serving: OperatorSite(watch: watch), log: log)
+        return watch
+    }
+
     /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many
     /// are being told.
     func serve(_ stream: any ByteStream, of peer: Holder, _ pipeline: Pipeline, _ places: Places) {
@@ -178,6 +204,7 @@ final class Sockets: Sendable {
     func closeListeners() {
         for listener in listeners + plainListeners { listener.close() }
         association?.closeListeners()
+        operations?.closeListeners()
     }
 
     /// Changes the time-outs of all connections.
@@ -213,5 +240,6 @@ final class Sockets: Sendable {
     func stop() {
         for loop in loops { loop.stop() }
         association?.stop()
+        operations?.stop()
     }
 }

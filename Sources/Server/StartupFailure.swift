@@ -10,6 +10,8 @@ package enum StartupFailure: Error, Sendable {
     case portTaken(Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
+    /// Other machines can reach the address for the operator's pages.
+    case openOperator(Endpoint)
     /// The host has no address: the system can't look it up.
     case unresolved(Endpoint, SystemFailure)
     /// The system does not let the service listen there.
@@ -54,6 +56,9 @@ extension StartupFailure: CustomStringConvertible {
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
+        case .openOperator(let endpoint):
+            "refused to serve the operator's pages on \(endpoint): it is not a loopback address, and the pages are "
+                + "neither encrypted nor protected; give --operator 127.0.0.1:PORT or unix:/PATH"
         case .unresolved(let endpoint, let failure):
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"

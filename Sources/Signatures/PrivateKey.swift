@@ -1,7 +1,7 @@
 import COpenSSL
 package import Core
 
-/// A P-256 private key that signs. The device simulator uses it, the service never.
+/// A P-256 private key that signs. The device simulator uses it, and the service for proofs of its own only.
 ///
 /// Sendable without the compiler's proof: the EC_KEY is complete after `init`. Afterwards it is only read, which
 /// libcrypto allows from many threads.

@@ -79,7 +79,7 @@ enum CertificateReader {
     }
 
     /// When the certificate ends to be valid, in seconds since 1970; `nil`: its time can't be read.
-    private static func end(of certificate: OpaquePointer) -> Int64? {
+    static func end(of certificate: OpaquePointer) -> Int64? {
         var parts = tm()
         guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) == 1 else { return nil }
         return Int64(timegm(&parts))

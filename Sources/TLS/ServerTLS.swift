@@ -69,6 +69,9 @@ package final class ServerTLS: Sendable {
         if state.withLock({ $0.stamps != stamps || $0.unread != nil }) { reload() }
     }
 
+    /// When the certificate in use ends to be valid, in seconds since 1970; `nil`: its time can't be read.
+    package var certificateEnd: Int64? { state.withLock { $0.context }.certificateEnd }
+
     /// Begins the handshake on a socket that was accepted. The handshake takes over the socket.
     ///
     /// Throws a failure when there is no memory; then the socket is closed.

@@ -130,6 +130,15 @@ extension TLSContext {
         return found ?? "no certificate"
     }
 
+    /// When this side's certificate ends to be valid, in seconds since 1970; `nil`: there is none, or its time can't be
+    /// read.
+    var certificateEnd: Int64? {
+        let found = try? withPointer { context throws(TLSFailure) -> Int64? in
+            SSL_CTX_get0_certificate(context).flatMap { CertificateReader.end(of: $0) }
+        }
+        return found ?? nil
+    }
+
     /// What is wrong with the time of this side's certificate; `nil` when it is valid now.
     var certificateTimeFault: String? {
         let found = try? withPointer { context throws(TLSFailure) -> String? in

@@ -1,7 +1,7 @@
 package import Core
 import Hashing
 import Merkle
-import Signatures
+package import Signatures
 
 /// Verifies single proofs without a service: it has no challenges and no storage. It is meant for files of recorded
 /// proofs and for testing a client.
@@ -9,11 +9,12 @@ package final class StandaloneVerifier {
     private let signatures: SignatureVerifier
     private let roots: Set<Digest>?
 
-    /// `roots`: the root hashes of participants; `nil` when membership is not checked.
+    /// `roots`: the root hashes of participants; `nil` when membership is not checked. `engine`: what verifies the
+    /// signatures.
     ///
     /// Throws `internalFault` when libcrypto can't allocate.
-    package init(roots: Set<Digest>?) throws(ServiceError) {
-        signatures = try SignatureVerifier()
+    package init(roots: Set<Digest>?, _ engine: SignatureEngine = .libcrypto) throws(ServiceError) {
+        signatures = try SignatureVerifier(engine)
         self.roots = roots
     }
 

@@ -41,6 +41,13 @@ private let capacityOptions = [
         "memory of frames, requests and unread answers, in MiB; addresses share it, and get busy for more"),
 ]
 
+/// Who may look at how the service is.
+private let operatorOptions = [
+    Option(
+        "operator", "HOST:PORT,...",
+        "addresses of the operator's pages /livez and /readyz, over HTTP: loopback or unix:/PATH")
+]
+
 /// The data on disk.
 private let storageOptions = [
     Option(
@@ -93,7 +100,7 @@ let serviceOptions =
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + storageOptions + capacityOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
+    ] + storageOptions + capacityOptions + operatorOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
 
 extension Configuration {
     /// What the arguments of `serve` describe.
@@ -167,6 +174,13 @@ private func readListenOptions(_ arguments: Arguments, into configuration: inout
     }
     configuration.listenMode = bits
     configuration.allowsPlainText = arguments.isOn("allow-plain-text")
+    configuration.operatorEndpoints = try (arguments.text("operator") ?? "").split(separator: ",").map { text in
+        guard let endpoint = Endpoint(String(text)) else {
+            throw UsageError(
+                "--operator takes HOST:PORT, [V6]:PORT or unix:/PATH, with a port up to 65535, not \(text)")
+        }
+        return endpoint
+    }
 }
 
 /// The files of TLS; `nil` when the service speaks plain text.

@@ -72,6 +72,10 @@ private func announce(_ service: Service, isEncrypted: Bool) {
     for endpoint in service.associationEndpoints {
         printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
     }
+    for endpoint in service.operatorEndpoints {
+        let base = endpoint.path == nil ? "http://\(endpoint)" : "\(endpoint)"
+        printNow("the operator's pages \(Service.operatorPaths.joined(separator: ", ")) are at \(base)")
+    }
 }
 
 /// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.

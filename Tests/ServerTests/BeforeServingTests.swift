@@ -63,9 +63,10 @@ struct BeforeServingTests {
         configuration.tls = .init(
             certificatePath: "/etc/tls/a", keyPath: "/etc/tls/b", clientAuthoritiesPath: "/etc/tls/c")
         configuration.endpoints = [Endpoint(path: "/run/a/socket"), Endpoint(host: "::1", port: 0)]
+        configuration.operatorEndpoints = [Endpoint(path: "/run/b/socket")]
         let rules = configuration.sandboxRules
         #expect(rules.writableFolders == [folder.path + "/data", "/var/log/rootgate"])
-        #expect(rules.removalFolders == ["/run/a"])
+        #expect(rules.removalFolders == ["/run/a", "/run/b"])
         #expect(rules.readableFiles == ["/etc/rootgate/secret", "/etc/tls/a", "/etc/tls/b", "/etc/tls/c"])
     }
 

@@ -47,7 +47,8 @@ package final class ServiceProcess: @unchecked Sendable {
         {
             line += more
         }
-        let port = String(decoding: line, as: UTF8.self).split(separator: ":").last.flatMap {
+        let first = line.prefix { $0 != UInt8(ascii: "\n") }
+        let port = String(decoding: first, as: UTF8.self).split(separator: ":").last.flatMap {
             UInt16($0.trimmingCharacters(in: .whitespacesAndNewlines))
         }
         guard let port else {

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What PROTOCOL.md says, read from its Markdown.
+/// What PROTOCOL.md says, or a page of the handbook, read from its Markdown.
 package struct ProtocolDocument: Sendable {
     private let lines: [String]
 
-    /// Throws when there is no PROTOCOL.md beside the manifest.
-    package init() throws {
+    /// Throws when there is no such file below the manifest's folder.
+    package init(_ path: String = "PROTOCOL.md") throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("PROTOCOL.md"), encoding: .utf8)
+        let text = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
         lines = text.components(separatedBy: "\n")
     }
 

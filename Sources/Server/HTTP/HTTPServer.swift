@@ -26,7 +26,7 @@ extension HTTPSite {
 /// It has a thread and memory of its own. So it answers also when every worker is busy, and its visitors take nothing
 /// from the clients of the service.
 final class HTTPServer: Sendable {
-    private let listeners: [Listener]
+    let listeners: [Listener]
     private let loop: EventLoop
     private let name: String
     private let visitors = Lock(Visitors())

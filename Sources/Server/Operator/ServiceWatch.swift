@@ -1,0 +1,106 @@
+import Core
+import Foundation
+import RootSets
+import Verification
+
+/// Finds out how the service is, for the operator's pages. It asks the workers each second.
+final class ServiceWatch: Sendable {
+    private let resources: VerificationResources
+    private let admission: Admission
+    private let pulse: WorkerPulse
+    private let ownProof: OwnProof
+    private let clock: MonotonicClock
+    private let storageBytesMax: Int
+    private let reserveBytes: Int
+    /// When the certificate ends to be valid, in seconds since 1970; `nil`: there is none.
+    private let certificateEnd: @Sendable () -> Int64?
+    private let date: @Sendable () -> Date
+    private let timer: RepeatingTimer
+
+    init(
+        _ resources: VerificationResources, _ admission: Admission, _ pulse: WorkerPulse, _ ownProof: OwnProof,
+        _ configuration: Configuration, certificateEnd: @escaping @Sendable () -> Int64?, clock: MonotonicClock,
+        date: @escaping @Sendable () -> Date, timers: Timers
+    ) {
+        self.resources = resources
+        self.admission = admission
+        self.pulse = pulse
+        self.ownProof = ownProof
+        self.clock = clock
+        self.certificateEnd = certificateEnd
+        self.date = date
+        storageBytesMax = configuration.storageBytesMax
+        reserveBytes = configuration.storageReserveBytes
+        pulse.ask()
+        ownProof.verifyOne()
+        timer = timers.every(milliseconds: Limits.watchMilliseconds, leeway: 100) {
+            pulse.ask()
+            ownProof.verifyOne()
+        }
+    }
+
+    /// Asks no more, and waits until nobody is being asked.
+    func stop() { timer.cancelAndWait() }
+
+    /// Whether the process should be left alone. Otherwise only a restart helps.
+    var liveness: ReadinessReport {
+        ReadinessReport([
+            ("process", nil), ("workers", workerFault(after: Limits.workerDeadMilliseconds)),
+        ])
+    }
+
+    /// Whether the service should get requests.
+    var readiness: ReadinessReport {
+        ReadinessReport([
+            ("drain", admission.isDraining.load(ordering: .relaxed) ? "the service is shutting down" : nil),
+            ("storage", storageFault), ("writer", writerFault), ("room", roomFault), ("disk", diskFault),
+            ("workers", workerFault(after: Limits.workerSilentMilliseconds)), ("proof", proofFault),
+            ("certificate", certificateFault),
+        ])
+    }
+
+    private var storageFault: String? {
+        let health = resources.rootSets.health
+        // The log and the statistics have the finding, which names a key.
+        if health.hasFailed { return "the storage has failed: see the service's log" }
+        if health.level != .intact { return "the storage is damaged: see the service's log" }
+        return health.isChecked ? nil : "the storage is being checked after its start"
+    }
+
+    private var writerFault: String? {
+        guard let busy = resources.rootSets.commitMilliseconds, busy > Limits.commitSlowMilliseconds else { return nil }
+        return "the writer has been at one commit for \(busy / 1000) s"
+    }
+
+    private var roomFault: String? {
+        if resources.rootSets.lacksRoom { return "additions are refused for lack of room" }
+        let used = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.statistics().usedBytes }
+        guard let used, used >= storageBytesMax else { return nil }
+        return "the data takes \(used >> 20) MiB, and --storage-max is \(storageBytesMax >> 20) MiB"
+    }
+
+    private var diskFault: String? {
+        guard let free = resources.rootSets.diskBytesFree, free < reserveBytes else { return nil }
+        return "the disk has \(free >> 20) MiB left, less than --storage-reserve"
+    }
+
+    private func workerFault(after milliseconds: UInt64) -> String? {
+        guard let silent = pulse.mostSilent, silent.milliseconds > milliseconds else { return nil }
+        return "worker \(silent.worker) has been silent for \(silent.milliseconds / 1000) s"
+    }
+
+    private var proofFault: String? {
+        let state = ownProof.state
+        if let fault = state.fault { return fault }
+        guard let granted = state.granted else { return "no proof of its own was verified yet" }
+        let age = clock.milliseconds - min(clock.milliseconds, granted)
+        return age > Limits.ownProofMilliseconds ? "no proof of its own was verified for \(age / 1000) s" : nil
+    }
+
+    private var certificateFault: String? {
+        guard let end = certificateEnd() else { return nil }
+        let left = Double(end) - date().timeIntervalSince1970
+        if left <= 0 { return "the certificate has expired" }
+        return left < Double(Limits.certificateLeftSeconds) ? "the certificate expires in \(Int(left / 60)) min" : nil
+    }
+}
