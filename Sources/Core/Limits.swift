@@ -186,6 +186,9 @@ public enum Limits {
     /// unready.
     public static let ownProofMilliseconds: UInt64 = 5000
     public static let commitSlowMilliseconds: UInt64 = 10_000
+    /// The slowest requests that are kept of each minute, and the minutes.
+    public static let slowestPerMinute = 16
+    public static let slowestMinutes = 5
     /// Seconds before the end of its certificate from which on the service is unready.
     public static let certificateLeftSeconds = 3600
 

@@ -11,6 +11,13 @@ public struct MonotonicClock: Sendable {
     /// Milliseconds since an arbitrary fixed moment.
     public var milliseconds: UInt64 { read() }
 
+    /// The system's clock in nanoseconds, for measuring how long something takes.
+    package static var nanoseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
     /// The system's clock, counted from the first use in this process.
     public static let system: MonotonicClock = {
         @Sendable func now() -> UInt64 {

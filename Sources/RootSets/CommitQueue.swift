@@ -140,6 +140,7 @@ final class CommitQueue: Sendable {
     /// When the writer began with the mutations that it is at, in milliseconds of the system's clock, plus 1; 0: it is
     /// at none.
     private let workBegan = Atomic<UInt64>(0)
+    private let counted = Lock(CommitFigures())
     /// Commits whose note is durable.
     private let noted = Atomic<UInt64>(0)
 
@@ -260,6 +261,8 @@ final class CommitQueue: Sendable {
 
     /// Number of waiting mutations.
     var depth: Int { state.withLock { $0.waiting.count + ($0.next == nil ? 0 : 1) } }
+
+    var figures: CommitFigures { counted.withLock { $0 } }
 
     /// Whether additions are refused for lack of room.
     var lacksRoom: Bool { fullness.need != nil }
@@ -498,6 +501,7 @@ final class CommitQueue: Sendable {
         _ group: inout Group, isJoined: Bool, isLogged: Bool, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         var room = try room(for: group, in: environment)
+        let began = MonotonicClock.nanoseconds
         let transaction = try WriteTransaction(in: environment, watch)
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
@@ -549,8 +553,11 @@ final class CommitQueue: Sendable {
         // What was answered with a failure meanwhile is not committed.
         guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
         try check(surroundings.willCommit(), "committing")
+        let written = MonotonicClock.nanoseconds
         try commit(transaction, environment, isDiskFull: room.isDiskFull)
+        let ended = MonotonicClock.nanoseconds
         surroundings.didCommit(last)
+        counted.withLock { $0.count(mutations: results.count, applying: written - began, writing: ended - written) }
         if findsRoom { fullness.hasRoomAgain() }
         state.withLock { $0.written = surroundings.now() - applied }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)

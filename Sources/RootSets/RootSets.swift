@@ -186,6 +186,8 @@ package final class RootSets: Sendable {
     /// Returns false when none waits.
     package func write() -> Bool { queue.write() }
 
+    /// What the commits took.
+    package var commitFigures: CommitFigures { queue.figures }
     /// Whether additions are refused because there is no room for them, in the data file or on the disk.
     package var lacksRoom: Bool { queue.lacksRoom }
     /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.

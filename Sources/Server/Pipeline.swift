@@ -21,6 +21,8 @@ struct Pipeline: Sendable {
     let timers: Timers
     /// `nil` unless requests are traced.
     let tracer: RequestTracer?
+    /// `nil` unless requests are metered.
+    let meter: RequestMeter?
 
     /// Starts to answer one request. It calls `frame`, which keeps the frame's bytes, only when the request's proofs
     /// are read from them later; that takes `frameBytes` more bytes of memory.
@@ -77,7 +79,7 @@ struct Pipeline: Sendable {
             (try? resources.rootSets.admit(reading: .sets)) != nil,
             (try? resources.rootSets.check(atLeast: proofs.atLeast)) != nil,
             let pending = PendingProofs.begin(
-                proofs, frames: frames, frameBytes: frameBytes, responder, admission, principal.allowance)
+                proofs, frames: frames, frameBytes: frameBytes, responder, admission, principal.allowance, meter)
         else { return false }
         return pending.submit(to: pool)
     }
@@ -88,7 +90,7 @@ struct Pipeline: Sendable {
     }
 
     private func pending(_ header: FrameHeader, _ responder: Responder) -> PendingRequest {
-        let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail)
+        let pending = PendingRequest(header, responder, admission, tracer: tracer, audit: storage.trail, meter: meter)
         // The principals may have changed since the request before.
         responder.become(pending.principal.holder ?? responder.identity.address, pool)
         return pending

@@ -109,7 +109,8 @@ package final class Service: Sendable {
         places = Places(count: configuration.connectionsMax)
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
-            statistics: statistics, collaboration: collaboration, timers: surroundings.timers, tracer: tracer)
+            statistics: statistics, collaboration: collaboration, timers: surroundings.timers, tracer: tracer,
+            meter: configuration.operatorEndpoints.isEmpty ? nil : RequestMeter(date: wallClock))
         do throws(ServiceError) {
             try sockets.start(serving: pipeline, site, places, log: log)
         } catch {
@@ -184,7 +185,7 @@ package final class Service: Sendable {
                 SlowPassLog(
                     milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
                     report: { slowLog.write($0) })
-            })
+            }, metersPasses: !configuration.operatorEndpoints.isEmpty)
     }
 
     /// Reads the root secret and the durable clock of the data directory, whose lock the storage holds.

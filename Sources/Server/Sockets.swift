@@ -157,13 +157,18 @@ final class Sockets: Sendable {
         _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ timers: Timers,
         log: @escaping @Sendable (String) -> Void
     ) -> ServiceWatch? {
-        guard let operations else { return nil }
+        guard let operations, let meter = pipeline.meter else { return nil }
         let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }
         let watch = ServiceWatch(
             pipeline.resources, pipeline.admission, WorkerPulse(workers, clock: clock),
             OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
+            slowest: meter.slowest,
             certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock, date: date, timers: timers)
-        operations.start(serving: OperatorSite(watch: watch), log: log)
+        let metrics = MetricsPage(
+            statistics: pipeline.statistics, rootSets: pipeline.resources.rootSets, pool: pipeline.pool, meter: meter,
+            watch: watch, handshakes: { [self] in tls?.handshakes.outcomes })
+        operations.start(
+            serving: OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest), log: log)
         return watch
     }
 

@@ -2,6 +2,7 @@ package import Core
 import Dispatch
 import Foundation
 package import Platform
+import Synchronization
 package import Transport
 
 /// One thread that performs the handshakes of new connections.
@@ -52,6 +53,9 @@ package final class HandshakeLoop: @unchecked Sendable {
     private let accepted = Lock(AcceptedSockets())
     private let ended = DispatchSemaphore(value: 0)
     private let thread = ThreadConfinement()
+    /// Handshakes that were finished, and those that were refused or given up.
+    private let finished = Atomic<UInt64>(0)
+    private let refused = Atomic<UInt64>(0)
     private let poller: any Poller
     private let wakePipe: WakePipe
     private var unfinished: [CInt: Unfinished] = [:]
@@ -115,7 +119,13 @@ package final class HandshakeLoop: @unchecked Sendable {
         wakePipe.wake()
     }
 
+    /// Handshakes that were finished, and those that were refused or given up. A port scan is neither.
+    package var outcomes: (finished: UInt64, refused: UInt64) {
+        (finished.load(ordering: .relaxed), refused.load(ordering: .relaxed))
+    }
+
     private func sayThereAreTooMany(_ descriptor: CInt) {
+        refused.add(1, ordering: .relaxed)
         let name = Socket.peerName(of: descriptor)
         log("closed a TLS connection from \(name): more than \(bounds.unfinishedMax) handshakes are unfinished")
     }
@@ -207,6 +217,7 @@ package final class HandshakeLoop: @unchecked Sendable {
                 try? poller.watch(descriptor, for: interest, isNew: false)
             case .done(let stream):
                 forget(descriptor)
+                finished.add(1, ordering: .relaxed)
                 entry.completion(stream)
             }
         } catch {
@@ -217,6 +228,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     }
 
     private func refuse(_ entry: Unfinished, _ failure: HandshakeFailure) {
+        refused.add(1, ordering: .relaxed)
         log("refused a TLS connection from \(Socket.peerName(of: entry.handshake.descriptor)): \(failure)")
     }
 

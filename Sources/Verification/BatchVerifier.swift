@@ -60,12 +60,17 @@ package final class BatchVerifier {
     package static let capacity = Limits.proofsPerPassMax
 
     /// Throws `internalFault` when libcrypto can't allocate.
-    package init(_ resources: VerificationResources) throws(ServiceError) {
+    package convenience init(_ resources: VerificationResources) throws(ServiceError) {
+        try self.init(resources, nil)
+    }
+
+    /// `meter`: counts how long the passes take.
+    init(_ resources: VerificationResources, _ meter: PassMeter?) throws(ServiceError) {
         self.resources = resources
         signatures = try SignatureVerifier(resources.signatures)
         challengeChecker = resources.challenges.makeChecker()
         candidates = ScratchBuffer(uninitializedCount: TagChecker.capacity)
-        stopwatch = SlowPassLog.Stopwatch(resources.slowPasses)
+        stopwatch = SlowPassLog.Stopwatch(resources.slowPasses, meter)
     }
 
     /// Writes the verdict of every signed proof. Also writes its root hash, or zero if none was computed.
@@ -79,19 +84,19 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgeShape(of: proofs[$1], at: $1) }
-        stopwatch.lap("shape")
+        stopwatch.lap(.shape)
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
-            stopwatch.lap("collaboration")
+            stopwatch.lap(.collaboration)
             judgeFreshness(of: proofs, verdicts)
-            stopwatch.lap("challenge")
+            stopwatch.lap(.challenge)
             computeRoots(of: proofs, into: roots)
-            stopwatch.lap("root")
+            stopwatch.lap(.root)
             try filterMembers(in: snapshot, roots, verdicts)
         }
-        stopwatch.lap("membership")
+        stopwatch.lap(.membership)
         try filterSigned(proofs, verdicts)
-        stopwatch.lap("signature")
+        stopwatch.lap(.signature)
         resources.challenges.withMemory { memory in
             filter(verdicts) {
                 spend($1, MemoryHolder(collaboration: proofs[$1].collaboration, root: roots[$1]), &memory)
@@ -99,7 +104,7 @@ package final class BatchVerifier {
         }
         settle(as: .granted, verdicts)
         offerKeys()
-        stopwatch.lap("spend")
+        stopwatch.lap(.spend)
         stopwatch.finish(proofs.count)
     }
 
@@ -113,15 +118,15 @@ package final class BatchVerifier {
         begin(proofs, verdicts, roots)
         defer { isBusy = false }
         filter(verdicts) { judgePath(of: proofs[$1], at: $1) }
-        stopwatch.lap("shape")
+        stopwatch.lap(.shape)
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
-            stopwatch.lap("collaboration")
+            stopwatch.lap(.collaboration)
             computeRoots(of: proofs, into: roots)
-            stopwatch.lap("root")
+            stopwatch.lap(.root)
             try filterMembers(in: snapshot, roots, verdicts)
         }
-        stopwatch.lap("membership")
+        stopwatch.lap(.membership)
         settle(as: .included, verdicts)
         stopwatch.finish(proofs.count)
     }

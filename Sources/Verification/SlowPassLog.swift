@@ -19,37 +19,40 @@ package struct SlowPassLog: Sendable {
     /// The clock of one pass after another; each verifier has its own.
     struct Stopwatch {
         private let log: SlowPassLog?
-        private var began: UInt64 = 0
-        private var stages: [(name: StaticString, end: UInt64)] = []
+        private let meter: PassMeter?
+        private var last: UInt64 = 0
+        private var stages: [(stage: PassStage, nanoseconds: UInt64)] = []
 
-        /// Does nothing without a log.
-        init(_ log: SlowPassLog?) {
+        /// Does nothing without a log and a meter.
+        init(_ log: SlowPassLog?, _ meter: PassMeter? = nil) {
             self.log = log
+            self.meter = meter
+            stages.reserveCapacity(PassStage.allCases.count)
         }
+
+        private var now: UInt64? { log.map { $0.now() } ?? meter.map { _ in MonotonicClock.nanoseconds } }
 
         /// A pass begins.
         mutating func start() {
-            guard let log else { return }
+            guard let now else { return }
             stages.removeAll(keepingCapacity: true)
-            began = log.now()
+            last = now
         }
 
         /// A stage ends.
-        mutating func lap(_ name: StaticString) {
-            guard let log else { return }
-            stages.append((name, log.now()))
+        mutating func lap(_ stage: PassStage) {
+            guard let now else { return }
+            stages.append((stage, now - min(now, last)))
+            last = now
         }
 
         /// The pass over so many proofs ends.
         func finish(_ count: Int) {
-            guard let log, let end = stages.last?.end, end - min(end, began) > log.nanosecondsMax else { return }
-            var last = began
-            let times = stages.map { stage in
-                defer { last = stage.end }
-                return "\(stage.name) \((stage.end - min(stage.end, last)).asMilliseconds)"
-            }
-            let total = (end - began).asMilliseconds
-            log.report("slow: a pass of \(count) proofs took \(total) ms: \(times.joined(separator: ", "))")
+            meter?.count(count, stages)
+            let total = stages.reduce(0) { $0 + $1.nanoseconds }
+            guard let log, total > log.nanosecondsMax else { return }
+            let times = stages.map { "\($0.stage.rawValue) \($0.nanoseconds.asMilliseconds)" }.joined(separator: ", ")
+            log.report("slow: a pass of \(count) proofs took \(total.asMilliseconds) ms: \(times)")
         }
     }
 }

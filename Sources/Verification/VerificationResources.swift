@@ -13,15 +13,18 @@ package struct VerificationResources: Sendable {
     package let signatures: SignatureEngine
     /// Where slow passes are reported; `nil`: nowhere.
     package let slowPasses: SlowPassLog?
+    /// Whether each worker counts how long its passes take.
+    package let metersPasses: Bool
 
     package init(
         rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto,
-        slowPasses: SlowPassLog? = nil
+        slowPasses: SlowPassLog? = nil, metersPasses: Bool = false
     ) {
         self.rootSets = rootSets
         self.challenges = challenges
         self.nonces = nonces
         self.signatures = signatures
         self.slowPasses = slowPasses
+        self.metersPasses = metersPasses
     }
 }

@@ -18,6 +18,8 @@ package final class WorkerPool: Sendable {
         var linesMax = Limits.idleTurnsMax
         var waiting: Shares
         var workerCount = 0
+        /// What counts the workers' passes, if that is wanted.
+        var meters: [PassMeter] = []
         /// Workers that found no work and must be woken when there is some.
         var sleepers: [PoolWorker] = []
         /// Workers that are performing a portion.
@@ -74,8 +76,12 @@ package final class WorkerPool: Sendable {
     ///
     /// Throws `internalFault` when its memory can't be allocated.
     package func attachWorker(wake: @escaping @Sendable () -> Void) throws(ServiceError) -> PoolWorker {
-        let worker = PoolWorker(self, try BatchVerifier(resources), resources.challenges.makeTagMaker(), wake)
-        state.withLock { $0.workerCount += 1 }
+        let meter = resources.metersPasses ? PassMeter() : nil
+        let worker = PoolWorker(self, try BatchVerifier(resources, meter), resources.challenges.makeTagMaker(), wake)
+        state.withLock { state in
+            state.workerCount += 1
+            if let meter { state.meters.append(meter) }
+        }
         return worker
     }
 
@@ -159,6 +165,11 @@ package final class WorkerPool: Sendable {
         counts.withLock { counts in
             Verdict.allCases.filter { $0 != .unknown }.map { ($0, counts[Int($0.rawValue)]) }
         }
+    }
+
+    /// What the passes of all workers took; empty unless it is counted.
+    package var passFigures: PassFigures {
+        state.withLock { $0.meters }.reduce(into: PassFigures()) { $0.add($1.figures) }
     }
 
     /// Refuses new work, lets the pool's threads finish the waiting work, and ends them.

@@ -45,7 +45,7 @@ private let capacityOptions = [
 private let operatorOptions = [
     Option(
         "operator", "HOST:PORT,...",
-        "addresses of the operator's pages /livez and /readyz, over HTTP: loopback or unix:/PATH")
+        "addresses of probes and metrics over HTTP: /livez, /readyz, /metrics; loopback or unix:/PATH")
 ]
 
 /// The data on disk.

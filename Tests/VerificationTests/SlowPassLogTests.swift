@@ -17,9 +17,9 @@ import Testing
         for length in lengths {
             stopwatch.start()
             time.withLock { $0 += 1500 }
-            stopwatch.lap("shape")
+            stopwatch.lap(.shape)
             time.withLock { $0 += length - 1500 }
-            stopwatch.lap("signature")
+            stopwatch.lap(.signature)
             stopwatch.finish(256)
         }
         return lines.withLock { $0 }

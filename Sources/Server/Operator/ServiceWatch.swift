@@ -13,13 +13,14 @@ final class ServiceWatch: Sendable {
     private let storageBytesMax: Int
     private let reserveBytes: Int
     /// When the certificate ends to be valid, in seconds since 1970; `nil`: there is none.
-    private let certificateEnd: @Sendable () -> Int64?
+    let certificateEnd: @Sendable () -> Int64?
     private let date: @Sendable () -> Date
     private let timer: RepeatingTimer
 
     init(
         _ resources: VerificationResources, _ admission: Admission, _ pulse: WorkerPulse, _ ownProof: OwnProof,
-        _ configuration: Configuration, certificateEnd: @escaping @Sendable () -> Int64?, clock: MonotonicClock,
+        _ configuration: Configuration, slowest: SlowestRequests, certificateEnd: @escaping @Sendable () -> Int64?,
+        clock: MonotonicClock,
         date: @escaping @Sendable () -> Date, timers: Timers
     ) {
         self.resources = resources
@@ -33,14 +34,24 @@ final class ServiceWatch: Sendable {
         reserveBytes = configuration.storageReserveBytes
         pulse.ask()
         ownProof.verifyOne()
+        let minute = Lock(clock.milliseconds / 60_000)
         timer = timers.every(milliseconds: Limits.watchMilliseconds, leeway: 100) {
             pulse.ask()
             ownProof.verifyOne()
+            let now = clock.milliseconds / 60_000
+            let isNext = minute.withLock { minute in
+                defer { minute = now }
+                return minute != now
+            }
+            if isNext { slowest.beginMinute() }
         }
     }
 
     /// Asks no more, and waits until nobody is being asked.
     func stop() { timer.cancelAndWait() }
+
+    /// Proofs of the service's own that were judged.
+    var ownProofs: UInt64 { ownProof.state.count }
 
     /// Whether the process should be left alone. Otherwise only a restart helps.
     var liveness: ReadinessReport {

@@ -22,11 +22,16 @@ final class PendingProofs: Sendable {
     /// What is reserved for the requests and their answers.
     private let charge: MemoryCharge
     private let isAnswered = Atomic<Bool>(false)
+    /// `nil` unless requests are metered.
+    private let meter: RequestMeter?
+    /// When the requests began, and when a worker began with them, in the meter's nanoseconds; 0: never.
+    private let began: UInt64
+    private let workBegan = Atomic<UInt64>(0)
 
     /// Takes over `charge`, and the count of the requests in `admission` and `allowance`.
     private init(
         _ proofs: SingleProofs, _ frames: FrameBytes, _ responder: Responder, _ admission: Admission,
-        _ allowance: PrincipalAllowance?, _ charge: MemoryCharge
+        _ allowance: PrincipalAllowance?, _ charge: MemoryCharge, _ meter: RequestMeter?
     ) {
         self.proofs = proofs
         self.frames = frames
@@ -34,6 +39,8 @@ final class PendingProofs: Sendable {
         self.admission = admission
         self.allowance = allowance
         self.charge = charge
+        self.meter = meter
+        began = meter?.now ?? 0
         responder.began(proofs.count)
     }
 
@@ -51,7 +58,7 @@ final class PendingProofs: Sendable {
     /// `frameBytes` more bytes of memory. Returns `nil`, and changes nothing, when one of them might be refused.
     static func begin(
         _ proofs: SingleProofs, frames: () -> FrameBytes, frameBytes: Int, _ responder: Responder,
-        _ admission: Admission, _ allowance: PrincipalAllowance?
+        _ admission: Admission, _ allowance: PrincipalAllowance?, _ meter: RequestMeter? = nil
     ) -> PendingProofs? {
         // They are counted before the look at the shutdown, which looks at the count after it has begun.
         admission.began(proofs.count)
@@ -61,7 +68,7 @@ final class PendingProofs: Sendable {
             admission.withdrew(proofs.count)
             return nil
         }
-        return PendingProofs(proofs, frames(), responder, admission, allowance, charge)
+        return PendingProofs(proofs, frames(), responder, admission, allowance, charge, meter)
     }
 
     /// Reserves memory for the requests, and counts them in `allowance`. Returns `nil`, and changes nothing, when that
@@ -87,6 +94,10 @@ final class PendingProofs: Sendable {
         let request = VerificationRequest(
             count: proofs.count, isSigned: proofs.isSigned, wantsRoots: false, failsSingly: true
         ) {
+            // Parts of the series may be read by several workers.
+            if let now = self.meter?.now, self.workBegan.load(ordering: .relaxed) == 0 {
+                self.workBegan.store(now, ordering: .relaxed)
+            }
             self.proofs.read($0, in: self.frames.bytes, into: $1)
         } completion: { request, failure in
             self.answer(request, failure)
@@ -126,5 +137,18 @@ final class PendingProofs: Sendable {
         allowance?.giveBackRequests(proofs.count)
         responder.send(bytes, charge, answering: proofs.count)
         admission.ended(proofs.count)
+        meterEnd()
+    }
+
+    /// Counts the requests, which were answered.
+    private func meterEnd() {
+        guard let meter else { return }
+        var times = StageTimes(.queued, now: began)
+        let workBegan = workBegan.load(ordering: .relaxed)
+        if workBegan > 0 { times.begin(.working, now: workBegan) }
+        times.begin(.answering, now: meter.now)
+        meter.count(times, .verify, requests: proofs.count, of: ObjectIdentifier(responder)) {
+            "\(proofs.isSigned ? "verify" : "verifyInclusion"), \(proofs.count) requests of one proof"
+        }
     }
 }

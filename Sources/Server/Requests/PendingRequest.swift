@@ -28,6 +28,8 @@ final class PendingRequest: Sendable {
         var collaboration: CollaborationIdentifier?
         /// Called when the request is dropped while it is suspended.
         var onDrop: (@Sendable () -> Void)?
+        /// How long it was in each stage; `nil` unless requests are metered.
+        var times: StageTimes?
     }
 
     let header: FrameHeader
@@ -40,11 +42,13 @@ final class PendingRequest: Sendable {
     private let trace: RequestTrace?
     /// `nil` unless there is an audit.
     private let audit: AuditTrail?
+    /// `nil` unless requests are metered.
+    private let meter: RequestMeter?
     private let state = Lock(State())
 
     init(
         _ header: FrameHeader, _ responder: Responder, _ admission: Admission, tracer: RequestTracer? = nil,
-        audit: AuditTrail? = nil
+        audit: AuditTrail? = nil, meter: RequestMeter? = nil
     ) {
         self.header = header
         principal = responder.identity.principal
@@ -53,6 +57,11 @@ final class PendingRequest: Sendable {
         self.tracer = tracer
         trace = tracer?.begin(header)
         self.audit = audit
+        self.meter = meter
+        if let meter {
+            let times = StageTimes(now: meter.now)
+            state.withLock { $0.times = times }
+        }
         admission.began()
         responder.began()
     }
@@ -110,8 +119,27 @@ final class PendingRequest: Sendable {
             collaboration: collaboration.map { "\($0)" })
     }
 
-    /// Records in the trace that the request enters a stage.
-    func begin(_ stage: RequestStage) { trace?.begin(stage) }
+    /// Records that the request enters a stage, if requests are traced or metered.
+    func begin(_ stage: RequestStage) {
+        trace?.begin(stage)
+        guard let now = meter?.now else { return }
+        state.withLock { $0.times?.begin(stage, now: now) }
+    }
+
+    /// Counts the request, which was answered.
+    private func meterEnd() {
+        guard let meter else { return }
+        let now = meter.now
+        let (times, name) = state.withLock { state in
+            state.times?.begin(.answering, now: now)
+            return (state.times, state.name)
+        }
+        let operation = Operation(rawValue: header.operation)
+        guard let times else { return }
+        meter.count(times, RequestMeter.role(of: operation, named: name), of: ObjectIdentifier(responder)) {
+            "\(name ?? operation.map { "\($0)" } ?? "an unknown operation"), request \(header.requestID)"
+        }
+    }
 
     /// Whether the connection is closed, so that no answer can arrive any more.
     var isConnectionClosed: Bool { responder.isClosed }
@@ -368,6 +396,7 @@ final class PendingRequest: Sendable {
         func count() {
             request.admission.count(effect)
             if let trace = request.trace { request.tracer?.end(trace) }
+            request.meterEnd()
         }
     }
 
