@@ -60,6 +60,7 @@ struct BeforeServingTests {
         configuration.auditPath = "/var/log/rootgate/audit.jsonl"
         configuration.secretPath = "/etc/rootgate/secret"
         configuration.tracePath = "/tmp/trace"
+        configuration.optionsPath = "/etc/rootgate/options"
         configuration.tls = .init(
             certificatePath: "/etc/tls/a", keyPath: "/etc/tls/b", clientAuthoritiesPath: "/etc/tls/c")
         configuration.endpoints = [Endpoint(path: "/run/a/socket"), Endpoint(host: "::1", port: 0)]
@@ -67,7 +68,9 @@ struct BeforeServingTests {
         let rules = configuration.sandboxRules
         #expect(rules.writableFolders == [folder.path + "/data", "/var/log/rootgate"])
         #expect(rules.removalFolders == ["/run/a", "/run/b"])
-        #expect(rules.readableFiles == ["/etc/rootgate/secret", "/etc/tls/a", "/etc/tls/b", "/etc/tls/c"])
+        #expect(
+            rules.readableFiles
+                == ["/etc/rootgate/secret", "/etc/rootgate/options", "/etc/tls/a", "/etc/tls/b", "/etc/tls/c"])
     }
 
     @Test("Every path of a configuration was thought of when the sandbox's rules were written")
@@ -76,7 +79,7 @@ struct BeforeServingTests {
         let paths = Mirror(reflecting: configuration).children.compactMap(\.label).filter {
             $0.hasSuffix("Path") || $0.hasSuffix("Directory") || $0.hasSuffix("Folder") || $0.hasSuffix("File")
         }
-        #expect(Set(paths) == ["dataDirectory", "secretPath", "auditPath", "tracePath"])
+        #expect(Set(paths) == ["dataDirectory", "secretPath", "auditPath", "tracePath", "optionsPath"])
         let tls = ServerTLSSettings(
             certificatePath: "", keyPath: "", clientAuthoritiesPath: nil, allowsTLS12: false)
         let files = Mirror(reflecting: tls).children.compactMap(\.label).filter { $0.hasSuffix("Path") }
