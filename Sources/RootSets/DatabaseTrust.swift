@@ -44,14 +44,15 @@ final class DatabaseTrust: Sendable {
 
     /// Remembers how long the data file has become.
     func noteLength() {
-        if let present = fileBytes(file.load(ordering: .acquiring)) { bytesMin.max(present, ordering: .relaxed) }
+        if let present = fileBytes(file.load(ordering: .acquiring)) { bytesMin.max(present, ordering: .releasing) }
     }
 
     /// Why nothing may be answered: the file was cut, so the end of its last page reads as zeros without a fault. `nil`
     /// when it was not.
     var cut: StorageFailure? {
-        guard let present = fileBytes(file.load(ordering: .acquiring)), present < bytesMin.load(ordering: .relaxed)
-        else { return nil }
+        // In this order: the file may become longer in between, and never shorter than was noted before.
+        let least = bytesMin.load(ordering: .acquiring)
+        guard let present = fileBytes(file.load(ordering: .acquiring)), present < least else { return nil }
         return .failed("the data file was cut to \(present) bytes")
     }
 
