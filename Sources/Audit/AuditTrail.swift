@@ -70,7 +70,7 @@ package final class AuditTrail: Sendable {
     let settings: Settings
     private let key: Lock<Key>
     private let date: @Sendable () -> UInt64
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let clock: MonotonicClock
     private let state = Lock(State())
     /// Its lock may be taken while that of `state` is held, not the other way round.
@@ -87,7 +87,7 @@ package final class AuditTrail: Sendable {
     package init(
         _ settings: Settings, key: Key, sequence: UInt64, calls: AuditCalls = .system,
         date: @escaping @Sendable () -> UInt64, clock: MonotonicClock = .system,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) throws(AuditFailure) {
         self.settings = settings
         self.key = Lock(key)
@@ -104,13 +104,14 @@ package final class AuditTrail: Sendable {
         }
         if let head, !head.line.isEmpty { try AuditTrail.check(head, key, settings.path) }
         if file.tornBytes > 0 {
-            log("the last line of the audit \(settings.path) was unfinished: cut off \(file.tornBytes) bytes")
+            log(.warning, "the last line of the audit \(settings.path) was unfinished: cut off \(file.tornBytes) bytes")
         }
         let writer = AuditWriter(file, head ?? AuditFile.Head(), settings, calls, log)
         var details = file.tornBytes > 0 ? ["cut off \(file.tornBytes) bytes of an unfinished line"] : []
         if let known = head?.sequence, known > sequence {
             details.append("the storage is older than this audit, which has the change \(known)")
             log(
+                .warning,
                 "the storage is older than its audit \(settings.path): it has reached the change \(sequence) of "
                     + "\(known); if an older copy was restored, what was removed or revoked since is back")
         }
@@ -222,7 +223,9 @@ package final class AuditTrail: Sendable {
                 defer { state.isShortTold = true }
                 return state.isShortTold
             }
-            if !isTold { log("the audit has no room for lines about refusals: they are counted until there is") }
+            if !isTold {
+                log(.warning, "the audit has no room for lines about refusals: they are counted until there is")
+            }
         }
         guard refusals.withLock({ $0.leaveOut(kind, at: now, date: date()) }) else { return }
         // The writer sleeps until something is due.
@@ -253,7 +256,7 @@ package final class AuditTrail: Sendable {
             return state.lost == 1
         }
         // The number is told by the next line that can be written.
-        if isFirst { log("the audit loses lines: \(reason)") }
+        if isFirst { log(.error, "the audit loses lines: \(reason)") }
     }
 
     /// Signs later lines with another key.
@@ -272,7 +275,7 @@ package final class AuditTrail: Sendable {
     /// Writes the lines that wait and a last one, and waits until the writer has ended.
     package func close() {
         if let summary = refusals.withLock({ $0.takeSummary() }), !admit(summary, leaving: roomOfChanges) {
-            log("the audit has no room for its last line about refusals: \(summary.detail ?? "")")
+            log(.warning, "the audit has no room for its last line about refusals: \(summary.detail ?? "")")
         }
         note(.ofService("stop"), isForced: true)
         let wasClosed = state.withLock { state in

@@ -21,14 +21,14 @@ final class AuditWriter: @unchecked Sendable {
     private var head: AuditFile.Head
     private let settings: AuditTrail.Settings
     private let calls: AuditCalls
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     /// Entries that were told of a failure, and whose lines are still to be written.
     private var kept: [AuditTrail.Entry] = []
     private var failure: SystemFailure?
 
     init(
         _ file: AuditFile, _ head: AuditFile.Head, _ settings: AuditTrail.Settings, _ calls: AuditCalls,
-        _ log: @escaping @Sendable (String) -> Void
+        _ log: Log
     ) {
         self.file = file
         self.head = head
@@ -57,7 +57,7 @@ final class AuditWriter: @unchecked Sendable {
         var result = Result()
         kept = []
         if !rest.isEmpty, file.isRemoved {
-            log("CRITICAL: the audit \(file.path) was removed, and its lines are lost")
+            log(.critical, "the audit \(file.path) was removed, and its lines are lost")
             beginNewFile(at: now(), key)
         }
         while !rest.isEmpty {
@@ -83,7 +83,7 @@ final class AuditWriter: @unchecked Sendable {
                 }
                 return result
             }
-            if failure != nil { log("the audit \(file.path) is written again") }
+            if failure != nil { log(.info, "the audit \(file.path) is written again") }
             failure = nil
             head = next
             result.settled += rest.prefix(count)
@@ -94,7 +94,7 @@ final class AuditWriter: @unchecked Sendable {
     }
 
     private func fail(_ error: SystemFailure) {
-        if failure == nil { log("the audit \(file.path) can't be written: \(error)") }
+        if failure == nil { log(.error, "the audit \(file.path) can't be written: \(error)") }
         failure = error
     }
 
@@ -139,15 +139,15 @@ final class AuditWriter: @unchecked Sendable {
             next.path = file.path
             file = next
             head = newHead
-            log("the audit \(file.path) goes on in a new file; before it: \(detail)")
+            log(.info, "the audit \(file.path) goes on in a new file; before it: \(detail)")
             do throws(SystemFailure) {
                 try System.synchronizeFolder(of: file.path)
             } catch {
-                log("the new names of the audit may be lost in a crash: \(error)")
+                log(.warning, "the new names of the audit may be lost in a crash: \(error)")
             }
         } catch {
             unlink(temporaryPath)
-            log("the audit goes on in the same file: \(error)")
+            log(.warning, "the audit goes on in the same file: \(error)")
         }
     }
 

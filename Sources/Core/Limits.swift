@@ -159,11 +159,14 @@ public enum Limits {
     public static let sessionsKeptMax = 16
     /// Milliseconds between two looks at whether the files of certificates have changed.
     public static let certificateCheckMilliseconds: UInt64 = 500
-    /// Lines about refused handshakes that the log gets in one second.
-    public static let handshakeLinesPerSecondMax = 10
 
-    /// Lines about slow requests and passes that the log gets in one second.
-    public static let slowLinesPerSecondMax = 20
+    // MARK: Log
+
+    /// Lines that one place in the code writes to the log at once, and in each second from then on.
+    package static let logLinesAtOnce = 20
+    package static let logLinesPerSecond = 2
+    /// Milliseconds between two looks for lines that were left out and not told.
+    package static let logTellMilliseconds = 10_000
 
     // MARK: HTTP
 

@@ -149,7 +149,7 @@ final class CommitQueue: Sendable {
     init(
         _ storage: ReadTransactionPool, _ configuration: RootSets.Configuration,
         _ surroundings: StorageSurroundings = StorageSurroundings(),
-        _ log: @escaping @Sendable (String) -> Void = { _ in }, watch: WriterWatch = WriterWatch(),
+        _ log: Log = .none, watch: WriterWatch = WriterWatch(),
         onLoss: @escaping @Sendable () -> Void = {},
         open: @escaping @Sendable () throws(ServiceError) -> StorageEnvironment
     ) {

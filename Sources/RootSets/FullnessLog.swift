@@ -11,13 +11,13 @@ final class FullnessLog: Sendable {
         var toldAt: UInt64?
     }
 
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let now: @Sendable () -> UInt64
     private let state = Lock(State())
 
     /// `now`: nanoseconds of a monotonic clock.
     init(
-        _ log: @escaping @Sendable (String) -> Void,
+        _ log: Log,
         now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
     ) {
         self.log = log
@@ -36,7 +36,7 @@ final class FullnessLog: Sendable {
             (state.isTold, state.toldAt) = (true, time)
             return true
         }
-        if isTold { log("\(lack.what), additions are refused: \(lack.remedy)") }
+        if isTold { log(.warning, "\(lack.what), additions are refused: \(lack.remedy)") }
     }
 
     func hasRoomAgain() {
@@ -44,7 +44,7 @@ final class FullnessLog: Sendable {
             defer { (state.need, state.isTold) = (nil, false) }
             return state.isTold
         }
-        if wasTold { log("additions find room again") }
+        if wasTold { log(.info, "additions find room again") }
     }
 }
 

@@ -15,12 +15,12 @@ final class Reopening: Sendable {
     }
 
     private let storage: ReadTransactionPool
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let open: @Sendable () throws(ServiceError) -> StorageEnvironment
     private let state = Lock(State())
 
     init(
-        _ storage: ReadTransactionPool, log: @escaping @Sendable (String) -> Void,
+        _ storage: ReadTransactionPool, log: Log,
         open: @escaping @Sendable () throws(ServiceError) -> StorageEnvironment
     ) {
         self.storage = storage
@@ -47,7 +47,7 @@ final class Reopening: Sendable {
                 state = State()
                 return nil
             } catch {
-                if state.told != error.reason { log("CRITICAL: the storage can't be opened again: \(error.reason)") }
+                if state.told != error.reason { log(.critical, "the storage can't be opened again: \(error.reason)") }
                 state.told = error.reason
                 let pause = state.seconds
                 state.seconds = min(2 * state.seconds, Limits.reopeningSecondsMax)

@@ -49,7 +49,7 @@ package final class RootSets: Sendable {
     /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
     package init(
         _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
-        acceptsLoss: Bool = false, log: @escaping @Sendable (String) -> Void = { _ in },
+        acceptsLoss: Bool = false, log: Log = .none,
         onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
         try StorageRestore.checkFinished(configuration.directory)
@@ -59,7 +59,7 @@ package final class RootSets: Sendable {
         self.startCheck = startCheck
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
-        if let loss = environment.possibleLoss { log(loss) }
+        if let loss = environment.possibleLoss { log(.critical, loss) }
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
             try RootSets.open(configuration, lock, surroundings, health, startCheck)

@@ -346,13 +346,13 @@ final class StorageEnvironment: @unchecked Sendable {
     var possibleLoss: String? {
         if noted == .none, isOld {
             return
-                "CRITICAL: \(CommitMark.fileName) was missing or empty, so nothing tells whether the data file has its "
+                "\(CommitMark.fileName) was missing or empty, so nothing tells whether the data file has its "
                 + "newest commit"
         }
         guard noted == .acceptance else { return nil }
         let end = lastSequence.map { "goes on behind change \($0)" } ?? "does not tell its last change"
         return
-            "CRITICAL: changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage "
+            "changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage "
             + end
     }
 

@@ -36,13 +36,13 @@ package final class StorageHealth: Sendable {
     private let findings = Lock(Findings())
     /// Held from a finding until its line is in the log. So whoever reports, too, returns behind the line.
     private let reporting = Lock(())
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let onFailure = Lock<(@Sendable () -> Void)?>(nil)
     private let checked = Atomic<Bool>(false)
     private let areWaitsBounded = Atomic<Bool>(false)
 
     /// `log` gets messages of one line, on the thread that reports.
-    package init(log: @escaping @Sendable (String) -> Void = { _ in }) {
+    package init(log: Log = .none) {
         self.log = log
     }
 
@@ -75,7 +75,7 @@ package final class StorageHealth: Sendable {
     package func report(_ level: Level, _ what: @autoclosure () -> String) {
         let isFirst = reporting.withLock { _ in
             let line = keep(level, what())
-            if let line { log(line) }
+            if let line { log(.critical, line) }
             return line != nil
         }
         if isFirst, level == .failed { onFailure.withLock { $0 }?() }
@@ -91,13 +91,13 @@ package final class StorageHealth: Sendable {
                 let finding = Finding(level: .damaged, what: what())
                 findings.damage = finding
                 if findings.failure == nil { current.store(Level.damaged.rawValue, ordering: .releasing) }
-                return "CRITICAL: the storage is damaged: \(finding.what)"
+                return "the storage is damaged: \(finding.what)"
             case .failed:
                 guard findings.failure == nil else { return nil }
                 let finding = Finding(level: .failed, what: what())
                 findings.failure = finding
                 current.store(Level.failed.rawValue, ordering: .releasing)
-                return "CRITICAL: the storage has failed: \(finding.what)"
+                return "the storage has failed: \(finding.what)"
             }
         }
     }
@@ -127,7 +127,7 @@ package final class StorageHealth: Sendable {
                 current.store((findings.damage?.level ?? .intact).rawValue, ordering: .releasing)
                 return true
             }
-            if recovered { log("the storage was opened again: it answers and takes changes") }
+            if recovered { log(.info, "the storage was opened again: it answers and takes changes") }
         }
     }
 

@@ -62,21 +62,20 @@ package final class Service: Sendable {
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() }, surroundings: Surroundings = .system,
-        log: @escaping @Sendable (String) -> Void = { _ in },
+        log: Log = .none,
         onStorageLoss: @escaping @Sendable () -> Void = {},
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
         drain = Atomic(configuration.times.drain)
         let site = try Service.checkOptions(configuration)
-        let slowLog = LimitedLog(linesPerSecond: Limits.slowLinesPerSecondMax, clock: clock, log: log)
-        let tracer = try Service.makeTracer(configuration) { slowLog.write($0) }
+        let tracer = try Service.makeTracer(configuration, log)
         let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
         let storage = AuditedStorage(rootSets: rootSets, principals: principals, trail: audit)
-        resources = Service.makeResources(configuration, rootSets, secrets, clock, random, slowLog, log)
+        resources = Service.makeResources(configuration, rootSets, secrets, clock, random, log)
         do throws(ServiceError) {
             // The event loops' threads are its workers, so it starts no thread of its own.
             pool = try WorkerPool(resources, workerCount: 0, waitingItemsMax: configuration.waitingProofsMax)
@@ -95,7 +94,7 @@ package final class Service: Sendable {
             throw error
         }
         self.sockets = sockets
-        admission = Admission()
+        admission = Admission(log: log)
         collaboration = CollaborationLayer(
             resources, storage, pool, configuration.collaboration,
             grants: GrantBook(
@@ -125,13 +124,13 @@ package final class Service: Sendable {
             secrets.maintain()
             durableClock.store()
         }
-        if !principals.isConfigured { log(Service.openness(configuration)) }
+        if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
     }
 
     /// Opens the sockets, and calls `beforeServing` behind that.
     private static func openSockets(
         _ configuration: Configuration, _ clock: MonotonicClock, _ makeLoop: EventLoop.Maker,
-        _ beforeServing: () throws(StartupFailure) -> Void, _ log: @escaping @Sendable (String) -> Void
+        _ beforeServing: () throws(StartupFailure) -> Void, _ log: Log
     ) throws(StartupFailure) -> Sockets {
         let sockets = try Sockets(configuration, clock, makeLoop, log: log)
         do throws(StartupFailure) {
@@ -167,12 +166,12 @@ package final class Service: Sendable {
 
     private static func makeResources(
         _ configuration: Configuration, _ rootSets: RootSets, _ secrets: ServiceSecrets, _ clock: MonotonicClock,
-        _ random: RandomSource, _ slowLog: LimitedLog, _ log: @escaping @Sendable (String) -> Void
+        _ random: RandomSource, _ log: Log
     ) -> VerificationResources {
         // From here on the loops' threads read, and each has many connections.
         rootSets.health.boundsWaits = true
         for failure in BatchHashing.standard.failures {
-            log("CRITICAL: a hashing kernel failed its self-test (\(failure)); others or OpenSSL hash instead")
+            log(.critical, "a hashing kernel failed its self-test (\(failure)); others or OpenSSL hash instead")
         }
         return VerificationResources(
             rootSets: rootSets,
@@ -184,14 +183,14 @@ package final class Service: Sendable {
             slowPasses: configuration.slowMilliseconds.map { milliseconds in
                 SlowPassLog(
                     milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
-                    report: { slowLog.write($0) })
+                    log: log)
             }, metersPasses: !configuration.operatorEndpoints.isEmpty)
     }
 
     /// Reads the root secret and the durable clock of the data directory, whose lock the storage holds.
     private static func openSecrets(
         _ configuration: Configuration, _ rootSets: RootSets, _ clock: MonotonicClock,
-        _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ log: @escaping @Sendable (String) -> Void
+        _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ log: Log
     ) throws(StartupFailure) -> (ServiceSecrets, DurableClock) {
         do throws(StartupFailure) {
             let collaborations = try? rootSets.read { snapshot throws(ServiceError) in
@@ -218,7 +217,7 @@ package final class Service: Sendable {
 
     private static func openStorage(
         _ configuration: Configuration, _ surroundings: StorageSurroundings,
-        _ log: @escaping @Sendable (String) -> Void, _ onLoss: @escaping @Sendable () -> Void
+        _ log: Log, _ onLoss: @escaping @Sendable () -> Void
     ) throws(StartupFailure) -> RootSets {
         if let note = RestoreNote(in: configuration.dataDirectory) {
             guard FileManager.default.fileExists(atPath: configuration.dataDirectory + "/data.mdb") else {
@@ -228,7 +227,7 @@ package final class Service: Sendable {
                         .storageDamaged,
                         "the data file that was restored is missing: restore a backup to another folder"))
             }
-            log("\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
+            log(.info, "\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
         }
         do throws(ServiceError) {
             return try RootSets(
@@ -243,7 +242,7 @@ package final class Service: Sendable {
     }
 
     private static func makeTracer(
-        _ configuration: Configuration, _ log: @escaping @Sendable (String) -> Void
+        _ configuration: Configuration, _ log: Log
     ) throws(StartupFailure) -> RequestTracer? {
         let settings = RequestTracer.Settings(
             slowMilliseconds: configuration.slowMilliseconds, path: configuration.tracePath,
@@ -264,7 +263,7 @@ package final class Service: Sendable {
         _ = try checkOptions(configuration)
         if let settings = configuration.tls {
             do throws(TLSFailure) {
-                _ = try ServerTLS(settings, log: { _ in })
+                _ = try ServerTLS(settings, log: .none)
             } catch {
                 throw StartupFailure.certificates(error.description)
             }

@@ -19,7 +19,7 @@ final class ServiceSecrets: Sendable {
     private let change = Lock<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
     private let date: @Sendable () -> Date
     private let random: RandomSource
-    private let log: @Sendable (String) -> Void
+    private let log: Log
 
     /// Reads the secret of the data directory, and makes it when it is missing; or reads the file that the
     /// configuration names. `hasServed`: whether a service has used the directory before, so that a missing
@@ -28,7 +28,7 @@ final class ServiceSecrets: Sendable {
     /// Throws when the file can't be used, or a key can't be derived.
     init(
         _ configuration: Configuration, hasServed: Bool, date: @escaping @Sendable () -> Date, random: RandomSource,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) throws(StartupFailure) {
         isOwn = configuration.secretPath == nil
         file =
@@ -45,7 +45,7 @@ final class ServiceSecrets: Sendable {
                 let found = try file.loadOrMake(at: now, random: random)
                 secret = found.secret.settled(at: now)
                 if found.isNew, hasServed {
-                    log("made the secret \(file.path), which was missing: no earlier grant is valid")
+                    log(.warning, "made the secret \(file.path), which was missing: no earlier grant is valid")
                 }
             } else {
                 secret = try file.load().settled(at: now)
@@ -81,9 +81,11 @@ final class ServiceSecrets: Sendable {
     /// stay, and the log says why.
     func reload() {
         do throws(SecretFailure) {
-            if !adopt(try file.load(), reason: "it was read again") { log("read the secret again: it is unchanged") }
+            if !adopt(try file.load(), reason: "it was read again") {
+                log(.info, "read the secret again: it is unchanged")
+            }
         } catch {
-            log("the secret stays as it is: \(error)")
+            log(.warning, "the secret stays as it is: \(error)")
         }
     }
 
@@ -97,7 +99,7 @@ final class ServiceSecrets: Sendable {
             do throws(SecretFailure) {
                 adopt(try file.rotate(at: now, random: random), reason: "its age")
             } catch {
-                log("the secret is not rotated: \(error)")
+                log(.warning, "the secret is not rotated: \(error)")
             }
         } else if known.previous != nil, known.isPreviousSettled(at: now) {
             adopt(known, reason: "the generation before has expired")
@@ -118,10 +120,10 @@ final class ServiceSecrets: Sendable {
             challenges.replace(challengeKeys)
             grants.replace(grantKeys)
             let before = next.previous.map { ", and \($0.name) is still valid" } ?? ", and no other one is valid"
-            log("generation \(next.current.name) of the secret is in use\(before) (\(reason))")
+            log(.info, "generation \(next.current.name) of the secret is in use\(before) (\(reason))")
             if let change = change.withLock({ $0 }) { change(try auditKey()) }
         } catch {
-            log("the secret stays as it is: \(error)")
+            log(.warning, "the secret stays as it is: \(error)")
         }
         return true
     }

@@ -18,8 +18,8 @@ final class Session: ConnectionHandler {
         let identity = ConnectionIdentity(
             pipeline.principals, certificate: connection.peerCertificate, peer: peer, address: address)
         responder = Responder(
-            connection, identity, peer: pipeline.storage.trail == nil ? nil : peer, timers: pipeline.timers,
-            onMove: onMove)
+            connection, identity, number: pipeline.admission.nextConnection(),
+            peer: pipeline.storage.trail == nil ? nil : peer, timers: pipeline.timers, onMove: onMove)
         self.pipeline = pipeline
         self.onClose = onClose
         responder.become(identity.holder, pipeline.pool)
@@ -109,6 +109,7 @@ final class Session: ConnectionHandler {
 
     /// Answers with an error that is not about one request, and closes the connection.
     func refuse(_ error: ServiceError, requestID: UInt64 = 0) {
+        pipeline.admission.refused(responder.logged(requestID), error)
         var bytes: [UInt8] = []
         FrameWriter.appendError(error, operation: 0, requestID: requestID, to: &bytes)
         responder.sendAndClose(bytes)

@@ -32,7 +32,7 @@ final class Sockets: Sendable {
     /// no descriptors for the event loops.
     init(
         _ configuration: Configuration, _ clock: MonotonicClock, _ makeLoop: EventLoop.Maker,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) throws(StartupFailure) {
         tls = try configuration.tls.map { settings throws(StartupFailure) in
             try Sockets.makeTLS(settings, clock, log)
@@ -77,7 +77,7 @@ final class Sockets: Sendable {
     var operatorEndpoints: [Endpoint] { operations?.endpoints ?? [] }
 
     private static func makeTLS(
-        _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: @escaping @Sendable (String) -> Void
+        _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: Log
     ) throws(StartupFailure) -> (server: ServerTLS, handshakes: HandshakeLoop) {
         let server: ServerTLS
         do throws(TLSFailure) {
@@ -85,9 +85,8 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.certificates(error.description)
         }
-        let refusals = LimitedLog(linesPerSecond: Limits.handshakeLinesPerSecondMax, clock: clock, log: log)
         do throws(SystemFailure) {
-            return (server, try HandshakeLoop(server, clock: clock, log: { refusals.write($0) }))
+            return (server, try HandshakeLoop(server, clock: clock, log: log))
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
@@ -117,7 +116,7 @@ final class Sockets: Sendable {
     /// closed.
     func start(
         serving pipeline: Pipeline, _ site: AssociationSite?, _ places: Places,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) throws(ServiceError) {
         var workers: [PoolWorker] = []
         do throws(ServiceError) {
@@ -143,7 +142,7 @@ final class Sockets: Sendable {
                         serve(stream, of: Holder(of: stream.descriptor), pipeline, places)
                     }
                 } refuse: { failure in
-                    log("can't accept connections for now: \(failure)")
+                    log(.warning, "can't accept connections for now: \(failure)")
                 }
             }
         }
@@ -155,7 +154,7 @@ final class Sockets: Sendable {
     func serveOperator(
         _ configuration: Configuration, _ pipeline: Pipeline, _ clock: MonotonicClock,
         _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ timers: Timers,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) -> ServiceWatch? {
         guard let operations, let meter = pipeline.meter else { return nil }
         let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }

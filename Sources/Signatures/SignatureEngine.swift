@@ -1,4 +1,4 @@
-import Core
+package import Core
 import Dispatch
 import Foundation
 package import Kernels
@@ -61,16 +61,16 @@ package final class SignatureEngine: Sendable {
     private let checked = Atomic<UInt64>(0)
     private let disagreements = Atomic<UInt64>(0)
     private let skipped = Atomic<UInt64>(0)
-    private let log: @Sendable (String) -> Void
+    private let log: Log
 
     private init() {
         sampleInterval = 0
-        log = { _ in }
+        log = .none
     }
 
     /// `log` is called with a line for people when the self-test or the cross-check fails.
     package convenience init(
-        _ configuration: Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+        _ configuration: Configuration, log: Log = .none
     ) {
         self.init(configuration, kernel: nil, log: log)
         guard configuration.usesKernels else { return }
@@ -83,7 +83,7 @@ package final class SignatureEngine: Sendable {
         thread.start()
     }
 
-    init(_ configuration: Configuration, kernel: SignatureKernel?, log: @escaping @Sendable (String) -> Void) {
+    init(_ configuration: Configuration, kernel: SignatureKernel?, log: Log) {
         sampleInterval = configuration.sampleInterval
         self.log = log
         if let kernel { _ = equipped.storeIfNil(Equipment(kernel, configuration)) }
@@ -95,7 +95,7 @@ package final class SignatureEngine: Sendable {
             configuration.kernel.map { SignatureKernel.vetted([$0], isChosen: true) } ?? SignatureKernel.vetted
         for failure in vetted.failures {
             let instead = vetted.kernel?.names.joined(separator: " and ") ?? "OpenSSL"
-            log("CRITICAL: a signature kernel failed its self-test (\(failure)); \(instead) verifies instead")
+            log(.critical, "a signature kernel failed its self-test (\(failure)); \(instead) verifies instead")
         }
         if let kernel = vetted.kernel { _ = equipped.storeIfNil(Equipment(kernel, configuration)) }
     }
@@ -157,7 +157,8 @@ package final class SignatureEngine: Sendable {
             disagreements.add(1, ordering: .relaxed)
             let wasOff = isKernelOff.exchange(true, ordering: .relaxed)
             log(
-                "CRITICAL: the signature kernel \(kernel?.names.joined(separator: " or ") ?? "") said \(outcome) "
+                .critical,
+                "the signature kernel \(kernel?.names.joined(separator: " or ") ?? "") said \(outcome) "
                     + "where libcrypto says \(expected)"
                     + (wasOff ? "" : "; it is switched off until the next start"))
         }

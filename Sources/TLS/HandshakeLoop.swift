@@ -49,7 +49,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     private let tls: ServerTLS
     private let bounds: Bounds
     private let clock: MonotonicClock
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let accepted = Lock(AcceptedSockets())
     private let ended = DispatchSemaphore(value: 0)
     private let thread = ThreadConfinement()
@@ -71,7 +71,7 @@ package final class HandshakeLoop: @unchecked Sendable {
     /// Throws when the system has no more descriptors.
     package init(
         _ tls: ServerTLS, bounds: Bounds = Bounds(), clock: MonotonicClock = .system,
-        log: @escaping @Sendable (String) -> Void
+        log: Log
     ) throws(SystemFailure) {
         self.tls = tls
         self.bounds = bounds
@@ -126,8 +126,10 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     private func sayThereAreTooMany(_ descriptor: CInt) {
         refused.add(1, ordering: .relaxed)
-        let name = Socket.peerName(of: descriptor)
-        log("closed a TLS connection from \(name): more than \(bounds.unfinishedMax) handshakes are unfinished")
+        let name = Socket.peerName(of: descriptor, isFull: log.showsAddresses)
+        log(
+            .warning,
+            "closed a TLS connection from \(name): more than \(bounds.unfinishedMax) handshakes are unfinished")
     }
 
     // MARK: On the loop's thread
@@ -187,7 +189,7 @@ package final class HandshakeLoop: @unchecked Sendable {
             } catch {
                 countOne(lessOf: socket.peer)
                 // The handshake closes the socket.
-                return log("closed a new connection: \(error)")
+                return log(.warning, "closed a new connection: \(error)")
             }
             unfinished[socket.descriptor] = entry
             precondition(unfinished.count <= bounds.unfinishedMax, "more handshakes are unfinished than may be")
@@ -195,7 +197,7 @@ package final class HandshakeLoop: @unchecked Sendable {
             advance(socket.descriptor)
         } catch {
             countOne(lessOf: socket.peer)
-            log("closed a new connection: \(error)")
+            log(.warning, "closed a new connection: \(error)")
         }
     }
 
@@ -229,7 +231,8 @@ package final class HandshakeLoop: @unchecked Sendable {
 
     private func refuse(_ entry: Unfinished, _ failure: HandshakeFailure) {
         refused.add(1, ordering: .relaxed)
-        log("refused a TLS connection from \(Socket.peerName(of: entry.handshake.descriptor)): \(failure)")
+        let name = Socket.peerName(of: entry.handshake.descriptor, isFull: log.showsAddresses)
+        log(.warning, "refused a TLS connection from \(name): \(failure)")
     }
 
     private func forget(_ descriptor: CInt) {

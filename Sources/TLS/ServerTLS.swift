@@ -1,4 +1,4 @@
-import Core
+package import Core
 
 /// The service's side of TLS: certificates that are read again when their files change, and handshakes.
 package final class ServerTLS: Sendable {
@@ -12,14 +12,14 @@ package final class ServerTLS: Sendable {
     }
 
     private let settings: ServerTLSSettings
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let state: Lock<State>
 
     /// Reads the files. Calls `log` with a line whenever they were read again, and when a certificate is out of time.
     ///
     /// Throws when a file can't be used.
     package init(
-        _ settings: ServerTLSSettings, log: @escaping @Sendable (String) -> Void = { _ in }
+        _ settings: ServerTLSSettings, log: Log = .none
     ) throws(TLSFailure) {
         self.settings = settings
         self.log = log
@@ -40,7 +40,7 @@ package final class ServerTLS: Sendable {
 
     private func warn(of context: TLSContext) {
         guard let fault = context.certificateTimeFault else { return }
-        log("the certificate \(settings.certificatePath) \(fault): clients will refuse it")
+        log(.warning, "the certificate \(settings.certificatePath) \(fault): clients will refuse it")
     }
 
     /// Reads the files again. New connections get the new certificates. When a file can't be used, the certificates
@@ -51,7 +51,7 @@ package final class ServerTLS: Sendable {
             // New keys of tickets come with the new context: sessions of the old one are not resumed.
             let context = try ServerTLS.makeContext(settings)
             state.withLock { $0 = State(context: context, stamps: stamps, unread: nil) }
-            log("the certificates were read again: \(context.certificateSummary)")
+            log(.info, "the certificates were read again: \(context.certificateSummary)")
             warn(of: context)
         } catch {
             let isKnown = state.withLock { state in
@@ -59,7 +59,7 @@ package final class ServerTLS: Sendable {
                 state.stamps = stamps
                 return error.mayPass && state.unread == error.description
             }
-            if !isKnown { log("\(error); the certificates that were in use stay in use") }
+            if !isKnown { log(.warning, "\(error); the certificates that were in use stay in use") }
         }
     }
 

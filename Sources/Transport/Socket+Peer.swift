@@ -2,9 +2,11 @@ import Foundation
 package import Platform
 
 extension Socket {
-    /// Who the peer is, for a log; "an unknown address" when the connection has ended.
-    package static func peerName(of descriptor: CInt) -> String {
-        peer(of: descriptor)?.description ?? "an unknown address"
+    /// Who the peer is, for a log; "an unknown address" when the connection has ended. `isFull`: whether the log may
+    /// have the address and not only its network.
+    package static func peerName(of descriptor: CInt, isFull: Bool) -> String {
+        guard let peer = peer(of: descriptor) else { return "an unknown address" }
+        return isFull ? peer.description : peer.network
     }
 
     /// The numeric address and the port of the peer of a connected socket, or the process at the other end of a local

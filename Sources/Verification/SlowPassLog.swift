@@ -1,19 +1,17 @@
-import Core
+package import Core
 
 /// Reports passes that took long, with the time of each stage; made when an operator asks for it.
 package struct SlowPassLog: Sendable {
     private let nanosecondsMax: UInt64
     private let now: @Sendable () -> UInt64
-    private let report: @Sendable (String) -> Void
+    private let log: Log
 
     /// Passes that take longer than `milliseconds` are reported, one line each. `now`: nanoseconds of a monotonic
     /// clock.
-    package init(
-        milliseconds: UInt64, now: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String) -> Void
-    ) {
+    package init(milliseconds: UInt64, now: @escaping @Sendable () -> UInt64, log: Log) {
         nanosecondsMax = milliseconds * 1_000_000
         self.now = now
-        self.report = report
+        self.log = log
     }
 
     /// The clock of one pass after another; each verifier has its own.
@@ -52,7 +50,7 @@ package struct SlowPassLog: Sendable {
             let total = stages.reduce(0) { $0 + $1.nanoseconds }
             guard let log, total > log.nanosecondsMax else { return }
             let times = stages.map { "\($0.stage.rawValue) \($0.nanoseconds.asMilliseconds)" }.joined(separator: ", ")
-            log.report("slow: a pass of \(count) proofs took \(total.asMilliseconds) ms: \(times)")
+            log.log(.warning, "slow: a pass of \(count) proofs took \(total.asMilliseconds) ms: \(times)")
         }
     }
 }

@@ -8,6 +8,7 @@ let checkConfigCommand = Command(
 ) { arguments in
     let configuration = try Configuration(arguments)
     _ = try SandboxChoice(arguments)
+    _ = try LogChoice(arguments)
     try Service.check(configuration)
     let options = EffectiveOptions(arguments)
     print(arguments.isOn("json") ? try json(options.json) : options.text)

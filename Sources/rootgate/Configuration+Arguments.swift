@@ -48,6 +48,17 @@ private let operatorOptions = [
         "addresses of probes and metrics over HTTP: /livez, /readyz, /metrics; loopback or unix:/PATH")
 ]
 
+/// The log.
+private let logOptions = [
+    Option(
+        "log-format", "auto|text|json|journal", standard: "auto",
+        "how lines of the log look; auto is journal where standard error is the journal, else text"),
+    Option(
+        "log-level", "LEVEL", standard: "info", "critical, error, warning, info or debug: what matters less is left out"
+    ),
+    Option(switch: "log-addresses", "name the addresses of clients in the log, not only their networks"),
+]
+
 /// The data on disk.
 private let storageOptions = [
     Option(
@@ -100,7 +111,8 @@ let serviceOptions =
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + storageOptions + capacityOptions + operatorOptions + encryptionOptions + secretAndAuditOptions + sandboxOptions
+    ] + storageOptions + capacityOptions + operatorOptions + logOptions + encryptionOptions + secretAndAuditOptions
+    + sandboxOptions
 
 extension Configuration {
     /// What the arguments of `serve` describe.

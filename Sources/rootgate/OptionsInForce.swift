@@ -4,7 +4,7 @@ import Server
 /// The options with which a service runs, and their change when its file was read again.
 final class OptionsInForce: Sendable {
     /// Options that a running service changes. The others count from the next start.
-    static let changeable = ["idle-seconds", "stall-seconds", "drain-seconds"]
+    static let changeable = ["idle-seconds", "stall-seconds", "drain-seconds", "log-level"]
 
     private let words: [String]
     private let path: String
@@ -25,24 +25,26 @@ final class OptionsInForce: Sendable {
             })
     }
 
-    /// Reads the file again and changes what a running service can change. Returns a line for each option that differs,
-    /// or one that says why the file can't be used; then nothing changes.
+    /// Reads the file again and changes what a running service can change. The log gets a line for each option that
+    /// differs, or one that says why the file can't be used; then nothing changes.
     ///
     /// What an option was in the file does not count, only what it is together with the command line and the
     /// environment.
-    func reload(_ change: (ServiceTimes) -> Void) -> [String] {
+    func reload(_ log: Log, _ change: (ServiceTimes, LogLevel) -> Void) {
         let arguments: Arguments
         let times: ServiceTimes
+        let level: LogLevel
         do {
             arguments = try serveCommand.arguments(words)
             times = try Configuration(arguments).times
+            level = try LogChoice(arguments).level
         } catch {
             let reason = (error as? UsageError)?.text ?? "\(error)"
-            return ["the options in \(path) can't be used, and stay as they were: \(reason)"]
+            return log(.error, "the options in \(path) can't be used, and stay as they were: \(reason)")
         }
         let read = OptionsInForce.values(arguments)
-        return values.withLock { values in
-            var lines: [String] = []
+        var lines: [String] = []
+        values.withLock { values in
             for name in serviceOptions.map(\.name) where read[name] != values[name] {
                 let (now, before) = (read[name] ?? "not given", values[name] ?? "not given")
                 guard OptionsInForce.changeable.contains(name) else {
@@ -52,8 +54,10 @@ final class OptionsInForce: Sendable {
                 lines.append("\(name) is \(now) from now on, and was \(before)")
                 values[name] = read[name]
             }
-            change(times)
-            return lines.isEmpty ? ["nothing has changed in \(path)"] : lines
+            change(times, level)
         }
+        if lines.isEmpty { lines = ["nothing has changed in \(path)"] }
+        // At once: they are about one act, and none may be left out because there are many.
+        log(.info, lines.joined(separator: "; "))
     }
 }

@@ -1,3 +1,4 @@
+import Core
 import Platform
 import Server
 
@@ -21,11 +22,11 @@ enum SandboxChoice: String {
     /// Gives up what the process does not need. Says in one line what that is, and what is missing.
     ///
     /// Throws when a sandbox is required and something of it is missing.
-    func enter(_ rules: SandboxRules) throws(StartupFailure) {
+    func enter(_ rules: SandboxRules, _ log: Log) throws(StartupFailure) {
         guard self != .off else { return }
         let report = System.enterSandbox(rules)
         try check(report)
-        complain("\(report)")
+        log(report.isWhole ? .info : .warning, "\(report)")
     }
 
     /// Throws when a sandbox is required and something of it is missing.

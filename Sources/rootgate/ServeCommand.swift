@@ -16,49 +16,62 @@ let serveCommand = Command(
     let sandbox = try SandboxChoice(arguments)
     KernelChoice.current = try KernelChoice(arguments)
     let options = OptionsInForce(arguments)
-    try checkDescriptors(configuration)
+    let choice = try LogChoice(arguments)
+    let writer = choice.makeWriter()
+    let log = writer.log(showsAddresses: choice.showsAddresses)
+    let told = Timers.system.every(milliseconds: Limits.logTellMilliseconds, leeway: 1000) { writer.tellLeftOut() }
+    defer {
+        told.cancelAndWait()
+        writer.tellLeftOut()
+    }
+    try checkDescriptors(configuration, log)
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
-    let service = try Service(configuration, log: complain, onStorageLoss: { signals.loseStorage() }) {
-        () throws(StartupFailure) in try sandbox.enter(configuration.sandboxRules)
+    let service = try Service(configuration, log: log, onStorageLoss: { signals.loseStorage() }) {
+        () throws(StartupFailure) in try sandbox.enter(configuration.sandboxRules, log)
     }
     // Who reads that the service listens may send the signal at once.
     signals.onHangUp {
         service.reload()
-        for line in options?.reload({ service.change($0) }) ?? [] { complain(line) }
+        options?.reload(log) { times, level in
+            service.change(times)
+            writer.level = level
+        }
     }
     announce(service, isEncrypted: configuration.tls != nil)
     await signals.first()
-    if signals.isStorageLost { return end(service) }
-    complain(
-        "shutting down: waiting up to \(service.drainSeconds) s for accepted requests; a second signal forces it")
+    if signals.isStorageLost { return end(service, log) }
+    log(
+        .info, "shutting down: waiting up to \(service.drainSeconds) s for accepted requests; a second signal forces it"
+    )
     switch service.shutDown(isForced: { signals.count > 1 }) {
     case .drained: return .success
     case .forced:
-        complain("the shutdown was forced: requests were left unanswered")
+        log(.warning, "the shutdown was forced: requests were left unanswered")
         return .forced
     }
 }
 
 /// Raises the limit of open files. Throws when that is too low for a service, and says so when it is too low for its
 /// connections.
-private func checkDescriptors(_ configuration: Configuration) throws(StartupFailure) {
+private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws(StartupFailure) {
     let descriptors = System.raiseDescriptorLimit()
     guard descriptors >= Limits.descriptorsMin else {
         throw .outOfResources(
             "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
     }
     if descriptors < configuration.connectionsMax + 64 {
-        complain(
+        log(
+            .warning,
             "the system allows this process \(descriptors) open files, too few for "
                 + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
 }
 
 /// Ends a service that has lost its storage.
-private func end(_ service: Service) -> ExitCode {
-    complain("CRITICAL: ending, because only another process can open the storage again")
+private func end(_ service: Service, _ log: Log) -> ExitCode {
+    log(.critical, "ending, because only another process can open the storage again")
     // The answers that say so may still leave.
     let deadline = ContinuousClock.now + .seconds(1)
     _ = service.shutDown(isForced: { ContinuousClock.now >= deadline })

@@ -27,7 +27,7 @@ final class AuditScene: Sendable {
         adjust(&settings)
         return try AuditTrail(
             settings, key: key, sequence: sequence, calls: calls, date: { 1_800_000_000_123 },
-            log: { [logged] line in logged.with { $0.append(line) } })
+            log: Log { [logged] line in logged.with { $0.append("\(line)") } })
     }
 
     /// The lines of a file.

@@ -239,7 +239,7 @@ struct AuditTrailTests {
         settings.fileBytesMax = 2000
         let trail = try AuditTrail(
             settings, key: AuditTrail.Key(name: name.hexadecimal, MessageAuthenticator(key: derived)), sequence: 0,
-            date: { 0 }, log: { _ in })
+            date: { 0 }, log: .none)
         for sequence in 1...20 { try trail.apply(.change(UInt64(sequence), in: "\u{1}\"\\\(sequence)")) }
         for _ in 0..<100 { trail.noteRefusal(.request, of: .address(UInt32(1))) { .refusal } }
         trail.close()

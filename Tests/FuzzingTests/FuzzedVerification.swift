@@ -45,7 +45,7 @@ enum FuzzedVerification {
         configuration.sampleInterval = 0
         let kernels = Kernel.runnable(with: .permitted).filter { $0.p256 != nil }.compactMap {
             kernel -> (String, SignatureVerifier)? in
-            let engine = SignatureEngine(configuration, kernel: SignatureKernel(untimed: [kernel])) { _ in }
+            let engine = SignatureEngine(configuration, kernel: SignatureKernel(untimed: [kernel]), log: .none)
             return (try? SignatureVerifier(engine)).map { (kernel.name, $0) }
         }
         return Verifiers(libcrypto: libcrypto, kernels: kernels)

@@ -9,14 +9,15 @@ struct FullnessLogTests {
     @Test("There is a line when additions are refused and one when they find room, once a minute at most")
     func pairsOfLines() {
         let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
-        let log = FullnessLog({ line in logged.with { $0.append(line) } }, now: { seconds.value * 1_000_000_000 })
+        let log = FullnessLog(
+            Log { line in logged.with { $0.append("\(line)") } }, now: { seconds.value * 1_000_000_000 })
         func refuse(_ pages: Int) {
             log.refused(Lack(need: PageNeed(copied: pages), isOfDisk: false, canBeRemoved: true))
         }
         #expect(log.need == nil)
         for pages in [7, 9, 8] { refuse(pages) }
         let remedy = "remove many root hashes or collaborations, or raise --storage-max"
-        #expect(logged.value == ["the storage is full, additions are refused: \(remedy)"])
+        #expect(logged.value == ["WARNING: the storage is full, additions are refused: \(remedy)"])
         #expect(log.need == PageNeed(copied: 9))
         log.hasRoomAgain()
         #expect(logged.value.count == 2 && logged.value.last == "additions find room again")

@@ -56,7 +56,7 @@ struct NewestCommitTests {
         let refused = thrownServiceError { _ = try RootSets(configuration) }
         #expect(refused?.code == .storageDamaged && refused?.reason.contains("accept") == true)
         #expect(try storage.bytes("newest-commit") == Array("accept".utf8))
-        try RootSets(configuration, acceptsLoss: true, log: { line in log.with { $0.append(line) } }).close()
+        try RootSets(configuration, acceptsLoss: true, log: Log { line in log.with { $0.append("\(line)") } }).close()
         #expect(log.value.contains { $0.hasPrefix("CRITICAL") && $0.contains("behind change 6") }, "\(log.value)")
         #expect(storage.rootCount == 5)
     }
@@ -68,7 +68,8 @@ struct NewestCommitTests {
         func lines() throws -> [String] {
             log.with { $0 = [] }
             let configuration = RootSets.Configuration(directory: storage.folder)
-            try RootSets(configuration, acceptsLoss: true, log: { line in log.with { $0.append(line) } }).close()
+            try RootSets(configuration, acceptsLoss: true, log: Log { line in log.with { $0.append("\(line)") } })
+                .close()
             return log.value
         }
         #expect(try lines() == [])

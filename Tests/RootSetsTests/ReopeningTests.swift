@@ -13,7 +13,7 @@ struct ReopeningTests {
         let scratch = ScratchDirectory()
         let attempts = Atomic<Int>(0)
         let lines = Lock<[String]>([])
-        let log: @Sendable (String) -> Void = { line in lines.withLock { $0.append(line) } }
+        let log = Log { line in lines.withLock { $0.append("\(line)") } }
         var held: StorageEnvironment? = try StorageEnvironment(
             directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20,
             health: StorageHealth(log: log))

@@ -45,7 +45,7 @@ func fileBytes(_ directory: String) throws -> Int {
 
 /// Opens a storage whose last holder may need a moment to let go.
 func reopened(
-    _ configuration: RootSets.Configuration, log: @escaping @Sendable (String) -> Void = { _ in }
+    _ configuration: RootSets.Configuration, log: Log = .none
 ) throws -> RootSets {
     for _ in 0..<2000 {
         if let sets = try? RootSets(configuration, log: log) { return sets }
@@ -181,7 +181,7 @@ struct SpaceTests {
         let decks = try name("decks")
         let batch = Limits.rootsPerRequestMax / 4
         do {
-            let sets = try RootSets(configuration) { line in logged.with { $0.append(line) } }
+            let sets = try RootSets(configuration, log: Log { line in logged.with { $0.append("\(line)") } })
             try sets.apply(Mutation(.createCollaboration(decks, .challenge)))
             let filled = try fillUp(sets, decks, batch: batch, random: &random)
             let refusal = #expect(throws: ServiceError.self) {

@@ -9,7 +9,7 @@ struct StorageHealthTests {
     @Test("Each level is logged once, with its first finding; a failure ends, damage stays")
     func levels() {
         let lines = Lock<[String]>([])
-        let health = StorageHealth { line in lines.withLock { $0.append(line) } }
+        let health = StorageHealth(log: Log { line in lines.withLock { $0.append("\(line)") } })
         #expect(health.level == .intact && health.refusal == nil && health.unreadiness == nil)
         health.report(.intact, "nothing")
         #expect(health.level == .intact)

@@ -78,7 +78,7 @@ private final class DamagedStorage {
         let lines = lines
         let sets = try RootSets(
             RootSets.Configuration(directory: storage.directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20),
-            log: { line in lines.texts.withLock { $0.append(line) } })
+            log: Log { line in lines.texts.withLock { $0.append("\(line)") } })
         #expect(becomesTrue { sets.health.isChecked })
         return sets
     }

@@ -103,7 +103,7 @@ struct StructureCheckTests {
     func overwritten() throws {
         let lines = Shared<[String]>([])
         let sets = try RootSets(
-            RootSets.Configuration(directory: directory), log: { line in lines.with { $0.append(line) } })
+            RootSets.Configuration(directory: directory), log: Log { line in lines.with { $0.append("\(line)") } })
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         #expect(becomesTrue { sets.health.isChecked })
         var random = SeededGenerator(seed: runSeed)
@@ -126,7 +126,7 @@ struct StructureCheckTests {
     func lockRemoved() throws {
         let lines = Shared<[String]>([])
         let sets = try RootSets(
-            RootSets.Configuration(directory: directory), log: { line in lines.with { $0.append(line) } })
+            RootSets.Configuration(directory: directory), log: Log { line in lines.with { $0.append("\(line)") } })
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         #expect(unlink(directory + "/owner.lock") == 0)
         #expect(throws: ServiceError.self) { try sets.apply(Mutation(.addRoots(name, [.zero]))) }

@@ -53,7 +53,7 @@ struct WriterWatchTests {
         let scratch = ScratchDirectory()
         let path = scratch.path + "/data"
         let lines = Lock<[String]>([])
-        let health = StorageHealth { line in lines.withLock { $0.append(line) } }
+        let health = StorageHealth(log: Log { line in lines.withLock { $0.append("\(line)") } })
         let environment = try StorageEnvironment(
             directory: path, bytesMax: 1 << 30, reserveBytes: 1 << 20, health: health)
         // Holes, behind everything that is in use.
@@ -80,7 +80,7 @@ struct WriterWatchTests {
     func queue() throws {
         let scratch = ScratchDirectory()
         let lines = Lock<[String]>([])
-        let health = StorageHealth { line in lines.withLock { $0.append(line) } }
+        let health = StorageHealth(log: Log { line in lines.withLock { $0.append("\(line)") } })
         let environment = try StorageEnvironment(
             directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20, health: health)
         let (stop, lost) = (Flag(), Flag())

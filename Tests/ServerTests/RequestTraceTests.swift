@@ -25,47 +25,49 @@ private final class SteppingTime: Sendable {
 @Suite struct RequestTraceTests {
     private let header = FrameHeader(kind: .request, operation: Operation.verify.rawValue, requestID: 7)
 
+    /// A log that appends each line's text and its request.
+    private func log(to lines: Shared<[String]>) -> Log {
+        Log { line in
+            let request = line.request.map { " (\($0.connection), \($0.number))" } ?? ""
+            lines.with { $0.append(line.text + request) }
+        }
+    }
+
     private func trace(_ tracer: RequestTracer, through stages: [RequestStage]) -> RequestTrace {
-        let trace = tracer.begin(header)
+        let trace = tracer.begin(header, connection: 9)
         for stage in stages { trace.begin(stage) }
         return trace
     }
 
     @Test("A slow request is logged with the time of each stage, a quick one is not")
     func slow() throws {
-        let lines = Lock<[String]>([])
+        let lines = Shared<[String]>([])
         let time = SteppingTime([0, 1_000, 4_000_000, 2_000_000, 30_000, 0, 0, 0, 0, 5_000_000])
-        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 5)) { line in
-            lines.withLock { $0.append(line) }
-        } now: {
-            time.next()
-        }
+        let tracer = try RequestTracer(
+            RequestTracer.Settings(slowMilliseconds: 5), log: log(to: lines), now: { time.next() })
         let stages: [RequestStage] = [.queued, .working, .answering]
         tracer.end(trace(tracer, through: stages))
         let expected =
-            "slow: verify, request 7, took 6.031 ms: decoding 0.001, queued 4.000, working 2.000, answering 0.030"
-        #expect(lines.withLock { $0 } == [expected])
+            "slow: verify took 6.031 ms: decoding 0.001, queued 4.000, working 2.000, answering 0.030 (9, 7)"
+        #expect(lines.value == [expected])
         // A request of the collaboration layer goes by its own name.
-        let named = RequestTrace(header, number: 1) { 0 }
+        let named = RequestTrace(header, connection: 9, number: 1) { 0 }
         named.describe("prepare")
-        #expect(named.summary(end: 0).hasPrefix("prepare, request 7, took "))
+        #expect(named.summary(end: 0).hasPrefix("prepare took "))
         #expect(RequestTracer.events(of: named, end: 0).contains("\"cat\":\"prepare\""))
         // Exactly five milliseconds are not longer than five milliseconds.
         tracer.end(trace(tracer, through: stages))
-        #expect(lines.withLock { $0.count } == 1)
+        #expect(lines.value.count == 1)
     }
 
     @Test("Waiting for a change does not make a request slow")
     func suspended() throws {
-        let lines = Lock(0)
+        let lines = Shared<[String]>([])
         let time = SteppingTime([0, 0, 0, 60_000_000_000, 0, 0])
-        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 1)) { _ in
-            lines.withLock { $0 += 1 }
-        } now: {
-            time.next()
-        }
+        let tracer = try RequestTracer(
+            RequestTracer.Settings(slowMilliseconds: 1), log: log(to: lines), now: { time.next() })
         tracer.end(trace(tracer, through: [.working, .suspended, .queued, .working]))
-        #expect(lines.withLock { $0 } == 0)
+        #expect(lines.value == [])
     }
 
     @Test("The file has one interval a stage for one request in so many, as JSON")
@@ -74,10 +76,8 @@ private final class SteppingTime: Sendable {
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         let path = directory.path + "/trace.json"
         let time = SteppingTime([UInt64](repeating: 1500, count: 100))
-        let tracer = try RequestTracer(RequestTracer.Settings(path: path, interval: 2)) { _ in
-        } now: {
-            time.next()
-        }
+        let tracer = try RequestTracer(
+            RequestTracer.Settings(path: path, interval: 2), log: .none, now: { time.next() })
         for _ in 0..<3 { tracer.end(trace(tracer, through: [.queued, .queued, .working])) }
         let text = try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
         // The list is not closed, so that a trace can be read while it is written.
@@ -102,26 +102,23 @@ private final class SteppingTime: Sendable {
 
     @Test("A query that is suspended many times has its time added up, and the first stages recorded")
     func manyStages() throws {
-        let lines = Lock<[String]>([])
+        let lines = Shared<[String]>([])
         let time = SteppingTime([0] + [UInt64](repeating: 1_000_000, count: 101))
-        let tracer = try RequestTracer(RequestTracer.Settings(slowMilliseconds: 50)) { line in
-            lines.withLock { $0.append(line) }
-        } now: {
-            time.next()
-        }
+        let tracer = try RequestTracer(
+            RequestTracer.Settings(slowMilliseconds: 50), log: log(to: lines), now: { time.next() })
         let trace = trace(tracer, through: (0..<100).map { $0 % 2 == 0 ? .suspended : .queued })
         let intervals = trace.intervals(end: 1_000_000_000)
         #expect(intervals.count == RequestTrace.marksMax)
         #expect(intervals.allSatisfy { $0.end - $0.mark.began == 1_000_000 })
         tracer.end(trace)
-        let line = "slow: verify, request 7, took 101.000 ms: decoding 1.000, queued 50.000, suspended 50.000"
-        #expect(lines.withLock { $0 } == [line])
+        let line = "slow: verify took 101.000 ms: decoding 1.000, queued 50.000, suspended 50.000 (9, 7)"
+        #expect(lines.value == [line])
     }
 
     @Test("A file that can't be made keeps the service from starting")
     func noFile() throws {
         #expect(throws: (any Error).self) {
-            try RequestTracer(RequestTracer.Settings(path: "/nonexistent/trace.json")) { _ in }
+            try RequestTracer(RequestTracer.Settings(path: "/nonexistent/trace.json"), log: .none)
         }
     }
 }

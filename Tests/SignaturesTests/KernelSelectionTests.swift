@@ -89,7 +89,7 @@ struct KernelSelectionTests {
             SignatureKernel.selection(
                 try members(wide), new: [times(width: 16, step: 4), quick], known: [slow, quick]))
         #expect(!new.usesTables)
-        #expect(SignatureEngine(SignatureEngine.Configuration(), kernel: new) { _ in }.knownKeys == nil)
+        #expect(SignatureEngine(SignatureEngine.Configuration(), kernel: new, log: .none).knownKeys == nil)
         let known = try #require(
             SignatureKernel.selection(
                 try members(wide), new: [slow, quick], known: [times(width: 16, step: 4), quick]))
@@ -101,7 +101,7 @@ struct KernelSelectionTests {
         // The kernel takes as long for sixteen as libcrypto for four.
         let plan = [times(width: 16, step: 4), times(width: 1, step: 1)]
         let kernel = try #require(SignatureKernel.selection(try members(incredulous), new: plan, known: plan))
-        let engine = SignatureEngine(SignatureEngine.Configuration(), kernel: kernel) { _ in }
+        let engine = SignatureEngine(SignatureEngine.Configuration(), kernel: kernel, log: .none)
         #expect(engine.kernelRates.map(\.name) == ["incredulous", "openssl", "incredulous", "openssl"])
         #expect(
             [1, 3, 4, 16, 17, 20, 256, 257, 300].map { engine.filled($0) } == [1, 3, 16, 16, 17, 32, 256, 257, 304])

@@ -196,7 +196,7 @@ struct SignatureEngineTests {
         let used = SignatureKernel(untimed: [kernel])
         // Two sets of keys, and almost a third.
         let limit = 3 * KnownKeys.bytesMin(used) - 1
-        let engine = SignatureEngine(configuration(knownKeyBytes: limit), kernel: used) { _ in }
+        let engine = SignatureEngine(configuration(knownKeyBytes: limit), kernel: used, log: .none)
         let verifier = try SignatureVerifier(engine)
         let signed = try Signed(160, keys: 80, seed: runSeed)
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
@@ -242,9 +242,8 @@ struct CrossCheckTests {
     @Test("A kernel that disagrees with libcrypto is found, reported and switched off")
     func disagreement() throws {
         let lines = Lock<[String]>([])
-        let engine = SignatureEngine(configuration(sampleInterval: 4), kernel: CrossCheckTests.credulous) { line in
-            lines.withLock { $0.append(line) }
-        }
+        let log = Log { line in lines.withLock { $0.append("\(line)") } }
+        let engine = SignatureEngine(configuration(sampleInterval: 4), kernel: CrossCheckTests.credulous, log: log)
         let verifier = try SignatureVerifier(engine)
         let signed = try Signed(64, keys: 8, seed: runSeed)
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
@@ -263,10 +262,11 @@ struct CrossCheckTests {
     func waitingChecks() throws {
         let (hold, isHeld) = (DispatchSemaphore(value: 0), Shared(false))
         // The first check has a wrong outcome, and the line about it holds the queue.
-        let engine = SignatureEngine(configuration(), kernel: testedKernel) { _ in
+        let log = Log { _ in
             isHeld.with { $0 = true }
             hold.wait()
         }
+        let engine = SignatureEngine(configuration(), kernel: testedKernel, log: log)
         let signed = try Signed(8, keys: 1, seed: runSeed)
         let expected = try outcomes(of: signed.checks, by: SignatureVerifier())
         let place = try #require(expected.firstIndex(of: .valid), "seed \(runSeed)")
@@ -288,7 +288,7 @@ struct CrossCheckTests {
 
     @Test("The first batch is checked as a whole, later ones by one in so many")
     func sampling() throws {
-        let engine = SignatureEngine(configuration(sampleInterval: 10), kernel: CrossCheckTests.credulous) { _ in }
+        let engine = SignatureEngine(configuration(sampleInterval: 10), kernel: CrossCheckTests.credulous, log: .none)
         let verifier = try SignatureVerifier(engine)
         var generator = SeededGenerator(seed: runSeed)
         let key = try PrivateKey(seed: generator.bytes(48))

@@ -15,5 +15,5 @@ let testedKernel: SignatureKernel? = {
 
 /// An engine with that kernel, unless the configuration is without kernels.
 func testedEngine(_ configuration: SignatureEngine.Configuration) -> SignatureEngine {
-    SignatureEngine(configuration, kernel: configuration.usesKernels ? testedKernel : nil) { _ in }
+    SignatureEngine(configuration, kernel: configuration.usesKernels ? testedKernel : nil, log: .none)
 }

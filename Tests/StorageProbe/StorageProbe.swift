@@ -59,7 +59,7 @@ enum StorageProbe {
     static func open(_ folder: String) throws(ServiceError) -> RootSets {
         try RootSets(
             RootSets.Configuration(directory: folder, sizeLimitBytes: 64 << 20, reserveBytes: 1 << 20),
-            log: { FileHandle.standardError.write(Data(($0 + "\n").utf8)) })
+            log: Log { FileHandle.standardError.write(Data(("\($0)\n").utf8)) })
     }
 
     /// Small and large collaborations, records with small and large values, and pages that became free again.

@@ -45,7 +45,7 @@ final class EncryptedEcho: Sendable {
     ) throws {
         let lines = Shared<[String]>([])
         self.lines = lines
-        let log: @Sendable (String) -> Void = { line in lines.with { $0.append(line) } }
+        let log = Log { line in lines.with { $0.append("\(line)") } }
         tls = try ServerTLS(settings, log: log)
         handshakes = try HandshakeLoop(tls, bounds: bounds, clock: clock, log: log)
         loop = try EventLoop(

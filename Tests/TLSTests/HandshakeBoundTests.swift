@@ -135,7 +135,8 @@ struct HandshakeBoundTests {
             seen.with { $0.append(lines.value) }
             return 1000
         }
-        let loop = try HandshakeLoop(try ServerTLS(folder.settings), clock: clock) { _ in lines.increment() }
+        let loop = try HandshakeLoop(
+            try ServerTLS(folder.settings), clock: clock, log: Log { _ in lines.increment() })
         var peers: [CInt] = []
         defer { for peer in peers { close(peer) } }
         let text = Array("GET / HTTP/1.1\r\n\r\n".utf8)

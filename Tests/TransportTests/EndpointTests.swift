@@ -20,6 +20,17 @@ struct EndpointTests {
     }
 
     @Test(
+        "A log that names no single host has the network of an address",
+        arguments: [
+            ("192.0.2.77", "192.0.2.0/24"), ("::ffff:192.0.2.77", "192.0.2.0/24"),
+            ("2001:db8:12:34:5:6:7:8", "2001:db8:12::/48"), ("fe80::1%eth0", "fe80:0:0::/48"),
+            ("127.0.0.9", "127.0.0.9:5"), ("::1", "[::1]:5"), ("no address", "an unknown address"),
+        ])
+    func network(host: String, expected: String) {
+        #expect(Peer.network(Endpoint(host: host, port: 5)).network == expected)
+    }
+
+    @Test(
         "The text unix: and an absolute path is a local socket, which is loopback",
         arguments: ["/run/rootgate/rootgate.sock", "/", "/a:1", "/ä b"])
     func localSocket(path: String) throws {

@@ -8,11 +8,9 @@ import Testing
     private func lines(of lengths: [UInt64]) -> [String] {
         let time = Lock<UInt64>(0)
         let lines = Lock<[String]>([])
-        let log = SlowPassLog(milliseconds: 2) {
-            time.withLock { $0 }
-        } report: { line in
-            lines.withLock { $0.append(line) }
-        }
+        let log = SlowPassLog(
+            milliseconds: 2, now: { time.withLock { $0 } }, log: Log { line in lines.withLock { $0.append(line.text) } }
+        )
         var stopwatch = SlowPassLog.Stopwatch(log)
         for length in lengths {
             stopwatch.start()
@@ -36,14 +34,14 @@ import Testing
     func verifier() throws {
         let lines = Lock<[String]>([])
         let time = Lock<UInt64>(0)
-        let log = SlowPassLog(milliseconds: 0) {
-            time.withLock { time in
-                time += 1000
-                return time
-            }
-        } report: { line in
-            lines.withLock { $0.append(line) }
-        }
+        let log = SlowPassLog(
+            milliseconds: 0,
+            now: {
+                time.withLock { time in
+                    time += 1000
+                    return time
+                }
+            }, log: Log { line in lines.withLock { $0.append(line.text) } })
         let fixture = try Fixture()
         let quiet = fixture.resources
         let loud = VerificationResources(

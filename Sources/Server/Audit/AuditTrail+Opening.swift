@@ -9,7 +9,7 @@ extension AuditTrail {
     /// Throws when the audit can't be kept. Then the storage is closed.
     static func open(
         _ configuration: Configuration, _ rootSets: RootSets, _ secrets: ServiceSecrets,
-        _ date: @escaping @Sendable () -> Date, _ log: @escaping @Sendable (String) -> Void
+        _ date: @escaping @Sendable () -> Date, _ log: Log
     ) throws(StartupFailure) -> AuditTrail? {
         guard let path = configuration.auditPath else { return nil }
         let failure: StartupFailure

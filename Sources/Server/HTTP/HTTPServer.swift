@@ -62,14 +62,14 @@ final class HTTPServer: Sendable {
     var endpoints: [Endpoint] { listeners.map(\.endpoint) }
 
     /// Starts the thread and accepts connections. Must be called once.
-    func start(serving site: any HTTPSite, log: @escaping @Sendable (String) -> Void) {
+    func start(serving site: any HTTPSite, log: Log) {
         isStarted.store(true, ordering: .releasing)
         loop.start(name: name)
         for listener in listeners {
             loop.listen(on: listener.descriptor) { [self] descriptor in
                 welcome(descriptor, site)
             } refuse: { failure in
-                log("can't accept connections for now: \(failure)")
+                log(.warning, "can't accept connections for now: \(failure)")
             }
         }
     }

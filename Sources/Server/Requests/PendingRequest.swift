@@ -55,7 +55,7 @@ final class PendingRequest: Sendable {
         self.responder = responder
         self.admission = admission
         self.tracer = tracer
-        trace = tracer?.begin(header)
+        trace = tracer?.begin(header, connection: responder.connectionNumber)
         self.audit = audit
         self.meter = meter
         if let meter {
@@ -110,12 +110,16 @@ final class PendingRequest: Sendable {
         trace?.describe(name)
     }
 
+    /// The name of the collaboration layer's request, or else of the operation.
+    private var operationName: String {
+        state.withLock(\.name) ?? Operation(rawValue: header.operation).map { "\($0)" } ?? "unknown"
+    }
+
     /// A record of what the request is, as far as it is known.
     func auditRecord(_ kind: AuditRecord.Kind) -> AuditRecord {
-        let (name, collaboration) = state.withLock { ($0.name, $0.collaboration) }
+        let collaboration = state.withLock { $0.collaboration }
         return AuditRecord(
-            kind, principal: principal.auditName, peer: responder.peer.map { "\($0)" },
-            operation: name ?? Operation(rawValue: header.operation).map { "\($0)" } ?? "unknown",
+            kind, principal: principal.auditName, peer: responder.peer.map { "\($0)" }, operation: operationName,
             collaboration: collaboration.map { "\($0)" })
     }
 
@@ -313,6 +317,7 @@ final class PendingRequest: Sendable {
                 return record
             }
         }
+        admission.failed(operationName, responder.logged(header.requestID), error)
         if error.code == .busy { admission.refusals.add(1, ordering: .relaxed) }
         let bytes = frame(of: error)
         let isCovered = (try? cover(bytes.count, isLimited: false)) != nil

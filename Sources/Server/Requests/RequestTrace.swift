@@ -42,19 +42,25 @@ final class RequestTrace: Sendable {
     }
 
     let header: FrameHeader
+    /// The number of its connection since the start.
+    private let connection: UInt64
     /// Identifies the request; requests of different connections may have the same request id.
     let number: UInt64
     private let now: @Sendable () -> UInt64
     private let state: Lock<State>
 
     /// Begins with the stage `decoding`.
-    init(_ header: FrameHeader, number: UInt64, now: @escaping @Sendable () -> UInt64) {
+    init(_ header: FrameHeader, connection: UInt64, number: UInt64, now: @escaping @Sendable () -> UInt64) {
         self.header = header
+        self.connection = connection
         self.number = number
         self.now = now
         let first = Mark(stage: .decoding, began: now())
         state = Lock(State(marks: [first], current: first))
     }
+
+    /// The request, for the log.
+    var request: LogLine.Request { LogLine.Request(connection: connection, number: header.requestID) }
 
     /// The recorded stages, each with its end. `end`: of the request.
     func intervals(end: UInt64) -> [(mark: Mark, end: UInt64)] {
@@ -102,6 +108,6 @@ final class RequestTrace: Sendable {
             totals[stage].map { "\(stage.rawValue) \($0.asMilliseconds)" }
         }
         let total = totals.values.reduce(0, +).asMilliseconds
-        return "\(operation), request \(header.requestID), took \(total) ms: \(stages.joined(separator: ", "))"
+        return "\(operation) took \(total) ms: \(stages.joined(separator: ", "))"
     }
 }

@@ -24,7 +24,7 @@ final class RequestTracer: Sendable {
     }
 
     private let settings: Settings
-    private let log: @Sendable (String) -> Void
+    private let log: Log
     private let now: @Sendable () -> UInt64
     private let count = Atomic<UInt64>(0)
     /// `nil` when nothing is written, or after a write has failed.
@@ -36,7 +36,7 @@ final class RequestTracer: Sendable {
     ///
     /// Throws when the file can't be made.
     init(
-        _ settings: Settings, log: @escaping @Sendable (String) -> Void,
+        _ settings: Settings, log: Log,
         now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
     ) throws(SystemFailure) {
         precondition(settings.interval > 0)
@@ -52,8 +52,8 @@ final class RequestTracer: Sendable {
     }
 
     /// A trace for a request whose frame has arrived.
-    func begin(_ header: FrameHeader) -> RequestTrace {
-        RequestTrace(header, number: count.add(1, ordering: .relaxed).oldValue, now: now)
+    func begin(_ header: FrameHeader, connection: UInt64) -> RequestTrace {
+        RequestTrace(header, connection: connection, number: count.add(1, ordering: .relaxed).oldValue, now: now)
     }
 
     /// Ends the trace of a request that is answered: logs it when it was slow, and writes it when it is a sample.
@@ -61,7 +61,7 @@ final class RequestTracer: Sendable {
         let end = now()
         if let slow = settings.slowMilliseconds {
             let busy = trace.totals(end: end).reduce(0) { $1.key == .suspended ? $0 : $0 + $1.value }
-            if busy > slow * 1_000_000 { log("slow: \(trace.summary(end: end))") }
+            if busy > slow * 1_000_000 { log(.warning, "slow: \(trace.summary(end: end))", request: trace.request) }
         }
         if settings.path != nil, trace.number % settings.interval == 0 {
             write(RequestTracer.events(of: trace, end: end))
@@ -95,6 +95,6 @@ final class RequestTracer: Sendable {
                 return error
             }
         }
-        if let failure { log("the trace ends here, because it can't be written: \(failure.reason)") }
+        if let failure { log(.error, "the trace ends here, because it can't be written: \(failure.reason)") }
     }
 }

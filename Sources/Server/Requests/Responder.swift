@@ -35,6 +35,8 @@ final class Responder: AnswerGathering {
     let identity: ConnectionIdentity
     /// Who the peer is, for the audit; `nil` unless there is one.
     let peer: Peer?
+    /// The connection's number since the start, for the log.
+    let connectionNumber: UInt64
     private let connection: Connection
     private let timers: Timers
     /// Called when the connection is another holder's from now on.
@@ -43,17 +45,23 @@ final class Responder: AnswerGathering {
 
     /// The connection is its address's until `become`.
     init(
-        _ connection: Connection, _ identity: ConnectionIdentity, peer: Peer? = nil, timers: Timers = .system,
-        onMove: @escaping @Sendable (Holder) -> Void = { _ in }
+        _ connection: Connection, _ identity: ConnectionIdentity, number: UInt64 = 0, peer: Peer? = nil,
+        timers: Timers = .system, onMove: @escaping @Sendable (Holder) -> Void = { _ in }
     ) {
         state = Lock(State(owner: identity.address))
         source = WorkSource(identity.address)
         self.peer = peer
+        connectionNumber = number
         self.timers = timers
         self.onMove = onMove
         self.connection = connection
         self.identity = identity
         source.answers = self
+    }
+
+    /// A request of the connection, for the log.
+    func logged(_ requestID: UInt64) -> LogLine.Request {
+        LogLine.Request(connection: connectionNumber, number: requestID)
     }
 
     /// What the connection holds of the memory for requests.
