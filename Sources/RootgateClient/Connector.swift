@@ -22,6 +22,8 @@ final class Connector: Sendable {
     private struct State {
         var phase = Phase.idle
         var nextNumber: UInt64 = 0
+        /// The address that the next attempt begins with.
+        var address = 0
 
         /// Removes one who waits.
         mutating func remove(_ number: UInt64) -> Waiter? {
@@ -31,7 +33,8 @@ final class Connector: Sendable {
         }
     }
 
-    private let dialer: Dialer
+    /// One for each address of the service.
+    private let dialers: [Dialer]
     /// Presented on every connection before anything else; `nil`: there is none.
     private let key: APIKey?
     private let connectTimeout: Duration
@@ -39,8 +42,9 @@ final class Connector: Sendable {
     private let loop: EventLoop
     private let state = Lock(State())
 
-    init(_ dialer: Dialer, key: APIKey?, connectTimeout: Duration) throws(ServiceError) {
-        self.dialer = dialer
+    /// `dialers`: one at least.
+    init(_ dialers: [Dialer], key: APIKey?, connectTimeout: Duration) throws(ServiceError) {
+        self.dialers = dialers
         self.key = key
         self.connectTimeout = connectTimeout
         connectMilliseconds = CInt(clamping: Int64(min(connectTimeout, .seconds(86_400)) / .milliseconds(1)))
@@ -86,6 +90,8 @@ final class Connector: Sendable {
                 state.phase = .connecting(waiting)
                 return .waits(begins: false)
             case .idle, .connected:
+                // The address of a connection that has ended comes last.
+                if case .connected = state.phase { state.address = (state.address + 1) % dialers.count }
                 state.phase = .connecting([number: waiter])
                 return .waits(begins: true)
             }
@@ -106,12 +112,19 @@ final class Connector: Sendable {
         state.withLock { $0.remove(number) }?.resume(returning: .failure(error))
     }
 
+    /// Connects to the first address that lets it, from the one that was used last.
     private func connect() async {
-        var result = await dial()
-        if let key, case .success(let link) = result, let refusal = await present(key, on: link) {
-            link.close()
-            result = .failure(refusal)
+        let first = state.withLock { $0.address }
+        var result: Result<Link, ServiceError> = .failure(Connector.closed)
+        for number in 0..<dialers.count {
+            let address = (first + number) % dialers.count
+            state.withLock { $0.address = address }
+            result = await attempt(dialers[address])
+            // Who refuses the key refuses it at every address.
+            if case .failure(let error) = result, error.code != .keyRefused, !isClosed { continue }
+            break
         }
+        if case .failure = result { state.withLock { $0.address = (first + 1) % dialers.count } }
         let waiting = state.withLock { state -> [UInt64: Waiter] in
             guard case .connecting(let waiting) = state.phase else {
                 if case .success(let link) = result { link.close() }
@@ -121,6 +134,15 @@ final class Connector: Sendable {
             return waiting
         }
         for waiter in waiting.values { waiter.resume(returning: result) }
+    }
+
+    private func attempt(_ dialer: Dialer) async -> Result<Link, ServiceError> {
+        let result = await dial(dialer)
+        if let key, case .success(let link) = result, let refusal = await present(key, on: link) {
+            link.close()
+            return .failure(refusal)
+        }
+        return result
     }
 
     /// Says hello with the key. Returns the error that refused it.
@@ -133,7 +155,7 @@ final class Connector: Sendable {
         }
     }
 
-    private func dial() async -> Result<Link, ServiceError> {
+    private func dial(_ dialer: Dialer) async -> Result<Link, ServiceError> {
         await withCheckedContinuation { (done: CheckedContinuation<Result<Link, ServiceError>, Never>) in
             // Connecting and resolving names block, so they must not run on a thread of Swift's concurrency pool.
             DispatchQueue.global().async { [self] in

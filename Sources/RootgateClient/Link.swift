@@ -45,8 +45,15 @@ final class Link: ConnectionHandler {
         timer.resume()
     }
 
-    /// Whether the connection has not ended. `State.isClosed` says so to who has the lock.
+    /// Whether new requests may be sent: the connection has not ended, and the service is not shutting down.
+    /// `State.isClosed` tells the former to who has the lock.
     var isConnected: Bool { isOpen.load(ordering: .relaxed) }
+
+    /// Whether a request that ended with this error was not begun, so that it can be sent again whatever it is. A
+    /// service that shuts down answers what it has begun before it closes the connection.
+    static func wasNotBegun(_ error: ServiceError) -> Bool {
+        error.code == .shuttingDown || error.code == .connectionLost && error.reason == unsent.reason
+    }
 
     func close() {
         connection.close()
@@ -88,7 +95,7 @@ final class Link: ConnectionHandler {
         let refusal = state.withLock { state -> ServiceError? in
             // `cancel` either waits for the lock and finds the request, or came before, which the task knows.
             if Task.isCancelled { return Link.cancelled }
-            if state.isClosed { return Link.lost }
+            if state.isClosed { return Link.unsent }
             let former = state.waiting.updateValue((waiter, deadline), forKey: id)
             precondition(former == nil, "two requests have one identifier")
             expect(deadline, &state)
@@ -108,7 +115,7 @@ final class Link: ConnectionHandler {
             expect(call.deadline, &state)
             return state.takePackages()
         }
-        if let packages { send(packages) } else { call.end(.failure(Link.lost)) }
+        if let packages { send(packages) } else { call.end(.failure(Link.unsent)) }
     }
 
     private func cancel(_ id: UInt64) {
@@ -144,6 +151,7 @@ final class Link: ConnectionHandler {
     static let cancelled = ServiceError(.cancelled, "the request was cancelled")
     static let late = ServiceError(.deadlineExceeded, "the service did not answer in time")
     private static let lost = ServiceError(.connectionLost, "the connection was lost before the answer came")
+    private static let unsent = ServiceError(.connectionLost, "the connection was lost before the request was sent")
     private static let silent = ServiceError(
         .connectionLost,
         "the service closed the connection without a byte: it may speak TLS, or it may be no Rootgate service")
@@ -200,6 +208,9 @@ final class Link: ConnectionHandler {
                 result = .failure(try FrameWriter.decodeError(body))
             } catch {
                 result = .failure(error)
+            }
+            if case .failure(let error) = result, error.code == .shuttingDown {
+                isOpen.store(false, ordering: .relaxed)
             }
             // An error about the connection, not about one request, names no operation.
             if header.operation == 0, case .failure(let error) = result {

@@ -8,8 +8,13 @@ import Wire
 ///
 /// Requests are pipelined over one TCP connection and answered in any order. When the connection is lost the client
 /// connects again, with growing pauses, and sends the unanswered requests again until their deadlines. It does not
-/// repeat a verify or an open then, because the first attempt may have spent the challenge. Single proofs that share a
-/// request are sent again in smaller requests when the service refuses that request without looking at its proofs.
+/// repeat a verify or an open then, because the first attempt may have spent the challenge. Requests that a service
+/// has not begun, because it shuts down or because they were never sent, are sent again whatever they are: so a service
+/// can be restarted without an error at its clients. Single proofs that share a request are sent again in smaller
+/// requests when the service refuses that request without looking at its proofs.
+///
+/// A service may have several addresses, over several networks or through several balancers. The client uses one of
+/// them until a connection fails, and then tries the others in turn.
 ///
 /// Every method throws ``ServiceError`` only.
 public final class RootgateClient: Sendable {
@@ -52,11 +57,22 @@ public final class RootgateClient: Sendable {
     ///
     /// Throws `internalFault` when the system has no descriptors left, and `tlsRefused` when a file of the TLS options
     /// can't be used.
-    public init(_ endpoint: Endpoint, configuration: Configuration = Configuration()) throws(ServiceError) {
+    public convenience init(
+        _ endpoint: Endpoint, configuration: Configuration = Configuration()
+    ) throws(ServiceError) {
+        try self.init([endpoint], configuration: configuration)
+    }
+
+    /// Makes a client of a service with several addresses, of which there must be one at least. All of them have to
+    /// lead to the same service: what was changed at one address is read at another.
+    ///
+    /// Throws as the initializer with one address does.
+    public init(_ endpoints: [Endpoint], configuration: Configuration = Configuration()) throws(ServiceError) {
+        precondition(!endpoints.isEmpty, "a service has an address")
         self.configuration = configuration
-        connector = try Connector(
-            Dialer(endpoint, tls: configuration.tls), key: configuration.key,
-            connectTimeout: configuration.connectTimeout)
+        var dialers: [Dialer] = []
+        for endpoint in endpoints { dialers.append(try Dialer(endpoint, tls: configuration.tls)) }
+        connector = try Connector(dialers, key: configuration.key, connectTimeout: configuration.connectTimeout)
     }
 
     deinit {
@@ -313,8 +329,8 @@ public final class RootgateClient: Sendable {
         return try answer.withRawBytes { body throws(ServiceError) in try decode(body) }
     }
 
-    /// Sends a request and returns the body of its answer. When the connection is lost, sends a request that
-    /// `isRepeatable` again.
+    /// Sends a request and returns the body of its answer. When the connection is lost, sends a request again that
+    /// `isRepeatable` or was not begun.
     ///
     /// `waiting`: time that the service may wait before it answers, which is added to the request's time-out.
     func send(
@@ -325,8 +341,8 @@ public final class RootgateClient: Sendable {
         }
     }
 
-    /// Calls `ask` with the present connection. When it is lost and the request `isRepeatable`, calls it with the next
-    /// one.
+    /// Calls `ask` with the present connection. When it is lost, and the request `isRepeatable` or was not begun, calls
+    /// it with the next one.
     private nonisolated(nonsending) func onLink<Answer: Sendable>(
         isRepeatable: Bool, waiting: Duration = .zero,
         _ ask: nonisolated(nonsending) (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
@@ -346,8 +362,8 @@ public final class RootgateClient: Sendable {
                 switch await ask(link, deadline) {
                 case .success(let answer): return answer
                 case .failure(let error):
-                    let isLost = error.code == .connectionLost || error.code == .shuttingDown
-                    guard isRepeatable, isLost, !connector.isClosed else { throw error }
+                    let mayRepeat = Link.wasNotBegun(error) || isRepeatable && error.code == .connectionLost
+                    guard mayRepeat, !connector.isClosed else { throw error }
                     failure = error
                 }
             case .failure(let error): failure = error

@@ -5,6 +5,7 @@ import Synchronization
 import TLS
 import Transport
 import Verification
+import Wire
 
 /// The service's listeners and event loops.
 final class Sockets: Sendable {
@@ -229,9 +230,18 @@ final class Sockets: Sendable {
         tls?.handshakes.stop()
     }
 
-    /// Closes every connection from this side, and waits up to `time` for the peers to do the same.
+    /// Closes every connection from this side, and waits up to `time` for the peers to do the same. Every request that
+    /// was begun has its answer: the last frame tells the peers that the others were not begun.
     func closeConnections(within time: Duration) {
-        for loop in loops { loop.forEachConnection { $0.close() } }
+        var bytes: [UInt8] = []
+        FrameWriter.appendError(Admission.shuttingDown, operation: 0, requestID: 0, to: &bytes)
+        let farewell = bytes
+        for loop in loops {
+            loop.forEachConnection { connection in
+                connection.send(farewell)
+                connection.close()
+            }
+        }
         let deadline = ContinuousClock.now + time
         while connections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline { usleep(2000) }
     }

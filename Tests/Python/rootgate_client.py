@@ -811,7 +811,9 @@ class Client:
 
     def _accept(self, kind: int, operation: int, request_id: int, body: bytes) -> None:
         answer = body if kind == Kind.ANSWER else decode_error(body)
-        if isinstance(answer, RootgateError) and operation == 0 and answer.code < FIRST_REQUEST_ERROR:
+        if isinstance(answer, RootgateError) and operation == 0 and (
+            answer.code < FIRST_REQUEST_ERROR or answer.code == ErrorCode.SHUTTING_DOWN
+        ):
             raise answer
         if self._in_flight.pop(request_id, None) != operation:
             raise ProtocolError(f"nobody waits for an answer to request {request_id}, operation {operation}")

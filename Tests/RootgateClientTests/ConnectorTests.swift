@@ -18,7 +18,7 @@ import Transport
     }
 
     private func connector() throws -> Connector {
-        try Connector(Dialer(endpoint, tls: TLSOptions()), key: nil, connectTimeout: .seconds(20))
+        try Connector([Dialer(endpoint, tls: TLSOptions())], key: nil, connectTimeout: .seconds(20))
     }
 
     private func waiting(
@@ -66,7 +66,7 @@ import Transport
     @Test("One time-out holds for the connection and the handshake")
     func oneTimeout() async throws {
         let connector = try Connector(
-            Dialer(endpoint, tls: TLSOptions()), key: nil, connectTimeout: .milliseconds(300))
+            [Dialer(endpoint, tls: TLSOptions())], key: nil, connectTimeout: .milliseconds(300))
         #expect(await waiting(on: connector).value != nil)
         connector.close()
         close(listener)

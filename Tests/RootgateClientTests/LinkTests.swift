@@ -12,7 +12,7 @@ import Transport
     func isFreed(clientEnds: Bool) async throws {
         // A listening socket that accepts nobody. When it is closed, the system ends its connections.
         let listener = try #require(try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)).first)
-        let connector = try Connector(Dialer(listener.endpoint, tls: nil), key: nil, connectTimeout: .seconds(10))
+        let connector = try Connector([Dialer(listener.endpoint, tls: nil)], key: nil, connectTimeout: .seconds(10))
         weak var freed: Link?
         let request: Task<ServiceError?, Never>
         do {
