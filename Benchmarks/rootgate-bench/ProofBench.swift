@@ -47,6 +47,8 @@ final class ProofBench {
     private var service: Service!
     private var workers: Int
     private var hasKernels = true
+    /// Whether the service counts for an operator's pages.
+    private let isMetered: Bool
     /// Whether the service's threads run on one processor and this one, which generates the load, on another.
     private(set) var isApart = false
     private var mix: DeviceMix
@@ -62,8 +64,9 @@ final class ProofBench {
     private static func newDevices(_ scale: Scale) -> Int { scale.size(245_760, tiny: 4096) }
     static func knownDevices(_ scale: Scale) -> Int { scale.size(4000, tiny: 40) }
 
-    init(_ scale: Scale, roots: Int) throws {
+    init(_ scale: Scale, roots: Int, isMetered: Bool = false) throws {
         self.scale = scale
+        self.isMetered = isMetered
         directory = try TemporaryDirectory()
         certificates = try BenchCertificates()
         material = try BareVerification.Material()
@@ -71,7 +74,8 @@ final class ProofBench {
         deviceCount = population.devices.count
         workers = cores
         mix = DeviceMix(known: ProofBench.knownDevices(scale), knownPercent: 0)
-        service = try ProofBench.service(in: directory, certificates, workers: workers, hasKernels: true)
+        service = try ProofBench.service(
+            in: directory, certificates, workers: workers, hasKernels: true, isMetered: isMetered)
         let sets = service.resources.rootSets
         try sets.apply(Mutation(.createCollaboration(population.collaboration, .challenge)))
         let hashes = population.rootHashes
@@ -128,7 +132,8 @@ final class ProofBench {
 
     /// A service with one plain and one encrypted address, and a local socket.
     private static func service(
-        in directory: TemporaryDirectory, _ certificates: BenchCertificates, workers: Int, hasKernels: Bool
+        in directory: TemporaryDirectory, _ certificates: BenchCertificates, workers: Int, hasKernels: Bool,
+        isMetered: Bool
     ) throws -> Service {
         var configuration = Configuration(dataDirectory: directory.path, workers: workers)
         configuration.endpoints = [Endpoint(host: "127.0.0.1", port: 0)]
@@ -136,12 +141,16 @@ final class ProofBench {
         configuration.tls = certificates.settings
         configuration.storageBytesMax = 64 << 30
         configuration.linkBase = "https://example.com/c"
+        if isMetered { configuration.operatorEndpoints = [Endpoint(host: "127.0.0.1", port: 0)] }
         if !hasKernels { configuration.turnKernelsOff() }
         return try Service(configuration)
     }
 
     /// Where the service listens without encryption.
     var endpoint: Endpoint { service.plainEndpoints[0] }
+
+    /// Where the operator's pages are; `nil` unless the service counts for them.
+    var operatorEndpoint: Endpoint? { service.operatorEndpoints.first }
 
     private func endpoint(_ traffic: Traffic) -> Endpoint {
         if traffic.isLocal { return service.plainEndpoints[1] }
@@ -184,7 +193,7 @@ final class ProofBench {
         // The service's threads run where the one that starts them does.
         if isApart { _ = System.confineThread(toProcessor: 0) }
         service = try ProofBench.service(
-            in: directory, certificates, workers: self.workers, hasKernels: self.hasKernels)
+            in: directory, certificates, workers: self.workers, hasKernels: self.hasKernels, isMetered: isMetered)
         if isApart { _ = System.confineThread(toProcessor: 1) }
         if share > 0 { try makeKeysKnown() }
         mix = DeviceMix(known: mix.known, knownPercent: share)

@@ -49,7 +49,7 @@ let commonBenchmarks =
 /// Those of the kernels that this machine can run.
 var kernelBenchmarks: [Benchmark] { hashKernelBenchmarks + signatureKernelBenchmarks }
 
-var allBenchmarks: [Benchmark] { reportedBenchmarks + fairnessBenchmarks }
+var allBenchmarks: [Benchmark] { reportedBenchmarks + fairnessBenchmarks + operatorBenchmarks }
 
 /// The command line of the benchmarks.
 @main
