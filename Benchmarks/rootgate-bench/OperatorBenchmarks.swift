@@ -65,6 +65,8 @@ private final class MetricsReader: Sendable {
     private static func readsPage(_ endpoint: Endpoint) -> Bool {
         guard let descriptor = try? Socket.connect(to: endpoint, milliseconds: 1000) else { return false }
         let socket = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        // From here on reading waits.
+        guard fcntl(descriptor, F_SETFL, 0) == 0 else { return false }
         let head = Data("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
         guard (try? socket.write(contentsOf: head)) != nil, let page = try? socket.readToEnd() else { return false }
         return page.count > 1000
