@@ -352,11 +352,12 @@ class Model:
         self.kept[self.sequence] = mutation
 
 
-def check_everything(client: Client, sent: dict[bytes, Mutation], model: Model) -> set[bytes]:
-    """Compares log, sets and participants with what was sent and answered. Returns the identifiers in the log."""
+def check_everything(client: Client, sent: dict[bytes, Mutation], model: Model) -> dict[bytes, int]:
+    """Compares log, sets and participants with what was sent and answered. Returns the sequences of the identifiers in
+    the log."""
     first = client.statistics().result()["log-first-sequence"]
     log = read_log(client, first)
-    logged = {change.mutation for change in log}
+    logged = {change.mutation: change.sequence for change in log}
     check(len(logged) == len(log), "a mutation is in the log twice")
     receipts = {mutation.sequence: mutation for mutation in sent.values() if mutation.sequence}
     last = log[-1].sequence if log else first - 1
@@ -427,8 +428,14 @@ def list_people(client: Client, name: str) -> list[bytes]:
     return people
 
 
-def retry(client: Client, mutation: Mutation, was_logged: bool) -> None:
-    """Sends a mutation again. If it was applied, it is a repeat."""
+def retry(client: Client, mutation: Mutation, sequence: int | None, counts: Counter[str]) -> None:
+    """Sends a mutation again. If the log has it, at that sequence, it is a repeat."""
+    first = client.statistics().result()["log-first-sequence"]
+    if sequence is not None and sequence < first:
+        # The full storage has made room for a removal that was retried before: of the log, too.
+        counts["retried when the log had it no more"] += 1
+        sequence = None
+    was_logged = sequence is not None
     repeat = mutation.settle(mutation.send(client))
     check(not (mutation.refused and was_logged), f"a retry was refused, although it was applied: {mutation}")
     if mutation.operation != Operation.COLLABORATE and not mutation.refused:
@@ -536,7 +543,7 @@ def check_and_retry(client: Client, sent: dict[bytes, Mutation], model: Model, c
     counts["unacknowledged, found in the log"] += found
     counts["unacknowledged, absent"] += len(unanswered) - found
     for mutation in unanswered:
-        retry(client, mutation, mutation.logged in logged)
+        retry(client, mutation, logged.get(mutation.logged), counts)
     check_everything(client, sent, model)
     counts["acknowledged"] += sum(not mutation.refused for mutation in answered + unanswered)
     for mutation in answered + unanswered:
