@@ -251,6 +251,10 @@ public enum Limits {
     /// Proofs that a worker takes at once if so many wait. Another worker is woken only for what remains, because
     /// waking it for fewer proofs costs more than it gains.
     public static let proofsPerPortionMax = 256
+    /// The same while peers take turns, and for how many portions behind a turn of another peer they count as such. A
+    /// portion of so many proofs takes a quarter of the time, and not much longer for each proof.
+    public static let proofsPerSharedPortionMax = 64
+    public static let sharedPortions = 32
     /// Waiting proofs for which a further worker is woken. For fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.

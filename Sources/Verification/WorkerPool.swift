@@ -22,6 +22,9 @@ package final class WorkerPool: Sendable {
         var meters: [PassMeter] = []
         /// Workers that found no work and must be woken when there is some.
         var sleepers: [PoolWorker] = []
+        /// Whose work was taken last, and for how many portions peers have been known to take turns.
+        var lastPeer: Holder?
+        var sharedPortions = 0
         /// Workers that are performing a portion.
         var busyCount = 0
         var isClosed = false
@@ -228,10 +231,13 @@ package final class WorkerPool: Sendable {
     }
 
     /// Takes work from the sources in turn until the portion is full. A portion is this worker's share of the waiting
-    /// work, rounded up to as many proofs as take no more time.
+    /// work, rounded up to as many proofs as take no more time. It is smaller while peers take turns: who sends a
+    /// single proof waits until a worker has done what it has begun.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waiting.taken + state.workerCount - 1) / max(1, state.workerCount)
-        var room = min(Limits.proofsPerPortionMax, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
+        let most = state.sharedPortions > 0 ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
+        var room = min(most, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
+        state.sharedPortions = max(0, state.sharedPortions - 1)
         var slices: [Slice] = []
         var isSigned = true
         while room > 0, let source = state.turns.first?.turns.first, let work = source.waiting.first {
@@ -264,6 +270,10 @@ package final class WorkerPool: Sendable {
     private func endTurn(of source: WorkSource, taken: Int, isWorkDone: Bool, _ state: inout State) {
         guard let line = state.turns.first, line.turns.first === source, line.waitingItems >= taken else {
             preconditionFailure("a source ended another source's turn, or more work was taken than was queued")
+        }
+        if state.lastPeer != line.peer {
+            if state.lastPeer != nil { state.sharedPortions = Limits.sharedPortions }
+            state.lastPeer = line.peer
         }
         line.waitingItems -= taken
         state.waiting.giveBack(taken)

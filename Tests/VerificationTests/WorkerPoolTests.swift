@@ -279,6 +279,40 @@ struct WorkerPoolTests {
         #expect(pool.depth == 0)
     }
 
+    @Test("A worker takes less at once while peers take turns, and as much as before when one is alone again")
+    func sharedPortions() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 40_000)
+        let worker = try pool.attachWorker {}
+        let read = Shared(0)
+        let sources = (1...2).map { WorkSource(.address(UInt32($0))) }
+        func submit(_ count: Int, from source: WorkSource) {
+            let request = VerificationRequest(count: count, isSigned: false, wantsRoots: false) { _ in
+                read.increment()
+                return packed.proofs[1]
+            } completion: { _, _ in
+            }
+            #expect(pool.submit(request, from: source))
+        }
+        /// How many proofs the worker takes at once.
+        func portion() -> Int {
+            let before = read.value
+            #expect(worker.work())
+            return read.value - before
+        }
+        for _ in 0..<20 { submit(Limits.proofsPerPortionMax, from: sources[0]) }
+        #expect(portion() == Limits.proofsPerPortionMax)
+        submit(1, from: sources[1])
+        // The turn of the other peer is within a portion that has begun as one of a peer that is alone.
+        #expect(portion() == Limits.proofsPerPortionMax)
+        let shared = (0..<Limits.sharedPortions).map { _ in portion() }
+        #expect(shared == [Int](repeating: Limits.proofsPerSharedPortionMax, count: Limits.sharedPortions))
+        #expect(portion() == Limits.proofsPerPortionMax)
+        while worker.work() {}
+        #expect(pool.depth == 0)
+    }
+
     @Test("A source's next work counts for the peer that it has become, and what waits for the one before")
     func moved() throws {
         let fixture = try Fixture()
