@@ -66,7 +66,11 @@ final class LoadConnection {
         }
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(kept + received)])
         var frames = FrameReader(bytes, expecting: LoadConnection.expectedKinds)
-        while let frame = frames.next() { handle(frame.header, frame.body) }
+        while let frame = frames.next() {
+            // An error about the connection is its end, and answers no request.
+            if frame.header.kind == .error, frame.header.operation == 0 { return lose() }
+            handle(frame.header, frame.body)
+        }
         guard frames.violation == nil else { return lose() }
         // Nothing is left as a rule; then nothing is allocated.
         incomplete.removeAll(keepingCapacity: true)

@@ -23,11 +23,19 @@ let loadCommand = Command(
         Option("followers", "N", standard: "1000", "with --notices: live followers"),
         Option("collaborations", "N", standard: "100", "with --notices: collaborations that they follow, in turn"),
         Option("events", "N", standard: "8", "with --notices: notices in a post"),
-        Option("rate", "N", standard: "10000", "with --notices: notices posted a second"), .quiet, .json,
+        Option(
+            "rate", "N",
+            "send so many proofs a second, answered or not, and count latency from when each was due; with --notices: "
+                + "notices posted a second (default: 10000)"),
+        Option(switch: "ramp", "raise the rate step by step, from --rate on, until answers are late"),
+        Option("ramp-limit", "MS", standard: "20", "with --ramp: the p99 of latency from which on answers are late"),
+        Option("hdr", "FILE", "file for the distribution of latency, as HdrHistogram's tools read it"), .quiet, .json,
     ]
 ) { arguments in
     if arguments.isOn("notices") { return try await driveNotices(arguments) }
     let plan = try LoadPlan(arguments)
+    // What can't be written is known before the work is done.
+    if let path = plan.distributionPath { try Data().write(to: path) }
     System.raiseDescriptorLimit()
     let client = try connect(arguments)
     defer { client.close() }
@@ -44,59 +52,14 @@ let loadCommand = Command(
     progress.begin("sending proofs", share: 0...1)
     let run = try LoadRun(
         service.endpoint, tls: service.tls, key: service.key, connections: plan.connections, depth: plan.depth)
-    var report = LoadReport()
-    var sent = 0
-    if plan.isInclusionOnly {
-        let count = max(plan.connections * plan.depth * 2, plan.people * 5 / plan.batch + 1)
-        let requests = try population.inclusionRequests(count: count, batch: plan.batch)
-        report = await run.driveShowing(progress, of: plan) {
-            run.drive(requests, isRepeating: true, seconds: plan.seconds)
-        }
-    } else {
-        while report.seconds < plan.seconds, sent < plan.count {
-            let size = min(plan.round, plan.count - sent)
-            let done =
-                plan.seconds.isFinite ? report.seconds / plan.seconds : Double(sent) / Double(plan.count)
-            progress.show("\(sent) answered, signing \(size)", done: done)
-            let challenges = try await client.takeChallenges(size)
-            let requests = try population.signedRequests(
-                challenges: challenges, batch: plan.batch, invalidPercent: plan.invalidPercent
-            ) { [sent] in sent + $0 }
-            let left = plan.seconds - report.seconds
-            report.add(await run.driveShowing(progress, of: plan, after: report) { run.drive(requests, seconds: left) })
-            sent += size
-        }
-    }
+    let load = ProofLoad(plan: plan, population: population, client: client, run: run, progress: progress)
+    let isJSON = arguments.isOn("json")
+    let (report, isFine) = try await plan.ramp == nil ? load.drive() : load.ramp(isJSON: isJSON)
     try await client.dropCollaboration(collaboration)
     progress.end()
-    try show(report, isJSON: arguments.isOn("json"))
-    return report.wrong == 0 && report.errors.isEmpty ? .success : .refused
-}
-
-private struct LoadPlan {
-    let connections: Int
-    let batch: Int
-    let depth: Int
-    let seconds: Double
-    let count: Int
-    let invalidPercent: Int
-    let people: Int
-    let round: Int
-    let isInclusionOnly: Bool
-
-    init(_ arguments: Arguments) throws {
-        connections = try arguments.number("connections", in: 1...20_000)
-        batch = try arguments.number("batch", in: 1...Limits.proofsPerRequestMax)
-        depth = try arguments.number("depth", in: 1...Limits.requestsInFlightPerConnectionMax)
-        let hasCount = arguments.text("count") != nil
-        count = hasCount ? try arguments.number("count", in: 1...1_000_000_000) : .max
-        seconds = hasCount ? .infinity : try arguments.decimal("seconds", in: 0.1...86_400)
-        invalidPercent = try arguments.number("invalid", in: 0...100)
-        people = try arguments.number("people", in: 1...1_000_000)
-        round = try arguments.number("round", in: 1...5_000_000)
-        isInclusionOnly = arguments.isOn("inclusion-only")
-        if isInclusionOnly, hasCount { throw UsageError("--inclusion-only takes --seconds, not --count") }
-    }
+    if plan.ramp == nil { try show(report, isJSON: isJSON) }
+    if let path = plan.distributionPath { try Data(report.latency.percentileDistribution.utf8).write(to: path) }
+    return isFine && report.wrong == 0 && report.errors.isEmpty ? .success : .refused
 }
 
 private func show(_ report: LoadReport, isJSON: Bool) throws {
@@ -129,28 +92,4 @@ private func show(_ report: LoadReport, isJSON: Bool) throws {
         printNow("  error \(error.padding(toLength: 18, withPad: " ", startingAt: 0)) \(count) requests")
     }
     printNow(report.wrong == 0 ? "every verdict is as expected" : "WRONG VERDICTS: \(report.wrong)")
-}
-
-extension LoadRun {
-    /// Runs `drive`, which blocks, on a thread of its own, and shows meanwhile how far the plan is. `report` is what
-    /// was sent before.
-    fileprivate func driveShowing(
-        _ progress: ProgressMeter, of plan: LoadPlan, after report: LoadReport = LoadReport(),
-        _ drive: @escaping @Sendable () -> LoadReport
-    ) async -> LoadReport {
-        let begin = ContinuousClock.now
-        let progressTask = Task { [secondsBefore = report.seconds] in
-            while (try? await Task.sleep(for: .milliseconds(500))) != nil {
-                let count = answered.load(ordering: .relaxed)
-                let seconds = secondsBefore + (ContinuousClock.now - begin) / .seconds(1)
-                let done = plan.seconds.isFinite ? seconds / plan.seconds : Double(count) / Double(plan.count)
-                progress.show("\(count) answered, \(Int(Double(count) / seconds)) a second", done: done)
-            }
-        }
-        let report = await withCheckedContinuation { done in
-            Thread.detachNewThread { done.resume(returning: drive()) }
-        }
-        progressTask.cancel()
-        return report
-    }
 }

@@ -14,7 +14,10 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     guard plan.followers <= plan.connections * Limits.followsPerConnectionMax else {
         throw UsageError("a connection takes \(Limits.followsPerConnectionMax) followers: give more --connections")
     }
-    let rate = try arguments.number("rate", in: 1...10_000_000)
+    let rate = arguments.text("rate") == nil ? 10_000 : try arguments.number("rate", in: 1...10_000_000)
+    for name in ["ramp", "ramp-limit", "hdr"] where arguments.isGiven(name) {
+        throw UsageError("--\(name) is for proofs, and --notices sends none")
+    }
     let seconds = try arguments.decimal("seconds", in: 0.1...86_400)
     let count =
         arguments.text("count") == nil
