@@ -16,15 +16,36 @@ package struct InclusionProof: Hashable, Sendable {
     /// Computes the root that `leaf` and this proof lead to; `nil` when there are more than 32 siblings or the index is
     /// not below 2^count(siblings).
     package func root(from leaf: Digest) -> Digest? {
-        guard siblings.count <= Limits.inclusionHashesMax,
-            RootHash.isValid(index: index, levels: siblings.count)
-        else { return nil }
+        guard isPossible else { return nil }
         return siblings.withUnsafeBytes { bytes in
             // Without siblings the loop does not run, so the address is not read.
             RootHash.climb(
                 from: leaf, index: index, siblings: bytes.baseAddress,
                 count: siblings.count)
         }
+    }
+
+    /// The nodes on the way from `leaf`, which is the first of them, to the root, which is the last; `nil` when there
+    /// is no root.
+    package func nodes(from leaf: Digest) -> [Digest]? {
+        guard isPossible else { return nil }
+        var nodes = [leaf]
+        nodes.reserveCapacity(siblings.count + 1)
+        var local = leaf
+        for (level, sibling) in siblings.enumerated() {
+            local = isRight(atLevel: level) ? SHA256.node(sibling, local) : SHA256.node(local, sibling)
+            nodes.append(local)
+        }
+        assert(local == root(from: leaf), "the nodes lead to another root")
+        return nodes
+    }
+
+    /// Whether the node of a level (0: the leaf's) is on the right, and its sibling on the left.
+    package func isRight(atLevel level: Int) -> Bool { index >> UInt64(level) & 1 == 1 }
+
+    /// Whether a tree within the limits can have this proof.
+    private var isPossible: Bool {
+        siblings.count <= Limits.inclusionHashesMax && RootHash.isValid(index: index, levels: siblings.count)
     }
 }
 

@@ -10,6 +10,12 @@ enum ProofLine {
     case proof(SignedIdentityProof, index: String)
     case malformed(String)
 
+    /// The proof, unless the line is none, or the proof is too long for a request.
+    var proofForService: SignedIdentityProof? {
+        guard case .proof(let proof, _) = self, proof.verdictWithoutService == nil else { return nil }
+        return proof
+    }
+
     /// What is wrong with the line, for people; `nil` when the verdict says it all.
     func reason(for verdict: Verdict) -> String? {
         switch self {

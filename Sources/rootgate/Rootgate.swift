@@ -8,9 +8,9 @@ import Server
 @main
 enum Rootgate {
     static let commands: [Command] = [
-        serveCommand, checkConfigCommand, demoCommand, verifyCommand, loadCommand, rootsCommand, collabCommand,
-        challengeCommand,
-        simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand, restoreCommand, selfTestCommand,
+        serveCommand, checkConfigCommand, demoCommand, verifyCommand, explainCommand, loadCommand, rootsCommand,
+        collabCommand, challengeCommand, simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand,
+        restoreCommand, selfTestCommand,
         statsCommand, completionCommand, manualCommand, versionCommand,
     ]
 

@@ -78,7 +78,7 @@ struct LineVerdict {
 }
 
 /// Verdicts of a service. A proof that does not fit into a request gets its verdict here, by the same rules.
-private func judgeByService(
+func judgeByService(
     _ lines: [ProofLine], _ client: RootgateClient, _ collaboration: CollaborationIdentifier, atLeast: UInt64
 ) async throws -> [LineVerdict] {
     var verdicts = [LineVerdict?](repeating: nil, count: lines.count)

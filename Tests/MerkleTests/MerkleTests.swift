@@ -66,6 +66,27 @@ struct MerkleTreeTests {
         }
     }
 
+    @Test("The nodes on the way to the root are the reference's, from the leaf on")
+    func nodes() throws {
+        var generator = SeededGenerator(seed: runSeed &+ 20)
+        for size in [1, 2, 3, 6, 9, 21] {
+            let leaves = leaves(size, &generator)
+            let tree = try #require(MerkleTree(leaves: leaves))
+            for index in 0..<size {
+                let proof = try #require(tree.proof(at: index))
+                let siblings = proof.siblings.map(\.bytes)
+                let expected = (0...siblings.count).map { count in
+                    ReferenceMerkle.climb(
+                        from: leaves[index].bytes, index: UInt64(index), siblings: Array(siblings.prefix(count)))
+                }
+                #expect(proof.nodes(from: leaves[index])?.map(\.bytes) == expected, "seed \(runSeed), \(size) leaves")
+            }
+        }
+        let leaf = generator.digest()
+        #expect(InclusionProof(index: 2, siblings: [leaf]).nodes(from: leaf) == nil)
+        #expect(InclusionProof(index: 0, siblings: Array(repeating: leaf, count: 33)).nodes(from: leaf) == nil)
+    }
+
     @Test("Trees of up to 4,096 leaves have the reference's root and its proofs of sampled leaves")
     func largeSizes() throws {
         var generator = SeededGenerator(seed: runSeed &+ 1)
