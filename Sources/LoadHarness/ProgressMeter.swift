@@ -164,7 +164,7 @@ package final class ProgressMeter: Sendable {
     }
 
     /// 42 s, 5:07 (minutes), 1:02:03 (hours).
-    static func text(of duration: Duration) -> String {
+    package static func text(of duration: Duration) -> String {
         let seconds = max(0, duration.components.seconds)
         func twoDigits(_ number: Int64) -> String { (number < 10 ? "0" : "") + "\(number)" }
         switch seconds {

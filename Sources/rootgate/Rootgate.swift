@@ -11,7 +11,7 @@ enum Rootgate {
         serveCommand, checkConfigCommand, demoCommand, verifyCommand, explainCommand, loadCommand, rootsCommand,
         collabCommand, challengeCommand, simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand,
         restoreCommand, selfTestCommand,
-        statsCommand, completionCommand, manualCommand, versionCommand,
+        statsCommand, topCommand, completionCommand, manualCommand, versionCommand,
     ]
 
     static let usage = """
