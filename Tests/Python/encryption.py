@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a running Rootgate service with TLS against the specification, with the client of rootgate_client.py.
+"""Checks a running Rootgate service with TLS against the specification, with the Python package rootgate.
 
-The service demands certificates of clients. Needs Python 3.9 and the package `cryptography`.
+The service demands certificates of clients. Needs the packages `cryptography` and `rootgate`
+(PYTHONPATH=Sources/rootgate-python).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import socket
 import ssl
 import sys
 
-from rootgate_client import APPLICATION_PROTOCOL, Client, Device, Person, Policy, Verdict, tls_context
+from rootgate.connection import APPLICATION_PROTOCOL, Client, Device, Person, Policy, Verdict, tls_context
 
 TIMEOUT = 30.0
 

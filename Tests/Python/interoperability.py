@@ -5,7 +5,8 @@
 
 The service may have any state and other clients, and needs a link base. The script makes two collaborations with
 random names and several of the collaboration layer, and drops them at its end; when a check fails it stops and leaves
-them. What was shared with its accounts, which have random names, stays. It needs the package `cryptography`.
+them. What was shared with its accounts, which have random names, stays. It needs the packages `cryptography` and
+`rootgate` (PYTHONPATH=Sources/rootgate-python).
 
 FILE has JSON Lines, each a signed identity proof that something else made: `publicKey`, `inclusionHashes`, `signature`
 and `data` in base64, `publicKeyIndex`, `signatureFormat` ("der" or "raw") and the expected `rootHash` in hexadecimal.
@@ -28,7 +29,7 @@ from typing import Any, Callable, NamedTuple, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from rootgate_client import (
+from rootgate.connection import (
     DIGEST_SIZE,
     GRANT_SIZE,
     HEADER,

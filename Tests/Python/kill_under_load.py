@@ -15,7 +15,8 @@ that was not acknowledged has been sent once more:
 - the collaborations, root sets and participants are what all these changes, replayed in a plain model, lead to.
 
 The choices come from the seed; what the service has received when it is killed is a matter of timing. A killed process
-loses nothing that the system has taken, so this says nothing of a loss of power. Needs the package `cryptography`.
+loses nothing that the system has taken, so this says nothing of a loss of power. Needs the packages
+`cryptography` and `rootgate` (PYTHONPATH=Sources/rootgate-python).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rootgate_client import (
+from rootgate.connection import (
     Change,
     Client,
     CollaborationState,

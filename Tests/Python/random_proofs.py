@@ -6,8 +6,8 @@
 Half of the proofs have one random byte of one random field changed: of the public key, the index, an inclusion hash,
 the signature or the signed data. A challenge that only refused proofs have signed is signed again, since it must not
 be spent. All choices come from the seed; keys, signatures and challenges are random. The service may have any state
-and other clients: each process makes collaborations with random names and drops them at its end. Needs the package
-`cryptography`.
+and other clients: each process makes collaborations with random names and drops them at its end. Needs the packages
+`cryptography` and `rootgate` (PYTHONPATH=Sources/rootgate-python).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import AbstractSet, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from rootgate_client import (
+from rootgate.connection import (
     Client,
     Device,
     KeyEncoding,

@@ -142,7 +142,7 @@ struct EncryptedServiceTests {
             [
                 packageFile("Tests/Python/encryption.py"), "localhost", "\(encrypted.service.endpoint.port)", "--ca",
                 encrypted.authorityPath, "--certificate", paths.certificate, "--key", paths.key,
-            ], environment: ["PYTHONDONTWRITEBYTECODE": "1"])
+            ], environment: pythonEnvironment)
         #expect(result.code == 0, "\(result.output)\(result.errors)")
     }
 }

@@ -87,7 +87,7 @@ struct LocalSocketServiceTests {
         let service = try service()
         let result = try runProgram(
             try #require(python), [packageFile("Tests/Python/interoperability.py"), "\(endpoint)", "0"],
-            environment: ["PYTHONDONTWRITEBYTECODE": "1"])
+            environment: pythonEnvironment)
         #expect(result.code == 0, "\(result.output)\(result.errors)")
         service.stop()
     }

@@ -79,7 +79,7 @@ import Wire
         let key = try await guarded.principal("p", roles, limits: PrincipalLimits(proofsPerSecond: 4))
         let endpoint = guarded.service.endpoint
         let program = """
-            from rootgate_client import Client, RootgateError
+            from rootgate.connection import Client, RootgateError
             client = Client("\(endpoint.host)", \(endpoint.port), key="\(key.text)")
             client.issue_challenges(4).result()
             try:
@@ -93,7 +93,7 @@ import Wire
             """
         let result = try runProgram(
             try #require(python), ["-c", program],
-            environment: ["PYTHONPATH": packageFile("Tests/Python"), "PYTHONDONTWRITEBYTECODE": "1"])
+            environment: pythonEnvironment)
         #expect(result.output == "0.25\nNone\n", "\(result)")
     }
 

@@ -299,7 +299,7 @@ import Wire
             [
                 packageFile("Tests/Python/interoperability.py"), "127.0.0.1", "\(service.endpoint.port)", "--proofs",
                 file,
-            ], environment: ["PYTHONDONTWRITEBYTECODE": "1"])
+            ], environment: pythonEnvironment)
         #expect(result.code == 0, "\(result.output)\(result.errors)")
     }
 }

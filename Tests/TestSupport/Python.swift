@@ -36,6 +36,11 @@ package let python: String? = {
     return nil
 }()
 
+/// What a program in Python needs to import the package `rootgate` of this repository, and to leave no files there.
+package let pythonEnvironment = [
+    "PYTHONPATH": packageFile("Sources/rootgate-python"), "PYTHONDONTWRITEBYTECODE": "1",
+]
+
 /// A file of the package, by its path below the package's folder.
 package func packageFile(_ path: String, from file: String = #filePath) -> String {
     URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -139,7 +139,7 @@ struct KeysTests {
         #expect(try run(["keys", "create", "gate"] + words + administer).code == 0)
         let script = """
             import sys
-            from rootgate_client import Client
+            from rootgate.connection import Client
             host, port = sys.argv[1].rsplit(":", 1)
             with Client(host, int(port), key=open(sys.argv[2]).read().strip()) as client:
                 update = {"name": "gate", "changedLimits": {"followers": None, "mutationsPerSecond": 3}}
@@ -147,7 +147,7 @@ struct KeysTests {
             """
         let changed = try runProgram(
             try #require(python), ["-c", script, running.endpoint, file],
-            environment: ["PYTHONPATH": packageFile("Tests/Python")])
+            environment: pythonEnvironment)
         #expect(changed.output == "1\n", "\(changed)")
         let listed = try run(["keys", "list"] + administer).output
         #expect(listed.contains("at most 9 bytes, 3 mutations/s\n"), "\(listed)")

@@ -16,7 +16,7 @@ struct KillTests {
             [
                 packageFile("Tests/Python/kill_under_load.py"), ServiceProcess.path, "--kills", kills, "--seed",
                 "\(runSeed)", "--seconds-between", "0.3",
-            ])
+            ], environment: pythonEnvironment)
         print(run.output)
         #expect(run.code == 0, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
     }
