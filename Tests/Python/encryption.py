@@ -14,7 +14,10 @@ import socket
 import ssl
 import sys
 
-from rootgate.connection import APPLICATION_PROTOCOL, Client, Device, Person, Policy, Verdict, tls_context
+from rootgate.addresses import tls_context
+from rootgate.connection import Connection
+from rootgate.protocol import APPLICATION_PROTOCOL, Policy, Verdict
+from rootgate.simulator import Device, Person
 
 TIMEOUT = 30.0
 
@@ -37,7 +40,7 @@ def is_refused(address: tuple[str, int], context: ssl.SSLContext, name: str) -> 
         return True
 
 
-def check_proofs(client: Client) -> None:
+def check_proofs(client: Connection) -> None:
     """A genuine proof is granted once, in a batch with many others that are copies."""
     collaboration = f"encryption-{os.urandom(8).hex()}"
     person = Person([Device()])
@@ -67,7 +70,7 @@ def main() -> int:
     def context() -> ssl.SSLContext:
         return tls_context(arguments.ca, arguments.certificate, arguments.key)
 
-    with Client(*address, tls=context()) as client:
+    with Connection(*address, tls=context()) as client:
         check_proofs(client)
 
     anonymous = tls_context(arguments.ca)
@@ -81,7 +84,7 @@ def main() -> int:
     expect(is_refused(address, context(), "other.example.com"), "the client refuses a certificate for another name")
     expect(is_refused(address, tls_context(), arguments.host), "the client refuses an unknown authority")
     try:
-        with Client(*address, timeout=TIMEOUT) as plain:
+        with Connection(*address, timeout=TIMEOUT) as plain:
             plain.ping(b"").result()
         expect(False, "a plain client is refused")
     except Exception as error:  # noqa: BLE001: the end of the connection and a record of TLS are both right.

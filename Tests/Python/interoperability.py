@@ -29,54 +29,44 @@ from typing import Any, Callable, NamedTuple, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from rootgate.connection import (
+from rootgate.answers import decode_json
+from rootgate.changes import decode_edit, logged_identifier, logged_mutation, request_digest
+from rootgate.connection import Connection, Pending, connect
+from rootgate.frames import Reader, decode_error, encode_frame
+from rootgate.protocol import (
     DIGEST_SIZE,
     GRANT_SIZE,
     HEADER,
     MAXIMUM_BODY,
-    Change,
-    Client,
-    CollaborationState,
-    Device,
     ErrorCode,
-    GrantCheck,
     GrantStatus,
-    KeyEncoding,
     Kind,
     Name,
-    Opening,
     Operation,
-    Pending,
     Permission,
-    Person,
     Policy,
-    Proof,
     ProtocolError,
-    Reader,
-    Receipt,
     Role,
     RootgateError,
     SignatureFormat,
     Verdict,
-    Verification,
-    connect,
-    decode_edit,
-    decode_error,
-    decode_json,
-    der_to_raw,
-    device_key,
-    encode_frame,
-    encode_grant_checks,
-    encode_verification,
     error_name,
     grant_status_name,
-    logged_identifier,
-    logged_mutation,
-    request_digest,
+    verdict_name,
+)
+from rootgate.requests import encode_grant_checks, encode_verification
+from rootgate.simulator import Device, KeyEncoding, Person, der_to_raw, verify_proof
+from rootgate.values import (
+    Change,
+    CollaborationState,
+    GrantCheck,
+    Opening,
+    Proof,
+    Receipt,
+    Verification,
+    device_key,
     root_hash,
     sha256,
-    verdict_name,
-    verify_proof,
 )
 
 CURVE_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -200,7 +190,7 @@ class Interoperability:
     def __init__(self, host: str, port: int, checks: Checks) -> None:
         self.address = (host, port)
         self.checks = checks
-        self.client = Client(host, port)
+        self.client = Connection(host, port)
         self.prefix = f"interoperability-{os.urandom(8).hex()}"
         self.challenged = f"{self.prefix}-challenges".ljust(HELLO_LIMITS[12], ".")
         self.nonced = f"{self.prefix}-nonces é"
@@ -407,7 +397,7 @@ class Interoperability:
         self.checks.equal("copies in one request", Counter(map(verdict_name, verification.verdicts)), expected)
 
         proof = self.subject.proof(0, self.challenge())
-        clients = [Client(*self.address) for _ in range(copies)]
+        clients = [Connection(*self.address) for _ in range(copies)]
         asked = [client.verify([(self.challenged, proof)]) for client in clients]
         came = Counter(verdict_name(self.verified(pending).verdicts[0]) for pending in asked)
         self.checks.equal("copies on many connections", came, expected)
@@ -617,7 +607,7 @@ class Interoperability:
 
     def check_mutation_copies(self, mutation: bytes, root: bytes) -> None:
         """Sends a mutation on two connections at the same time."""
-        with Client(*self.address) as other:
+        with Connection(*self.address) as other:
             asked = [client.add_roots(self.challenged, [root], mutation) for client in (self.client, other)]
             receipts = sorted((pending.result() for pending in asked), key=lambda receipt: receipt.repeat)
         self.checks.equal("copies of a mutation: one is applied", receipts[1], receipts[0]._replace(repeat=True))
@@ -915,7 +905,7 @@ class CollaborationLayer:
     def __init__(self, host: str, port: int, checks: Checks) -> None:
         self.address = (host, port)
         self.checks = checks
-        self.client = Client(host, port)
+        self.client = Connection(host, port)
         self.suffix = os.urandom(8).hex()
         self.ann, self.bob, self.eve, self.leo = (self.member(name) for name in ("Ann", "Bob", "Eve", "Leo"))
         self.stranger = Person([Device()])
@@ -1789,7 +1779,7 @@ class CollaborationLayer:
             {**where, "participant": self.eve.identity},
             {"account": self.bob.account},
         ]
-        with Client(*self.address) as follower:
+        with Connection(*self.address) as follower:
 
             def follow(feed: Fields, after: int) -> Pending[Fields]:
                 fields = {"feed": feed, "after": after, "limit": 5, "waitMilliseconds": PATIENCE}
@@ -2128,7 +2118,7 @@ class CollaborationLayer:
             ("consent", lambda: self.consent({"app": "maps"}, False)),
             ("removed", lambda: self.ask("removeHighlight", **seven)),
         ]
-        with Client(*self.address) as follower:
+        with Connection(*self.address) as follower:
             for label, change in steps:
                 waiting = {"after": version, "waitMilliseconds": PATIENCE, **fields}
                 pending = follower.collaborate("readShelf", waiting)
@@ -2271,7 +2261,7 @@ class CollaborationLayer:
         self.error("invite: nowhere", ErrorCode.UNKNOWN_COLLABORATION, "createInvitation", **unknown)
         nothing = {"identifier": os.urandom(16).hex(), **where}
         self.error("revoke: unknown", ErrorCode.UNKNOWN_INVITATION, "revokeInvitation", **nothing)
-        with Client(*self.address) as other:
+        with Connection(*self.address) as other:
             race = os.urandom(16)
             self.invite(race)
             clients = [self.client, other] * 4
@@ -2523,7 +2513,7 @@ class CollaborationLayer:
         self.share("its link", url, "talk-0")
         before = self.ask("readShelf", **shelf)
         equal("its link is on the shelf", url in [item["url"] for item in before["highlights"]], True)
-        with Client(*self.address) as follower:
+        with Connection(*self.address) as follower:
             pending = follower.collaborate("readNotices", page)
             waiting = {"after": before["version"], "waitMilliseconds": PATIENCE}
             shown = follower.collaborate("readShelf", {**shelf, **waiting})

@@ -35,22 +35,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rootgate.connection import (
-    Change,
-    Client,
-    CollaborationState,
-    ErrorCode,
-    Operation,
-    Pending,
-    Policy,
-    ProtocolError,
-    Receipt,
-    RootgateError,
-    decode_edit,
-    logged_identifier,
-    logged_mutation,
-    sha256,
-)
+from rootgate.changes import decode_edit, logged_identifier, logged_mutation
+from rootgate.connection import Connection, Pending
+from rootgate.protocol import ErrorCode, Operation, Policy, ProtocolError, RootgateError
+from rootgate.values import Change, CollaborationState, Receipt, sha256
 
 WRITERS = 4
 PIPELINED = 24
@@ -133,7 +121,7 @@ class Mutation:
         """Whether no answer came."""
         return self.sequence is None and not self.refused
 
-    def send(self, client: Client) -> Pending[Any]:
+    def send(self, client: Connection) -> Pending[Any]:
         """Sends it, for the first time or again."""
         name, identifier = self.collaboration, self.identifier
         if self.operation == Operation.COLLABORATE:
@@ -234,9 +222,9 @@ class Service:
         self.port = int(match[1])
         return self
 
-    def connect(self) -> Client:
+    def connect(self) -> Connection:
         """A new connection."""
-        return Client("127.0.0.1", self.port)
+        return Connection("127.0.0.1", self.port)
 
     def kill(self) -> None:
         """Ends it without any warning."""
@@ -353,7 +341,7 @@ class Model:
         self.kept[self.sequence] = mutation
 
 
-def check_everything(client: Client, sent: dict[bytes, Mutation], model: Model) -> dict[bytes, int]:
+def check_everything(client: Connection, sent: dict[bytes, Mutation], model: Model) -> dict[bytes, int]:
     """Compares log, sets and participants with what was sent and answered. Returns the sequences of the identifiers in
     the log."""
     first = client.statistics().result()["log-first-sequence"]
@@ -385,7 +373,7 @@ def check_everything(client: Client, sent: dict[bytes, Mutation], model: Model) 
     return logged
 
 
-def read_log(client: Client, first: int) -> list[Change]:
+def read_log(client: Connection, first: int) -> list[Change]:
     """The whole change log that was kept."""
     changes: list[Change] = []
     more = True
@@ -396,7 +384,7 @@ def read_log(client: Client, first: int) -> list[Change]:
     return changes
 
 
-def check_sets(client: Client, model: Model) -> None:
+def check_sets(client: Connection, model: Model) -> None:
     """Compares all collaborations, their root hashes and the participants with the model."""
     listed, more = client.list_collaborations(PAGE // 4).result()
     check(not more, "there are more collaborations than were created")
@@ -416,7 +404,7 @@ def check_sets(client: Client, model: Model) -> None:
             check(people == roots, f"{name}: the participants are not those of the replayed changes")
 
 
-def list_people(client: Client, name: str) -> list[bytes]:
+def list_people(client: Connection, name: str) -> list[bytes]:
     """The identities of a document's participants. Its owner has none before he opens it."""
     people: list[bytes] = []
     more = True
@@ -429,7 +417,7 @@ def list_people(client: Client, name: str) -> list[bytes]:
     return people
 
 
-def retry(client: Client, mutation: Mutation, sequence: int | None, counts: Counter[str]) -> None:
+def retry(client: Connection, mutation: Mutation, sequence: int | None, counts: Counter[str]) -> None:
     """Sends a mutation again. If the log has it, at that sequence, it is a repeat."""
     first = client.statistics().result()["log-first-sequence"]
     if sequence is not None and sequence < first:
@@ -446,7 +434,7 @@ def retry(client: Client, mutation: Mutation, sequence: int | None, counts: Coun
 # The run.
 
 
-def set_up(client: Client) -> tuple[Model, list[str]]:
+def set_up(client: Connection) -> tuple[Model, list[str]]:
     """Makes the collaborations that stay. Returns the model and the documents."""
     for name in CROWDS:
         client.create_collaboration(name).result()
@@ -532,7 +520,7 @@ def write_until_killed(
     return writers
 
 
-def check_and_retry(client: Client, sent: dict[bytes, Mutation], model: Model, counts: Counter[str]) -> None:
+def check_and_retry(client: Connection, sent: dict[bytes, Mutation], model: Model, counts: Counter[str]) -> None:
     """Checks what a restart has left, retries what had no answer, and checks again."""
     # Requests for what the check of the start has not come to may be refused as busy.
     while client.statistics().result()["storage-checked"] != 1:

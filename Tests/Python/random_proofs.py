@@ -24,21 +24,10 @@ from typing import AbstractSet, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from rootgate.connection import (
-    Client,
-    Device,
-    KeyEncoding,
-    Person,
-    Policy,
-    Proof,
-    ProtocolError,
-    RootgateError,
-    SignatureFormat,
-    Verdict,
-    root_hash,
-    verdict_name,
-    verify_proof,
-)
+from rootgate.connection import Connection
+from rootgate.protocol import Policy, ProtocolError, RootgateError, SignatureFormat, Verdict, verdict_name
+from rootgate.simulator import Device, KeyEncoding, Person, verify_proof
+from rootgate.values import Proof, root_hash
 
 COLLABORATIONS = 2
 PEOPLE = 150
@@ -196,7 +185,7 @@ def run(host: str, port: int, count: int, seed: int) -> Outcome:
     """Sends that many proofs."""
     outcome = Outcome()
     try:
-        with Client(host, port) as client:
+        with Connection(host, port) as client:
             generator = random.Random(seed)
             collaborations = [make_collaboration(client, generator) for _ in range(COLLABORATIONS)]
             try:
@@ -209,7 +198,7 @@ def run(host: str, port: int, count: int, seed: int) -> Outcome:
     return outcome
 
 
-def make_collaboration(client: Client, generator: random.Random) -> Collaboration:
+def make_collaboration(client: Connection, generator: random.Random) -> Collaboration:
     """A new collaboration with its people."""
     name = f"random-proofs-{os.urandom(8).hex()}"
     people = [random_person(generator) for _ in range(PEOPLE)]
@@ -219,7 +208,7 @@ def make_collaboration(client: Client, generator: random.Random) -> Collaboratio
 
 
 def compare(
-    client: Client, generator: random.Random, collaborations: list[Collaboration], count: int, outcome: Outcome
+    client: Connection, generator: random.Random, collaborations: list[Collaboration], count: int, outcome: Outcome
 ) -> None:
     """Sends that many proofs in rounds of pipelined requests, and compares what comes with what has to come."""
     unspent: list[bytes] = []

@@ -79,8 +79,9 @@ import Wire
         let key = try await guarded.principal("p", roles, limits: PrincipalLimits(proofsPerSecond: 4))
         let endpoint = guarded.service.endpoint
         let program = """
-            from rootgate.connection import Client, RootgateError
-            client = Client("\(endpoint.host)", \(endpoint.port), key="\(key.text)")
+            from rootgate import RootgateError
+            from rootgate.connection import Connection
+            client = Connection("\(endpoint.host)", \(endpoint.port), key="\(key.text)")
             client.issue_challenges(4).result()
             try:
                 client.issue_challenges(1).result()

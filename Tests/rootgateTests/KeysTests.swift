@@ -139,9 +139,9 @@ struct KeysTests {
         #expect(try run(["keys", "create", "gate"] + words + administer).code == 0)
         let script = """
             import sys
-            from rootgate.connection import Client
+            from rootgate.connection import Connection
             host, port = sys.argv[1].rsplit(":", 1)
-            with Client(host, int(port), key=open(sys.argv[2]).read().strip()) as client:
+            with Connection(host, int(port), key=open(sys.argv[2]).read().strip()) as client:
                 update = {"name": "gate", "changedLimits": {"followers": None, "mutationsPerSecond": 3}}
                 print(client.collaborate("updatePrincipal", update).result()["changed"])
             """

@@ -1,2 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client for the Rootgate protocol, version 1, written from the specification alone."""
+"""A client for the Rootgate protocol, version 1, written from PROTOCOL.md alone."""
+
+from . import requests
+from .addresses import tls_context
+from .protocol import (
+    ConnectionLost,
+    DeadlineExceeded,
+    ErrorCode,
+    GrantStatus,
+    Permission,
+    Policy,
+    ProtocolError,
+    Role,
+    RootgateError,
+    SignatureFormat,
+    Verdict,
+    error_name,
+    grant_status_name,
+    verdict_name,
+)
+from .values import (
+    Challenges,
+    Change,
+    CollaborationState,
+    GrantCheck,
+    Hello,
+    Opening,
+    Proof,
+    Receipt,
+    Verification,
+    device_key,
+    root_hash,
+    sha256,
+)
+
+__all__ = [
+    "Challenges",
+    "Change",
+    "CollaborationState",
+    "ConnectionLost",
+    "DeadlineExceeded",
+    "ErrorCode",
+    "GrantCheck",
+    "GrantStatus",
+    "Hello",
+    "Opening",
+    "Permission",
+    "Policy",
+    "Proof",
+    "ProtocolError",
+    "Receipt",
+    "Role",
+    "RootgateError",
+    "SignatureFormat",
+    "Verdict",
+    "Verification",
+    "device_key",
+    "error_name",
+    "grant_status_name",
+    "requests",
+    "root_hash",
+    "sha256",
+    "tls_context",
+    "verdict_name",
+]
