@@ -9,11 +9,14 @@ The service demands certificates of clients. Needs the packages `cryptography` a
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import socket
 import ssl
 import sys
+import time
 
+from rootgate import AsyncClient, Client
 from rootgate.addresses import tls_context
 from rootgate.connection import Connection
 from rootgate.protocol import APPLICATION_PROTOCOL, Policy, Verdict
@@ -56,6 +59,26 @@ def check_proofs(client: Connection) -> None:
     client.drop_collaboration(collaboration).result()
 
 
+def check_clients(address: str, context: ssl.SSLContext, anonymous: ssl.SSLContext) -> None:
+    """The clients that connect again get in, too, and don't try again when one side refuses the other."""
+
+    async def ping(tls: ssl.SSLContext, name: str | None = None) -> bytes:
+        async with AsyncClient(f"tls://{address}", tls=tls, server_name=name, timeout=TIMEOUT) as client:
+            return await client.ping(b"encrypted")
+
+    with Client(address, tls=context) as client:
+        expect(client.ping(b"encrypted") == b"encrypted", "the blocking client gets in")
+    expect(asyncio.run(ping(context)) == b"encrypted", "the client for asyncio gets in")
+    begun = time.monotonic()
+    for tls, name in [(anonymous, None), (context, "other.example.com")]:
+        try:
+            asyncio.run(ping(tls, name))
+            expect(False, "a client without a certificate, or for another name, gets an error")
+        except ssl.SSLError:
+            pass
+    expect(time.monotonic() - begun < TIMEOUT / 2, "a refusal is raised at once")
+
+
 def main() -> int:
     """Runs everything and returns the exit status."""
     parser = argparse.ArgumentParser(description="Checks a running Rootgate service with TLS.")
@@ -75,6 +98,7 @@ def main() -> int:
 
     anonymous = tls_context(arguments.ca)
     expect(is_refused(address, anonymous, arguments.host), "a client without a certificate is refused")
+    check_clients(f"{arguments.host}:{arguments.port}", context(), anonymous)
     older = context()
     older.minimum_version = older.maximum_version = ssl.TLSVersion.TLSv1_2
     expect(is_refused(address, older, arguments.host), "TLS 1.2 is refused")

@@ -79,16 +79,15 @@ import Wire
         let key = try await guarded.principal("p", roles, limits: PrincipalLimits(proofsPerSecond: 4))
         let endpoint = guarded.service.endpoint
         let program = """
-            from rootgate import RootgateError
-            from rootgate.connection import Connection
-            client = Connection("\(endpoint.host)", \(endpoint.port), key="\(key.text)")
-            client.issue_challenges(4).result()
+            from rootgate import Client, RootgateError
+            client = Client("\(endpoint)", key="\(key.text)")
+            client.issue_challenges(4)
             try:
-                client.issue_challenges(1).result()
+                client.issue_challenges(1)
             except RootgateError as error:
                 print(error.retry_after)
             try:
-                client.count_roots("none").result()
+                client.count_roots("none")
             except RootgateError as error:
                 print(error.retry_after)
             """

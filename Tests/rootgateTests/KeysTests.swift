@@ -139,11 +139,10 @@ struct KeysTests {
         #expect(try run(["keys", "create", "gate"] + words + administer).code == 0)
         let script = """
             import sys
-            from rootgate.connection import Connection
-            host, port = sys.argv[1].rsplit(":", 1)
-            with Connection(host, int(port), key=open(sys.argv[2]).read().strip()) as client:
+            from rootgate import Client
+            with Client(sys.argv[1], key=open(sys.argv[2]).read().strip()) as client:
                 update = {"name": "gate", "changedLimits": {"followers": None, "mutationsPerSecond": 3}}
-                print(client.collaborate("updatePrincipal", update).result()["changed"])
+                print(client.collaborate("updatePrincipal", update)["changed"])
             """
         let changed = try runProgram(
             try #require(python), ["-c", script, running.endpoint, file],

@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client for the Rootgate protocol, version 1, written from PROTOCOL.md alone."""
+"""Clients for a Rootgate service, written from PROTOCOL.md alone. They need the standard library only.
+
+    from rootgate import Client
+
+    with Client("localhost:7570") as client:
+        client.create_collaboration("deck-42")
+        client.add_roots("deck-42", participant_root_hashes)
+        challenge = client.issue_challenges(1).challenges[0]          # the device signs this
+        verdict = client.verify([("deck-42", proof)]).verdicts[0]     # Verdict.GRANTED, or why not
+
+`AsyncClient` has the same operations as coroutines. `requests` lists them, with their parameters and limits.
+`Connection` (of `rootgate.connection`) is a single connection without repeats, for tests of the protocol, and
+`rootgate.simulator` makes test proofs; it needs the package `cryptography`.
+"""
 
 from . import requests
 from .addresses import tls_context
+from .asyncio_client import AsyncClient
+from .blocking_client import Client
 from .protocol import (
     ConnectionLost,
     DeadlineExceeded,
@@ -35,8 +50,10 @@ from .values import (
 )
 
 __all__ = [
+    "AsyncClient",
     "Challenges",
     "Change",
+    "Client",
     "CollaborationState",
     "ConnectionLost",
     "DeadlineExceeded",

@@ -11,6 +11,8 @@ from . import requests
 from .requests import Request
 
 if TYPE_CHECKING:
+    from .asyncio_client import AsyncClient
+    from .blocking_client import Client
     from .connection import Connection, Pending
 
 P = ParamSpec("P")
@@ -26,6 +28,12 @@ class Method(Generic[P, T]):
 
     @overload
     def __get__(self, client: None, owner: type[Any]) -> Method[P, T]: ...
+
+    @overload
+    def __get__(self, client: Client, owner: type[Any]) -> Callable[P, T]: ...
+
+    @overload
+    def __get__(self, client: AsyncClient, owner: type[Any]) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
     @overload
     def __get__(self, client: Connection, owner: type[Any]) -> Callable[P, Pending[T]]: ...
