@@ -47,11 +47,7 @@ extension SignedIdentityProof {
 
 /// Reads proofs, one JSON object a line. A bad line is a value, not an error.
 final class ProofLines {
-    private let file: FileHandle
-    private let path: String
-    /// Of the file; 0 when it is not known, as for a pipe.
-    private let bytes: UInt64
-    private var bytesRead: UInt64 = 0
+    private let file: InputFile
     private var rest = Data()
     private var isAtEnd = false
     /// Bytes of a line that are kept, at most: a proof at all its limits takes under 16 KiB.
@@ -59,22 +55,10 @@ final class ProofLines {
     private var isSkipping = false
 
     /// Throws a `FileFailure` when the file can't be opened.
-    init(path: String) throws {
-        self.path = path
-        if path == "-" {
-            file = .standardInput
-        } else {
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw FileFailure("read", path, SystemFailure("open")) }
-            file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        }
-        var status = stat()
-        let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-        bytes = isFile ? UInt64(max(0, status.st_size)) : 0
-    }
+    init(path: String) throws { file = try InputFile(path) }
 
     /// How much of the input was read, from 0 to 1; `nil` when its size is not known.
-    var readShare: Double? { bytes > 0 ? Double(bytesRead) / Double(bytes) : nil }
+    var readShare: Double? { file.share(of: file.bytesRead) }
 
     /// Up to `count` lines; none at the end. Throws a `FileFailure` when the file can't be read.
     func next(_ count: Int) throws -> [ProofLine] {
@@ -106,14 +90,8 @@ final class ProofLines {
                 }
                 return isSkipping ? .malformed("the line is longer than 1 MiB") : ProofLines.parse(rest)
             }
-            let more: Data
-            do throws(SystemFailure) {
-                more = try System.nextBytes(of: file.fileDescriptor, bytesMax: 64 << 10)
-            } catch {
-                throw FileFailure("read", path, error)
-            }
+            let more = try file.next(bytesMax: 64 << 10)
             if !more.isEmpty {
-                bytesRead += UInt64(more.count)
                 // A fresh copy releases the memory of what was read before.
                 rest = Data(rest) + more
             } else {

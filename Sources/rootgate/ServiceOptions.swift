@@ -89,24 +89,13 @@ func collaboration(_ text: String) throws -> CollaborationIdentifier {
     return identifier
 }
 
-/// Root hashes from a file (`-`: standard input), one in hexadecimal a line; blank lines and # comments
-/// are skipped.
+/// Root hashes from a file (`-`: standard input), one a line, as `RootLines` reads them.
 ///
 /// Throws when the file can't be read or a line is something else.
 func readRoots(_ path: String) throws -> [Digest] {
-    let data = try contents(of: path)
+    let lines = try RootLines(path)
     var roots: [Digest] = []
-    // Not by characters: a carriage return and a line feed are one.
-    let lines = String(decoding: data, as: UTF8.self).unicodeScalars
-        .split(separator: "\n", omittingEmptySubsequences: false)
-    for (number, line) in lines.enumerated() {
-        let text = String(line).trimmingCharacters(in: .whitespacesAndNewlines)
-        if text.isEmpty || text.hasPrefix("#") { continue }
-        guard let root = Digest(hexadecimal: text) else {
-            throw UsageError("line \(number + 1) of \(path) is not a root hash in hexadecimal")
-        }
-        roots.append(root)
-    }
+    while let portion = try lines.next(Limits.rootsPerRequestMax) { roots += portion.roots }
     return roots
 }
 

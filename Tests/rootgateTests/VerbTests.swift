@@ -40,6 +40,7 @@ import Testing
         ],
         "roots": [
             "add": "file quiet", "remove": "file quiet", "test": "file quiet", "list": "after limit all", "count": "",
+            "export": "after quiet", "import": "resume quiet",
         ],
     ]
     private static let common: [String: Set<String>] = [
