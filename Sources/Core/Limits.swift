@@ -178,6 +178,8 @@ public enum Limits {
     public static let requestHeadMilliseconds: UInt64 = 5000
     /// Bytes of memory for the heads and the pages of all connections to one server of pages.
     public static let visitorsBytesMax = 16 << 20
+    /// Bytes of a page that a probe reads.
+    public static let operatorPageBytesMax = 64 << 10
     /// Milliseconds between two looks at how the service is: each worker is asked for a sign of life, and verifies a
     /// proof of the service's own.
     public static let watchMilliseconds = 1000
