@@ -183,6 +183,15 @@ public enum Limits {
     /// Milliseconds between two looks at how the service is: each worker is asked for a sign of life, and verifies a
     /// proof of the service's own.
     public static let watchMilliseconds = 1000
+    /// Looks in each period of a supervisor's watchdog, and the fewest and most milliseconds between two of them.
+    public static let watchesPerWatchdog: UInt64 = 4
+    public static let watchMillisecondsMin = 10
+    public static let watchMillisecondsMax = 10_000
+    /// Sockets that a service inherits from its supervisor.
+    public static let inheritedSocketsMax = 64
+    /// Milliseconds that a message to the supervisor waits, and bytes of one line of it.
+    public static let supervisorMilliseconds = 1000
+    public static let supervisorLineBytesMax = 512
     /// Milliseconds after which a worker without a sign of life makes the service unready, and after which only a
     /// restart helps.
     public static let workerSilentMilliseconds: UInt64 = 5000

@@ -4,6 +4,8 @@ import Darwin
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = SOCK_STREAM
+    /// `SOCK_DGRAM` as a number.
+    package static let datagramSocket = SOCK_DGRAM
     /// Flags of send(2). `silenceBrokenPipe` prevents SIGPIPE here, so no flag is needed.
     package static let sendFlags: CInt = 0
 

@@ -50,6 +50,8 @@ final class EpollPoller: Poller {
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = CInt(SOCK_STREAM.rawValue)
+    /// `SOCK_DGRAM` as a number.
+    package static let datagramSocket = CInt(SOCK_DGRAM.rawValue)
     /// Flags of send(2) that prevent SIGPIPE when the peer has closed the connection.
     package static let sendFlags = CInt(MSG_NOSIGNAL)
 

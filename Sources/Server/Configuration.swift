@@ -75,6 +75,12 @@ package struct Configuration: Sendable {
     /// N, if the stages of one in N requests are written.
     package var traceInterval: UInt64 = 1000
 
+    /// Sockets that listened before this process started. Where there are some, there are no addresses for the same
+    /// purpose.
+    package internal(set) var inherited: [Supervision.Purpose: [Listener]] = [:]
+    /// The service should give a sign of life in each time of this length; `nil`: it need not.
+    package var watchdogMicroseconds: UInt64?
+
     /// The file with options, which a running service reads again; `nil`: none.
     package var optionsPath: String?
 

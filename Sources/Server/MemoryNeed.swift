@@ -27,7 +27,7 @@ struct MemoryNeed: Equatable {
         // Directories of the buckets, of two versions at times, and which buckets were checked.
         let ofStorage = map / 16 + min(map / 64, 128 << 20)
         let ofWorkers = configuration.workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
-        let hasPages = [configuration.associationEndpoint != nil, !configuration.operatorEndpoints.isEmpty]
+        let hasPages = [configuration.servesAssociation, configuration.servesOperator]
         let ofVisitors = hasPages.count { $0 } * Limits.visitorsBytesMax
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors

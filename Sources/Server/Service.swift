@@ -48,7 +48,7 @@ package final class Service: Sendable {
     private let pipeline: Pipeline
     private let audit: AuditTrail?
     private let principals: PrincipalTable
-    /// `nil` unless the operator's pages are served.
+    /// `nil` unless the operator's pages are served or a supervisor wants signs of life.
     private let watch: ServiceWatch?
     private let hasEnded = Atomic<Bool>(false)
     private let drain: Atomic<UInt64>
@@ -56,14 +56,15 @@ package final class Service: Sendable {
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
     /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges. It calls
     /// `onStorageLoss`, on any thread, when only another process can open the storage again; until then it refuses what
-    /// needs the storage. `surroundings`: for simulations.
+    /// needs the storage. With a watchdog it calls `onOwnProof` several times in each of its periods, but only while
+    /// workers verify proofs of the service's own rightly. `surroundings`: for simulations.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() }, surroundings: Surroundings = .system,
-        log: Log = .none,
-        onStorageLoss: @escaping @Sendable () -> Void = {},
+        log: Log = .none, onStorageLoss: @escaping @Sendable () -> Void = {},
+        onOwnProof: @escaping @Sendable () -> Void = {},
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         self.configuration = configuration
@@ -109,7 +110,7 @@ package final class Service: Sendable {
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
             statistics: statistics, collaboration: collaboration, timers: surroundings.timers, tracer: tracer,
-            meter: configuration.operatorEndpoints.isEmpty ? nil : RequestMeter(date: wallClock))
+            meter: configuration.servesOperator ? RequestMeter(date: wallClock) : nil)
         do throws(ServiceError) {
             try sockets.start(serving: pipeline, site, places, log: log)
         } catch {
@@ -118,7 +119,8 @@ package final class Service: Sendable {
             audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
-        watch = sockets.serveOperator(configuration, pipeline, clock, wallClock, random, surroundings.timers, log: log)
+        watch = sockets.beginWatch(
+            configuration, pipeline, clock, wallClock, random, surroundings.timers, onOwnProof: onOwnProof, log: log)
         let interval = Limits.clockStoredSeconds * 1000
         housekeeping = surroundings.timers.every(milliseconds: interval, leeway: 1000) { [secrets, durableClock] in
             secrets.maintain()
@@ -158,7 +160,7 @@ package final class Service: Sendable {
     /// One line about what connections may do while there is no principal.
     private static func openness(_ configuration: Configuration) -> String {
         let others =
-            configuration.endpoints.allSatisfy(\.isLoopback)
+            (configuration.endpoints + configuration.inheritedEndpoints(for: .clients)).allSatisfy(\.isLoopback)
             ? "" : ", and connections from elsewhere nothing but hello and ping"
         return "no principal is configured: every connection from this machine may do everything\(others) "
             + "(rootgate keys create makes the first principal)"
@@ -184,7 +186,7 @@ package final class Service: Sendable {
                 SlowPassLog(
                     milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
                     log: log)
-            }, metersPasses: !configuration.operatorEndpoints.isEmpty)
+            }, metersPasses: configuration.servesOperator)
     }
 
     /// Reads the root secret and the durable clock of the data directory, whose lock the storage holds.
@@ -294,7 +296,8 @@ package final class Service: Sendable {
 
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
-        for endpoint in configuration.operatorEndpoints where !endpoint.isLoopback {
+        let operators = configuration.operatorEndpoints + configuration.inheritedEndpoints(for: .operators)
+        for endpoint in operators where !endpoint.isLoopback {
             throw StartupFailure.openOperator(endpoint)
         }
         for (endpoint, isEncrypted) in configuration.allEndpoints where !endpoint.isLoopback {
@@ -400,8 +403,9 @@ package final class Service: Sendable {
 extension Configuration {
     /// Every address, and whether it is encrypted.
     fileprivate var allEndpoints: [(Endpoint, Bool)] {
-        endpoints.map { ($0, tls != nil) }
-            + (plainEndpoints + [associationEndpoint].compactMap { $0 }).map { ($0, false) }
+        let associations = [associationEndpoint].compactMap { $0 } + inheritedEndpoints(for: .association)
+        return (endpoints + inheritedEndpoints(for: .clients)).map { ($0, tls != nil) }
+            + (plainEndpoints + associations).map { ($0, false) }
     }
 
     fileprivate var collaboration: CollaborationSettings {

@@ -50,19 +50,18 @@ final class Sockets: Sendable {
             throw StartupFailure.outOfResources("\(error)")
         }
         let mode = configuration.listenMode
+        let inherited = configuration.inherited
         var opened: [Listener] = []
         do throws(StartupFailure) {
-            listeners = try Sockets.listen(at: configuration.endpoints, mode)
+            listeners = try (inherited[.clients] ?? []) + Sockets.listen(at: configuration.endpoints, mode)
             opened += listeners
             plainListeners = try Sockets.listen(at: configuration.plainEndpoints, mode)
             opened += plainListeners
-            association = try configuration.associationEndpoint.map { endpoint throws(StartupFailure) in
-                try HTTPServer("rootgate association", at: [endpoint], mode: mode, clock)
-            }
+            let place = [configuration.associationEndpoint].compactMap { $0 }
+            association = try Sockets.pages("rootgate association", at: place, inherited[.association], mode, clock)
             opened += association?.listeners ?? []
-            operations =
-                try configuration.operatorEndpoints.isEmpty
-                ? nil : HTTPServer("rootgate operator", at: configuration.operatorEndpoints, mode: mode, clock)
+            operations = try Sockets.pages(
+                "rootgate operator", at: configuration.operatorEndpoints, inherited[.operators], mode, clock)
         } catch {
             for listener in opened { listener.close() }
             throw error
@@ -91,6 +90,14 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
+    }
+
+    /// A server of pages at the addresses and on the inherited sockets; `nil` when there are neither.
+    private static func pages(
+        _ name: String, at endpoints: [Endpoint], _ inherited: [Listener]?, _ mode: UInt32, _ clock: MonotonicClock
+    ) throws(StartupFailure) -> HTTPServer? {
+        guard !endpoints.isEmpty || inherited != nil else { return nil }
+        return try HTTPServer(name, at: endpoints, and: inherited ?? [], mode: mode, clock)
     }
 
     /// Listens at all of the addresses, or at none.
@@ -150,20 +157,21 @@ final class Sockets: Sendable {
         if let site { association?.start(serving: site, log: log) }
     }
 
-    /// Begins to serve the operator's pages, if there are addresses for them: until `stop`, also during a shutdown.
-    /// Returns what finds out how the service is.
-    func serveOperator(
+    /// Begins to find out how the service is, if anybody wants to know, and to serve the operator's pages, if there are
+    /// addresses for them: until `stop`, also during a shutdown. `onOwnProof`: see `ServiceWatch`.
+    func beginWatch(
         _ configuration: Configuration, _ pipeline: Pipeline, _ clock: MonotonicClock,
         _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ timers: Timers,
-        log: Log
+        onOwnProof: @escaping @Sendable () -> Void, log: Log
     ) -> ServiceWatch? {
-        guard let operations, let meter = pipeline.meter else { return nil }
+        guard let milliseconds = configuration.watchMilliseconds else { return nil }
         let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }
         let watch = ServiceWatch(
             pipeline.resources, pipeline.admission, WorkerPulse(workers, clock: clock),
             OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
-            slowest: meter.slowest,
-            certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock, date: date, timers: timers)
+            slowest: pipeline.meter?.slowest, certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock,
+            date: date, timers: timers, milliseconds: milliseconds, onOwnProof: onOwnProof)
+        guard let operations, let meter = pipeline.meter else { return watch }
         let metrics = MetricsPage(
             statistics: pipeline.statistics, rootSets: pipeline.resources.rootSets, pool: pipeline.pool, meter: meter,
             watch: watch, handshakes: { [self] in tls?.handshakes.outcomes })

@@ -32,6 +32,10 @@ package enum StartupFailure: Error, Sendable {
     case trace(path: String, String)
     /// A sandbox is required, and the system does not have all of it; what holds and what is missing.
     case sandbox(SandboxReport)
+    /// What the supervisor says in the environment can't be understood.
+    case supervision(String)
+    /// The socket of that descriptor was inherited for a purpose, and can't be used for it.
+    case inheritedSocket(CInt, Supervision.Purpose, String)
     /// The system has no memory or no descriptors for the service's threads.
     case outOfResources(String)
 
@@ -70,6 +74,9 @@ extension StartupFailure: CustomStringConvertible {
         case .certificates(let reason): reason
         case .trace(let path, let reason): "can't write the trace to \(path): \(reason)"
         case .sandbox(let report): "\(report); --sandbox auto starts without what is missing"
+        case .supervision(let reason): reason
+        case .inheritedSocket(let descriptor, let purpose, let reason):
+            "the inherited socket \(descriptor) can't be used for \(purpose.option): \(reason)"
         case .outOfResources(let reason): "the system can't give the service what it needs: \(reason)"
         }
     }

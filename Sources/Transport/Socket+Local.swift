@@ -58,13 +58,36 @@ extension Socket {
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0) else {
             throw SystemFailure("unix", number: EINVAL, reason: "the path is not absolute, or contains a zero")
         }
+        return withLocalAddress(of: bytes, length: MemoryLayout<sockaddr_un>.size, body)
+    }
+
+    /// Calls `body` with the address of a local socket that has a name of the system's own instead of a file (on Linux
+    /// only: an abstract one).
+    ///
+    /// Throws ENAMETOOLONG when `name` has more than `Limits.localSocketPathBytesMax` bytes.
+    static func withAbstractAddress<R>(
+        _ name: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
+    ) throws(SystemFailure) -> R {
+        guard name.utf8.count <= Limits.localSocketPathBytesMax else {
+            throw SystemFailure("unix", number: ENAMETOOLONG)
+        }
+        let bytes = [0] + Array(name.utf8)
+        return withLocalAddress(of: bytes, length: Socket.localPathOffset + bytes.count, body)
+    }
+
+    /// Where the path begins in the address of a local socket.
+    static let localPathOffset = MemoryLayout<sockaddr_un>.size - MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+
+    private static func withLocalAddress<R>(
+        of bytes: [UInt8], length: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
+    ) -> R {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         return withUnsafeBytes(of: address) { raw in
             raw.withMemoryRebound(to: sockaddr.self) { typed in
                 guard let start = typed.baseAddress else { preconditionFailure("an address has no bytes") }
-                return body(start, socklen_t(MemoryLayout<sockaddr_un>.size))
+                return body(start, socklen_t(length))
             }
         }
     }

@@ -22,19 +22,24 @@ extension Socket {
                 if CInt(start.pointee.sa_family) == AF_UNIX {
                     return System.peerCredentials(of: descriptor).map { .local($0) }
                 }
-                var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-                var port = [CChar](repeating: 0, count: Int(NI_MAXSERV))
-                guard
-                    getnameinfo(
-                        start, length, &host, socklen_t(host.count), &port, socklen_t(port.count),
-                        NI_NUMERICHOST | NI_NUMERICSERV) == 0
-                else { return nil }
-                func text(_ characters: [CChar]) -> String {
-                    String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-                }
-                return UInt16(text(port)).map { .network(Endpoint(host: text(host), port: $0)) }
+                return endpoint(of: start, length).map { .network($0) }
             }
         }
+    }
+
+    /// The numeric address and the port; `nil` for an address of another family.
+    static func endpoint(of address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Endpoint? {
+        var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        var port = [CChar](repeating: 0, count: Int(NI_MAXSERV))
+        guard
+            getnameinfo(
+                address, length, &host, socklen_t(host.count), &port, socklen_t(port.count),
+                NI_NUMERICHOST | NI_NUMERICSERV) == 0
+        else { return nil }
+        func text(_ characters: [CChar]) -> String {
+            String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        return UInt16(text(port)).map { Endpoint(host: text(host), port: $0) }
     }
 }
 

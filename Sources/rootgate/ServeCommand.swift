@@ -12,7 +12,9 @@ import Transport
 let serveCommand = Command(
     "serve", "run the service", options: serviceOptions
 ) { arguments in
-    let configuration = try Configuration(arguments)
+    let supervision = try Supervision.take()
+    var configuration = try Configuration(arguments)
+    try configuration.take(supervision)
     let sandbox = try SandboxChoice(arguments)
     KernelChoice.current = try KernelChoice(arguments)
     let options = OptionsInForce(arguments)
@@ -28,23 +30,27 @@ let serveCommand = Command(
     let signals = TerminationSignals()
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
-    let service = try Service(configuration, log: log, onStorageLoss: { signals.loseStorage() }) {
-        () throws(StartupFailure) in try sandbox.enter(configuration.sandboxRules, log)
-    }
+    let supervisor = Supervisor(at: supervision.address, log: log)
+    let rules = configuration.sandboxRules
+    let service = try Service(
+        configuration, log: log, onStorageLoss: { signals.loseStorage() }, onOwnProof: { supervisor.isAlive() }
+    ) { () throws(StartupFailure) in try sandbox.enter(rules, log) }
     // Who reads that the service listens may send the signal at once.
     signals.onHangUp {
-        service.reload()
-        options?.reload(log) { times, level in
-            service.change(times)
-            writer.level = level
+        supervisor.reloads {
+            service.reload()
+            options?.reload(log) { times, level in
+                service.change(times)
+                writer.level = level
+            }
         }
     }
-    announce(service, isEncrypted: configuration.tls != nil)
+    supervisor.isReady(announce(service, isEncrypted: configuration.tls != nil))
     await signals.first()
-    if signals.isStorageLost { return end(service, log) }
-    log(
-        .info, "shutting down: waiting up to \(service.drainSeconds) s for accepted requests; a second signal forces it"
-    )
+    if signals.isStorageLost { return end(service, supervisor, log) }
+    let shutdown = "shutting down: waiting up to \(service.drainSeconds) s for accepted requests"
+    log(.info, "\(shutdown); a second signal forces it")
+    supervisor.stops(shutdown)
     switch service.shutDown(isForced: { signals.count > 1 }) {
     case .drained: return .success
     case .forced:
@@ -70,18 +76,21 @@ private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws
 }
 
 /// Ends a service that has lost its storage.
-private func end(_ service: Service, _ log: Log) -> ExitCode {
-    log(.critical, "ending, because only another process can open the storage again")
+private func end(_ service: Service, _ supervisor: Supervisor, _ log: Log) -> ExitCode {
+    let reason = "ending, because only another process can open the storage again"
+    log(.critical, reason)
+    supervisor.stops(reason)
     // The answers that say so may still leave.
     let deadline = ContinuousClock.now + .seconds(1)
     _ = service.shutDown(isForced: { ContinuousClock.now >= deadline })
     return .storageLost
 }
 
-/// Prints where the service listens.
-private func announce(_ service: Service, isEncrypted: Bool) {
+/// Prints where the service listens, and returns that for a supervisor.
+private func announce(_ service: Service, isEncrypted: Bool) -> String {
     let addresses = service.endpoints.map { (isEncrypted && $0.path == nil ? tlsScheme : "") + $0.description }
-    printNow("rootgate \(Service.version) is listening on \(addresses.joined(separator: ", "))")
+    let listening = "listening on \(addresses.joined(separator: ", "))"
+    printNow("rootgate \(Service.version) is \(listening)")
     for endpoint in service.associationEndpoints {
         printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
     }
@@ -89,6 +98,7 @@ private func announce(_ service: Service, isEncrypted: Bool) {
         let base = endpoint.path == nil ? "http://\(endpoint)" : "\(endpoint)"
         printNow("the operator's pages \(Service.operatorPaths.joined(separator: ", ")) are at \(base)")
     }
+    return listening
 }
 
 /// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.

@@ -39,11 +39,12 @@ final class HTTPServer: Sendable {
         var refused = PeerShares(capacity: Limits.visitorsMax)
     }
 
-    /// Listens. Accepts no connection yet. `name`: of the thread. `mode`: the permissions of local sockets' files.
+    /// Listens, also on `inherited`. Accepts no connection yet. `name`: of the thread. `mode`: the permissions of local
+    /// sockets' files.
     ///
     /// Throws when the system does not let it listen at an address, or has no descriptors.
     init(
-        _ name: String, at endpoints: [Endpoint], mode: UInt32, _ clock: MonotonicClock
+        _ name: String, at endpoints: [Endpoint], and inherited: [Listener], mode: UInt32, _ clock: MonotonicClock
     ) throws(StartupFailure) {
         self.name = name
         do throws(SystemFailure) {
@@ -55,7 +56,7 @@ final class HTTPServer: Sendable {
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
-        listeners = try Sockets.listen(at: endpoints, mode)
+        listeners = try inherited + Sockets.listen(at: endpoints, mode)
     }
 
     /// The addresses, with the actual ports.

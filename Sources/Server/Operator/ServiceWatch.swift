@@ -3,7 +3,7 @@ import Foundation
 import RootSets
 import Verification
 
-/// Finds out how the service is, for the operator's pages. It asks the workers each second.
+/// Finds out how the service is, for the operator's pages and for a supervisor. It asks the workers again and again.
 final class ServiceWatch: Sendable {
     private let resources: VerificationResources
     private let admission: Admission
@@ -17,11 +17,14 @@ final class ServiceWatch: Sendable {
     private let date: @Sendable () -> Date
     private let timer: RepeatingTimer
 
+    /// `slowest`: `nil` when nobody keeps requests. `milliseconds`: between two looks. At each look `onOwnProof` is
+    /// called, on any thread, if a proof of the service's own was verified rightly since the last look, and if every
+    /// worker lives.
     init(
         _ resources: VerificationResources, _ admission: Admission, _ pulse: WorkerPulse, _ ownProof: OwnProof,
-        _ configuration: Configuration, slowest: SlowestRequests, certificateEnd: @escaping @Sendable () -> Int64?,
-        clock: MonotonicClock,
-        date: @escaping @Sendable () -> Date, timers: Timers
+        _ configuration: Configuration, slowest: SlowestRequests?, certificateEnd: @escaping @Sendable () -> Int64?,
+        clock: MonotonicClock, date: @escaping @Sendable () -> Date, timers: Timers, milliseconds: Int,
+        onOwnProof: @escaping @Sendable () -> Void
     ) {
         self.resources = resources
         self.admission = admission
@@ -35,16 +38,27 @@ final class ServiceWatch: Sendable {
         pulse.ask()
         ownProof.verifyOne()
         let minute = Lock(clock.milliseconds / 60_000)
-        timer = timers.every(milliseconds: Limits.watchMilliseconds, leeway: 100) {
+        let judged = Lock<UInt64>(0)
+        timer = timers.every(milliseconds: milliseconds, leeway: milliseconds / 10) {
             pulse.ask()
+            let state = ownProof.state
+            let isVerified = judged.withLock { ServiceWatch.isVerified(state, after: &$0) }
+            if isVerified, !pulse.isDead { onOwnProof() }
             ownProof.verifyOne()
             let now = clock.milliseconds / 60_000
             let isNext = minute.withLock { minute in
                 defer { minute = now }
                 return minute != now
             }
-            if isNext { slowest.beginMinute() }
+            if isNext { slowest?.beginMinute() }
         }
+    }
+
+    /// Whether a proof of the service's own was judged since the last call, and the last one rightly. `judged`: how
+    /// many were judged at the last call.
+    static func isVerified(_ state: OwnProof.State, after judged: inout UInt64) -> Bool {
+        defer { judged = state.count }
+        return judged != state.count && state.fault == nil
     }
 
     /// Asks no more, and waits until nobody is being asked.

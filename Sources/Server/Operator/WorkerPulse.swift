@@ -37,6 +37,9 @@ final class WorkerPulse: Sendable {
         }
     }
 
+    /// Whether a worker has been silent for so long that only a restart helps.
+    var isDead: Bool { (mostSilent?.milliseconds ?? 0) > Limits.workerDeadMilliseconds }
+
     /// The worker that has been silent for the longest time, and for how many milliseconds.
     var mostSilent: (worker: Int, milliseconds: UInt64)? {
         let now = clock.milliseconds
