@@ -1,4 +1,4 @@
-import Core
+package import Core
 import Platform
 import Transport
 
