@@ -10,10 +10,10 @@ struct ContainerFileTests {
         try String(contentsOfFile: packageFile("deploy/" + path), encoding: .utf8)
     }
 
-    @Test("The options of the container are options, and the probes ask where the service answers")
+    @Test("The options of the container and of Kubernetes are options, and the probes ask where the service answers")
     func options() throws {
         let probed = try #require(probeCommand.options.first { $0.name == "operator" }?.standard)
-        for path in ["container/rootgate.conf", "systemd/rootgate.conf"] {
+        for path in ["container/rootgate.conf", "kubernetes/rootgate.conf", "systemd/rootgate.conf"] {
             let lines = try text(path).split(separator: "\n").filter { !$0.hasPrefix("#") }
             let options = Dictionary(
                 lines.map { line in
