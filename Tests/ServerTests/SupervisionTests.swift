@@ -127,7 +127,7 @@ struct SupervisionTests {
         let path = folder.path + "/notify"
         let receiver = try LocalDatagrams(at: path)
         let lines = Shared<[String]>([])
-        let supervisor = Supervisor(at: path, log: Log { line in lines.with { $0.append("\(line)") } })
+        let supervisor = Supervisor(at: path, log: Log { line in lines.with { $0.append(line.text) } })
         supervisor.isReady("a\nSTOPPING=1" + String(repeating: "x", count: 1000))
         let ready = try #require(receiver.next()).split(separator: "\n").map(String.init)
         #expect(ready.count == 2 && ready[0] == "READY=1" && ready[1].hasPrefix("STATUS=a\\u000ASTOPPING=1xx"))
