@@ -507,6 +507,7 @@ final class CommitQueue: Sendable {
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
         var last = applier.sequence
+        let recordsBefore = Int(last + 1 - applier.firstSequence)
         // Whether an addition has passed that was as large as one that was refused.
         var findsRoom = false
         var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
@@ -548,7 +549,8 @@ final class CommitQueue: Sendable {
         watch.proceed()
         let applied = surroundings.now()
         try applier.finish(
-            trimmingLogTo: UInt64(logShare(in: room)), count: Applier.trimmedRecordsMax(mutations: results.count))
+            trimmingLogTo: UInt64(logShare(in: room)),
+            count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
         watch.proceed()
         // What was answered with a failure meanwhile is not committed.
         guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
@@ -623,6 +625,16 @@ final class CommitQueue: Sendable {
     /// The bytes that the change log may have, less when the disk is full.
     private func logShare(in room: CommitRoom) -> Int {
         min(configuration.keepsWholeLog ? .max : retentionBytes, room.logShare ?? .max)
+    }
+
+    /// How many log records a commit removes at most. On a full disk it removes none that it has written itself.
+    ///
+    /// LMDB does not write pages that a commit has taken and given back. Behind the end of a full disk they would stay
+    /// in the list of free pages without blocks, and each later commit that takes one of them would fail. While the
+    /// records stay, the commit that writes them lacks space instead, and nothing of it is kept.
+    private func trimmedMax(mutations: Int, recordsBefore: Int, in room: CommitRoom) -> Int {
+        let count = Applier.trimmedRecordsMax(mutations: mutations)
+        return room.isDiskFull ? min(count, recordsBefore) : count
     }
 
     private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
