@@ -107,12 +107,13 @@ package struct AuditLine: Equatable, Sendable {
     /// Reads a line without its line feed; `nil` when it is none of an audit.
     package init?(_ line: UnsafeRawBufferPointer) {
         var end = line.count
-        /// Takes hexadecimal digits behind `head` from the end of what is left.
+        /// Takes hexadecimal digits behind `head` from the end of what is left: small ones, as the service writes them.
         func takeHexadecimal(_ bytes: Int, behind head: [UInt8]) -> [UInt8]? {
             let start = end - 2 * bytes
             guard start >= head.count, Array(line[(start - head.count)..<start]) == head else { return nil }
-            let value = [UInt8](hexadecimal: String(decoding: line[start..<end], as: UTF8.self))
+            let digits = String(decoding: line[start..<end], as: UTF8.self)
             end = start - head.count
+            guard let value = [UInt8](hexadecimal: digits), value.hexadecimal == digits else { return nil }
             return value
         }
         guard end >= AuditLine.end.count, Array(line[(end - AuditLine.end.count)...]) == AuditLine.end else {

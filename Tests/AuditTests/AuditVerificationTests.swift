@@ -73,6 +73,19 @@ struct AuditVerificationTests {
         #expect(try findings(lines).contains { $0.contains("line 8 was changed") })
     }
 
+    @Test("Digits of the last line that are the same number but were not written so are found")
+    func largeDigits() throws {
+        for name in ["tag", "before"] {
+            var lines = good
+            let last = lines.removeLast()
+            let start = try #require(last.range(of: "\"\(name)\":\"")).upperBound
+            let end = try #require(last[start...].firstIndex(of: "\""))
+            let large = last.replacingCharacters(in: start..<end, with: last[start..<end].uppercased())
+            #expect(large != last)
+            #expect(try !findings(lines + [large]).isEmpty, "\(name)")
+        }
+    }
+
     @Test("Hashes that were computed anew behind a change are found with the secret only")
     func renewedHashes() throws {
         var lines = good

@@ -475,11 +475,17 @@ struct PackingTests {
         // A further call waits as long as more are in flight.
         let last = try newCall(PackingTests.proof(1), in: deck, VerifyCall.Kind(isSigned: true, atLeast: 0))
         line.append(last, &nextID)
+        var inFlight = calls.count
+        var late: [VerifyCall] = []
         for package in packages {
-            #expect(line.take(&nextID).isEmpty)
+            let taken = line.take(&nextID).flatMap(\.calls)
+            #expect(taken.isEmpty || inFlight == 1, "seed \(runSeed)")
+            late += taken
             #expect(line.removeAnswered(package.requestID)?.count == package.calls.count)
+            inFlight -= package.calls.count
         }
-        #expect(line.take(&nextID).flatMap(\.calls).map(ObjectIdentifier.init) == [ObjectIdentifier(last)])
+        late += line.take(&nextID).flatMap(\.calls)
+        #expect(late.map(ObjectIdentifier.init) == [ObjectIdentifier(last)], "seed \(runSeed)")
         #expect(line.removeAnswered(packages[0].requestID) == nil)
     }
 
