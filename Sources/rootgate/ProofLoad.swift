@@ -17,7 +17,8 @@ struct ProofLoad {
         (try await drive(requestsPerSecond: plan.requestsPerSecond), true)
     }
 
-    private func drive(requestsPerSecond: Double?) async throws -> LoadReport {
+    /// `roundsMax`: how often requests are made and sent.
+    private func drive(requestsPerSecond: Double?, roundsMax: Int = .max) async throws -> LoadReport {
         var report = LoadReport()
         if plan.isInclusionOnly, requestsPerSecond == nil {
             let count = max(plan.connections * plan.depth * 2, plan.people * 5 / plan.batch + 1)
@@ -26,8 +27,8 @@ struct ProofLoad {
                 run.drive(requests, isRepeating: true, seconds: plan.seconds)
             }
         }
-        var sent = 0
-        while report.seconds < plan.seconds, sent < plan.count {
+        var (sent, rounds) = (0, 0)
+        while rounds < roundsMax, report.seconds < plan.seconds, sent < plan.count {
             let left = plan.seconds - report.seconds
             var size = min(plan.round, plan.count - sent)
             // What is sent on a schedule is sent as a whole.
@@ -42,7 +43,7 @@ struct ProofLoad {
                 await run.driveShowing(progress, of: plan, after: report) { [run] in
                     requestsPerSecond.map { run.drive(requests, perSecond: $0) } ?? run.drive(requests, seconds: left)
                 })
-            sent += size
+            (sent, rounds) = (sent + size, rounds + 1)
             // Nobody answers any more.
             if report.proofs == answered, !report.errors.isEmpty { break }
         }
@@ -76,7 +77,7 @@ struct ProofLoad {
         var (steps, best): ([[String: Any]], (rate: Double, report: LoadReport)?) = ([], nil)
         if !isJSON { printNow("proofs/s sent   answered    p50 us    p99 us") }
         while true {
-            let report = try await drive(requestsPerSecond: rate / Double(plan.batch))
+            let report = try await drive(requestsPerSecond: rate / Double(plan.batch), roundsMax: 1)
             let late = Double(report.latency.quantile(0.99))
             let isInTime =
                 late <= (plan.ramp ?? 0) * 1e6 && report.errors.isEmpty && report.wrong == 0
