@@ -77,7 +77,8 @@ struct PackedBucketTests {
         let isSame = kept == expected
         #expect(isSame, "seed \(runSeed)")
         let average = Double(fill.reduce(0, +)) / Double(fill.count * PackedBucket.byteCountMax)
-        #expect(average > 0.77, "seed \(runSeed): buckets are filled to \(average)")
+        // 40 seeds gave 0.769 to 0.809. When no neighbour shared, 8 seeds gave 0.620 to 0.663.
+        #expect(average > 0.72, "seed \(runSeed): buckets are filled to \(average)")
     }
 
     @Test("Records of every size come, grow, shrink and go, and every bucket keeps to its page and its bounds")
