@@ -1,4 +1,5 @@
 import Foundation
+import LoadHarness
 
 /// To three digits, with the thousands apart: 44,200; 1.23.
 func rounded(_ value: Double) -> String {
@@ -8,13 +9,7 @@ func rounded(_ value: Double) -> String {
 }
 
 /// 1234567 as 1,234,567.
-func grouped(_ value: Int) -> String {
-    let digits = Array(String(abs(value)))
-    let text = digits.enumerated().map { index, digit in
-        index > 0 && (digits.count - index) % 3 == 0 ? ",\(digit)" : "\(digit)"
-    }.joined()
-    return value < 0 ? "-\(text)" : text
-}
+func grouped(_ value: Int) -> String { value.inThousands }
 
 /// With two decimals: 1.23.
 func twoDecimals(_ value: Double) -> String { String(format: "%.2f", value) }

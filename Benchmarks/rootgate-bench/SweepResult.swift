@@ -35,11 +35,11 @@ extension SweepResult {
 extension Plot.Series {
     /// The median at each of `values`, with the lowest and highest round around it.
     init(_ name: String, _ values: [Int], _ figures: [[Double]]) {
-        self.name = name
-        points = zip(values, figures).map { value, figures in
+        let points = zip(values, figures).map { value, figures in
             Plot.Point(
                 x: Double(value), y: median(figures),
                 spread: figures.count > 1 ? (figures.min() ?? 0)...(figures.max() ?? 0) : nil)
         }
+        self.init(name: name, points: points)
     }
 }

@@ -2,32 +2,54 @@ import Foundation
 
 /// A plot of lines and points as one SVG file: dark on a light background of its own, so that it is readable on pages
 /// of any colour.
-struct Plot {
-    struct Axis {
-        var label: String
-        var isLogarithmic = false
+package struct Plot {
+    package struct Axis {
+        package let label: String
+        package let isLogarithmic: Bool
         /// Where the ticks are; without it, the values decide.
-        var ticks: [Double]?
+        package let ticks: [Double]?
+        /// The text at each tick; without it, the tick's number.
+        package let names: [String]?
+
+        package init(
+            label: String, isLogarithmic: Bool = false, ticks: [Double]? = nil, names: [String]? = nil
+        ) {
+            precondition(names.map { $0.count == ticks?.count } ?? true, "a tick has no name, or a name no tick")
+            (self.label, self.isLogarithmic, self.ticks, self.names) = (label, isLogarithmic, ticks, names)
+        }
     }
 
-    struct Point {
-        let x: Double
-        let y: Double
+    package struct Point {
+        package let x: Double
+        package let y: Double
         /// Lowest and highest round, drawn as a whisker.
-        var spread: ClosedRange<Double>?
+        package let spread: ClosedRange<Double>?
+
+        package init(x: Double, y: Double, spread: ClosedRange<Double>? = nil) {
+            (self.x, self.y, self.spread) = (x, y, spread)
+        }
     }
 
-    struct Series {
-        let name: String
-        let points: [Point]
+    package struct Series {
+        package let name: String
+        package let points: [Point]
+
+        package init(name: String, points: [Point]) {
+            (self.name, self.points) = (name, points)
+        }
     }
 
-    let title: String
-    let x: Axis
-    let y: Axis
-    let series: [Series]
+    package let title: String
+    package let x: Axis
+    package let y: Axis
+    package let series: [Series]
 
-    var svg: String {
+    package init(title: String, x: Axis, y: Axis, series: [Series]) {
+        (self.title, self.x, self.y, self.series) = (title, x, y, series)
+    }
+
+    /// The plot as a file.
+    package var svg: String {
         let xRuler = Ruler(x, values: series.flatMap { $0.points.map(\.x) }, from: Box.left + 16, to: Box.right - 16)
         let ys = series.flatMap { $0.points.flatMap { [$0.y, $0.spread?.lowerBound, $0.spread?.upperBound] } }
         let yRuler = Ruler(
@@ -69,12 +91,12 @@ struct Plot {
         for tick in yRuler.ticks {
             let place = yRuler.place(of: tick)
             parts.append(line(Box.left, place, Box.right, place, "stroke=\"#d8dee4\""))
-            parts.append(text(short(tick), at: Box.left - 8, place + 4.5, "text-anchor=\"end\""))
+            parts.append(text(y.name(of: tick), at: Box.left - 8, place + 4.5, "text-anchor=\"end\""))
         }
         for tick in xRuler.ticks {
             let place = xRuler.place(of: tick)
             parts.append(line(place, Box.bottom, place, Box.bottom + 5, "stroke=\"#57606a\""))
-            parts.append(text(short(tick), at: place, Box.bottom + 20, "text-anchor=\"middle\""))
+            parts.append(text(x.name(of: tick), at: place, Box.bottom + 20, "text-anchor=\"middle\""))
         }
         parts.append(line(Box.left, Box.bottom, Box.right, Box.bottom, "stroke=\"#57606a\""))
         let middle = (Box.left + Box.right) / 2
@@ -188,9 +210,17 @@ extension Plot {
     }
 }
 
+extension Plot.Axis {
+    /// The text at a tick.
+    fileprivate func name(of tick: Double) -> String {
+        guard let names, let place = ticks?.firstIndex(of: tick) else { return short(tick) }
+        return names[place]
+    }
+}
+
 /// A number as axes show it: 2.5 and 1,024 in full, 1,500,000 as "1.5 M".
 private func short(_ value: Double) -> String {
     let (size, unit) = [(1e9, " G"), (1e6, " M"), (1e3, " k")].first { abs(value) >= $0.0 } ?? (1, "")
     let isShort = size == 1 || (10 * value / size).rounded() == 10 * value / size
-    return isShort ? String(format: "%g", value / size) + unit : grouped(Int(value))
+    return isShort ? String(format: "%g", value / size) + unit : Int(value).inThousands
 }
