@@ -10,12 +10,17 @@ public struct StableNames<Code: StableCode>: Sendable {
             let number = Int(code.rawValue)
             while names.count <= number { names.append("") }
             precondition(names[number].isEmpty, "two codes have the number \(number)")
-            names[number] = String(describing: code).reduce(into: "") { name, character in
-                name += character.isUppercase ? "-" + character.lowercased() : String(character)
-            }
+            names[number] = hyphenatedName(of: code)
         }
         self.names = names
     }
 
     func name(of code: Code) -> String { names[Int(code.rawValue)] }
+}
+
+/// The name of an enumeration's case in lower case with hyphens: "badIndex" becomes "bad-index".
+package func hyphenatedName(of code: some Any) -> String {
+    String(describing: code).reduce(into: "") { name, character in
+        name += character.isUppercase ? "-" + character.lowercased() : String(character)
+    }
 }

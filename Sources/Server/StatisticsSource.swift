@@ -41,12 +41,13 @@ final class StatisticsSource: Sendable {
         let challenges = resources.challenges.statistics
         let commits = resources.rootSets.commitCounts
         let signatures = resources.signatures.statistics
+        let operations = admission.requestCounts
         var figures: [(name: String, value: UInt64)] = [
             ("uptime-milliseconds", clock.milliseconds - started),
             ("resident-bytes", UInt64(System.residentBytes)),
             ("connections", UInt64(connections.load(ordering: .relaxed))),
             ("connections-accepted", accepted.load(ordering: .relaxed)),
-            ("requests", admission.requests.load(ordering: .relaxed)),
+            ("requests", operations.reduce(0) { $0 + $1.count }),
             ("requests-in-flight", UInt64(max(0, admission.inFlight.load(ordering: .relaxed)))),
             ("requests-following", UInt64(queries.count)),
             ("requests-busy", admission.refusals.load(ordering: .relaxed)),
@@ -90,6 +91,7 @@ final class StatisticsSource: Sendable {
         for rate in resources.signatures.kernelRates + BatchHashing.standard.rates {
             figures.append(("rate-\(rate.name)-\(rate.work.rawValue)", UInt64(rate.perSecond)))
         }
+        for (name, count) in operations { figures.append(("operation-" + name, count)) }
         for (verdict, count) in pool.verdictCounts {
             figures.append(("verdict-" + verdict.name, count))
         }

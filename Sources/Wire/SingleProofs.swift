@@ -22,6 +22,9 @@ package struct SingleProofs: Sendable {
 
     package var count: Int { entries.count }
 
+    /// The operation of the requests.
+    package var operation: Operation { isSigned ? .verify : .verifyInclusion }
+
     /// Whether a request of this operation may be in such a series. `nil`: it may not; otherwise whether its proof has
     /// a signature.
     package static func isSigned(_ operation: UInt16) -> Bool? {
@@ -78,8 +81,6 @@ package struct SingleProofs: Sendable {
 
     /// Bytes of an answer with one verdict, its header included.
     package static let answerBytes = Limits.frameHeaderBytes + VerdictList.byteCount(1, hasRoots: false)
-
-    private var operation: Operation { isSigned ? .verify : .verifyInclusion }
 
     /// Appends the frames of all answers. `verdicts`: one for each request. `errors`: of the requests at these places,
     /// which get no verdict.

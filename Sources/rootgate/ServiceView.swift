@@ -46,7 +46,7 @@ struct ServiceView {
         "requests", "requests-busy", "connections-accepted", "mutations", "commits", "challenges-issued",
         "known-key-hits", "cross-checks", "cross-checks-skipped", "cross-check-disagreements", "keys-slowed",
     ]
-    private static let prefixesOfCounters = [ServiceSample.verdictPrefix, "limited-"]
+    private static let prefixesOfCounters = [ServiceSample.verdictPrefix, "limited-", "operation-"]
     private static let uptime = "uptime-milliseconds"
 
     /// `previous`: an earlier sample of the service at the same address; `nil`: there is none.

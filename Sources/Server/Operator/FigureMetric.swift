@@ -80,6 +80,9 @@ struct FigureMetric: Sendable {
             .counter, "connections_accepted", .named("connections-accepted"), "Connections since the start."),
         FigureMetric(.counter, "requests", .named("requests"), "Requests since the start."),
         FigureMetric(
+            .counter, "operations", .prefixed("operation-", label: "operation"),
+            "Requests since the start, by operation."),
+        FigureMetric(
             .gauge, "requests_in_flight", .named("requests-in-flight"), "Requests that a thread works on or will."),
         FigureMetric(
             .gauge, "requests_suspended", .named("requests-following"), "Queries that wait for a change."),

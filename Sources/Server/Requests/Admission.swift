@@ -1,5 +1,6 @@
 import Core
 import Synchronization
+import Wire
 
 /// Counts requests, and refuses new ones during a shutdown.
 final class Admission: Sendable {
@@ -14,8 +15,8 @@ final class Admission: Sendable {
     private let unanswered = Atomic<Int>(0)
     /// Requests that a thread works on or will work on.
     let inFlight = Atomic<Int>(0)
-    /// Requests since the start.
-    let requests = Atomic<UInt64>(0)
+    /// Requests since the start, by operation.
+    private let requests = OperationCounts()
     /// Requests that were answered with `busy`.
     let refusals = Atomic<UInt64>(0)
     /// Whether the service is shutting down: it answers what it accepted and accepts nothing new.
@@ -44,9 +45,12 @@ final class Admission: Sendable {
     /// Whether every request is answered or dropped.
     var isIdle: Bool { unanswered.load(ordering: .acquiring) == 0 }
 
-    /// Requests have arrived.
-    func began(_ count: Int = 1) {
-        requests.add(UInt64(count), ordering: .relaxed)
+    /// Requests since the start, by the operations' stable names.
+    var requestCounts: [(name: String, count: UInt64)] { requests.counts }
+
+    /// Requests have arrived. `operation`: `nil` when there is none of their number.
+    func began(_ operation: Wire.Operation?, _ count: Int = 1) {
+        requests.add(count, to: operation)
         unanswered.add(count, ordering: .relaxed)
         inFlight.add(count, ordering: .relaxed)
     }
@@ -58,8 +62,8 @@ final class Admission: Sendable {
     }
 
     /// Requests that were counted have not begun.
-    func withdrew(_ count: Int) {
-        requests.subtract(UInt64(count), ordering: .relaxed)
+    func withdrew(_ operation: Wire.Operation, _ count: Int) {
+        requests.add(-count, to: operation)
         ended(count)
     }
 

@@ -61,11 +61,11 @@ final class PendingProofs: Sendable {
         _ admission: Admission, _ allowance: PrincipalAllowance?, _ meter: RequestMeter? = nil
     ) -> PendingProofs? {
         // They are counted before the look at the shutdown, which looks at the count after it has begun.
-        admission.began(proofs.count)
+        admission.began(proofs.operation, proofs.count)
         guard !admission.isDraining.load(ordering: .relaxed),
             let charge = reserve(proofs, frameBytes: frameBytes, responder, allowance)
         else {
-            admission.withdrew(proofs.count)
+            admission.withdrew(proofs.operation, proofs.count)
             return nil
         }
         return PendingProofs(proofs, frames(), responder, admission, allowance, charge, meter)
@@ -105,7 +105,7 @@ final class PendingProofs: Sendable {
         if pool.submit(request, from: responder.source) { return true }
         isAnswered.store(true, ordering: .releasing)
         release()
-        admission.withdrew(proofs.count)
+        admission.withdrew(proofs.operation, proofs.count)
         return false
     }
 

@@ -62,7 +62,7 @@ final class PendingRequest: Sendable {
             let times = StageTimes(now: meter.now)
             state.withLock { $0.times = times }
         }
-        admission.began()
+        admission.began(Operation(rawValue: header.operation))
         responder.began()
     }
 
