@@ -5,27 +5,36 @@ import Synchronization
 import Transport
 
 extension LoadRun {
-    /// Sends each of `requests` when it is due, `perSecond` in a second on average and independently of each
-    /// other (a Poisson process), whether or not earlier ones are answered, on the connections in turn; waits
-    /// for all answers. Latency counts from when a request was due, so that a delay shows even when the
+    /// Sends `requests`, `perSecond` in a second on average and independently of each other (a Poisson process); see
+    /// `drive(_:at:spins:)`.
+    package func drive(_ requests: [LoadRequest], perSecond: Double, spins: Bool = false) -> LoadReport {
+        precondition(perSecond > 0, "requests are sent at no rate")
+        var due = 0.0
+        let moments = requests.map { _ in
+            due += -log(Double.random(in: .leastNonzeroMagnitude..<1)) / perSecond
+            return due
+        }
+        return drive(requests, at: moments, spins: spins)
+    }
+
+    /// Sends each of `requests` when it is due, whether or not earlier ones are answered, on the connections in turn;
+    /// waits for all answers. Latency counts from when a request was due, so that a delay shows even when the
     /// service reads requests late.
+    ///
+    /// `moments`: when each request is due, in seconds from the beginning, in ascending order.
     ///
     /// `spins`: the calling thread has a processor of its own. Then it sends and receives without ever sleeping.
     /// Otherwise another thread sends, and both sleep: with tens of thousands of requests a second, falling asleep and
     /// waking up can take the generator more time than anything else.
-    package func drive(_ requests: [LoadRequest], perSecond: Double, spins: Bool = false) -> LoadReport {
-        precondition(perSecond > 0, "requests are sent at no rate")
+    package func drive(_ requests: [LoadRequest], at moments: [Double], spins: Bool = false) -> LoadReport {
+        precondition(moments.count == requests.count, "a request has no moment")
         thread.bind()
         defer { thread.unbind() }
         let workload = Workload(requests)
         var tally = Tally(workload)
         // Nothing is due before all is set up: making the list of times alone takes a millisecond.
         let begin = LoadRun.now + LoadRun.leadNanoseconds
-        var due = Double(begin)
-        for number in requests.indices {
-            due += -log(Double.random(in: .leastNonzeroMagnitude..<1)) * 1e9 / perSecond
-            tally.begins[number] = UInt64(due)
-        }
+        for number in requests.indices { tally.begins[number] = begin + UInt64(moments[number] * 1e9) }
         // It sleeps from one request to the next on a thread of its own while this one waits for answers.
         let sender = PacedSender(workload, dueAt: tally.begins, on: connections.map(\.descriptor))
         if spins {

@@ -9,7 +9,7 @@ package import Transport
 import Wire
 
 /// Drives a service from several connections: as fast as it answers, with several requests in flight on each,
-/// or at a pace of its own (`drive(_:perSecond:)`).
+/// or at a pace of its own (`drive(_:at:spins:)`).
 ///
 /// The run usually shares the cores with the service, so it has to cost little. Frames are encoded beforehand, sending
 /// neither copies nor allocates, and one buffer receives all answers.
@@ -29,7 +29,7 @@ package final class LoadRun: @unchecked Sendable {
     let thread = ThreadConfinement()
     /// The connections' positions by their descriptors.
     private var places: [Int]
-    /// Proofs answered so far.
+    /// Requests answered so far.
     package let answered = Atomic<UInt64>(0)
 
     /// Connects. `depth` is how many requests are in flight on each connection when requests are sent as fast as they
@@ -151,14 +151,13 @@ package final class LoadRun: @unchecked Sendable {
     func receive(on connection: LoadConnection, into tally: inout Tally) -> Int {
         thread.assertIsCurrent()
         let before = tally.requests
-        var proofs = 0
         var now: UInt64?
         connection.receive(through: buffer) { header, body in
             let time = now ?? LoadRun.now
             now = time
-            proofs += tally.record(header, body, at: time)
+            tally.record(header, body, at: time)
         }
-        answered.add(UInt64(proofs), ordering: .relaxed)
+        answered.add(UInt64(tally.requests - before), ordering: .relaxed)
         return tally.requests - before
     }
 

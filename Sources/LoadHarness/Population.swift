@@ -3,33 +3,66 @@ import Dispatch
 package import Identity
 package import Signatures
 
-/// Simulated people of one collaboration, and a stranger who is none of them.
+/// Simulated people of some collaborations, and a stranger who is none of them. Each person takes part in one
+/// collaboration; the people take the collaborations in turn.
 package struct Population: Sendable {
-    package let collaboration: CollaborationIdentifier
+    package let collaborations: [CollaborationIdentifier]
     package let people: [SimulatedIdentity]
     package let stranger: PrivateKey
+    /// All devices, as positions of a person and of a device of that person.
+    package let devices: [(person: Int, device: Int)]
 
-    /// `count` people, made on all cores. Their numbers of devices go through `devices` in turn.
+    /// `count` people of one collaboration, made on all cores. Their numbers of devices go through `devices` in turn.
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package init(
         people count: Int, devices: ClosedRange<Int>, in collaboration: CollaborationIdentifier,
         encoding: KeyEncoding = .uncompressed
     ) throws(ServiceError) {
-        self.collaboration = collaboration
-        stranger = try PrivateKey()
-        people = try inParallel(count) { number throws(ServiceError) in
-            let person = Person(deviceCount: devices.lowerBound + number % devices.count)
-            return try person.identity(in: collaboration, encoding: encoding)
-        }
+        try self.init(people: count, devices: devices, in: [collaboration], encoding: encoding)
     }
+
+    /// `count` people of some collaborations, of which there are not more than people.
+    ///
+    /// Throws `internalFault` when libcrypto can't do it.
+    package init(
+        people count: Int, devices: ClosedRange<Int>, in collaborations: [CollaborationIdentifier],
+        encoding: KeyEncoding = .uncompressed
+    ) throws(ServiceError) {
+        precondition((1...max(1, count)).contains(collaborations.count), "a collaboration has no people")
+        self.collaborations = collaborations
+        stranger = try PrivateKey()
+        let people = try inParallel(count) { number throws(ServiceError) in
+            let person = Person(deviceCount: devices.lowerBound + number % devices.count)
+            return try person.identity(in: collaborations[number % collaborations.count], encoding: encoding)
+        }
+        self.people = people
+        self.devices = people.indices.flatMap { person in people[person].keys.indices.map { (person, $0) } }
+    }
+
+    /// The only collaboration, or the first one.
+    package var collaboration: CollaborationIdentifier { collaborations[0] }
 
     package var rootHashes: [Digest] { people.map(\.rootHash) }
 
-    /// All devices, as positions of a person and of a device of that person.
-    package var devices: [(person: Int, device: Int)] {
-        people.indices.flatMap { person in people[person].keys.indices.map { (person, $0) } }
+    /// The root hashes of a collaboration's people.
+    package func rootHashes(of collaboration: Int) -> [Digest] {
+        (0..<members(of: collaboration)).map { people[person($0, of: collaboration)].rootHash }
     }
+
+    /// The position of a person's collaboration.
+    package func collaboration(ofPerson person: Int) -> Int { person % collaborations.count }
+
+    /// How many people a collaboration has.
+    package func members(of collaboration: Int) -> Int {
+        (people.count - collaboration + collaborations.count - 1) / collaborations.count
+    }
+
+    /// How many people the collaboration with the most has.
+    var membersMax: Int { members(of: 0) }
+
+    /// The position of a collaboration's person among all.
+    package func person(_ member: Int, of collaboration: Int) -> Int { member * collaborations.count + collaboration }
 }
 
 /// The results of `body` for 0..<count, in order, computed on all cores.

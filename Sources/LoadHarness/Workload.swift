@@ -1,21 +1,22 @@
 import Core
 
-/// Requests that are ready to be sent, and the verdicts that they must get. The frames stand one behind the other, so
-/// that one call sends several without a copy. A request's id is its position.
+/// Requests that are ready to be sent, and the verdicts or statuses that they must get. The frames stand one behind the
+/// other, so that one call sends several without a copy. A request's id is its position.
 struct Workload: Sendable {
     private let frames: [UInt8]
-    private let verdicts: [UInt8]
-    /// Where each request's frame and verdicts begin; one more entry each, for the end.
+    private let results: [UInt8]
+    private let kinds: [LoadKind]
+    /// Where each request's frame and expected results begin; one more entry each, for the end.
     private let frameStarts: [Int]
-    private let verdictStarts: [Int]
+    private let resultStarts: [Int]
 
     init(_ requests: [LoadRequest]) {
         var frames: [UInt8] = []
-        var verdicts: [UInt8] = []
+        var results: [UInt8] = []
         frames.reserveCapacity(requests.reduce(0) { $0 + $1.frame.count })
-        verdicts.reserveCapacity(requests.reduce(0) { $0 + $1.expected.count })
+        results.reserveCapacity(requests.reduce(0) { $0 + $1.expected.count })
         var frameStarts = [0]
-        var verdictStarts = [0]
+        var resultStarts = [0]
         for (number, request) in requests.enumerated() {
             precondition(request.frame.count >= Limits.frameHeaderBytes, "a request has no header")
             let start = frames.count
@@ -24,14 +25,15 @@ struct Workload: Sendable {
             withUnsafeBytes(of: UInt64(number).littleEndian) { id in
                 for index in 0..<8 { frames[start + Limits.frameHeaderBytes - 8 + index] = id[index] }
             }
-            verdicts.append(contentsOf: request.expected.lazy.map(\.rawValue))
+            results.append(contentsOf: request.expected)
             frameStarts.append(frames.count)
-            verdictStarts.append(verdicts.count)
+            resultStarts.append(results.count)
         }
         self.frames = frames
-        self.verdicts = verdicts
+        self.results = results
         self.frameStarts = frameStarts
-        self.verdictStarts = verdictStarts
+        self.resultStarts = resultStarts
+        kinds = requests.map(\.kind)
     }
 
     var count: Int { frameStarts.count - 1 }
@@ -46,9 +48,11 @@ struct Workload: Sendable {
         frames.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
 
-    /// Calls `body` with the verdicts that request `number` must get. `body` must not keep them.
-    func withVerdicts<R>(of number: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
-        let range = verdictStarts[number]..<verdictStarts[number + 1]
-        return verdicts.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    func kind(of number: Int) -> LoadKind { kinds[number] }
+
+    /// Calls `body` with the results that request `number` must get. `body` must not keep them.
+    func withResults<R>(of number: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+        let range = resultStarts[number]..<resultStarts[number + 1]
+        return results.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
 }

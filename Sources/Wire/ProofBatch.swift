@@ -245,7 +245,7 @@ package enum VerdictList {
     static let headBytes = 8
 
     /// Bytes of an answer with so many verdicts.
-    static func byteCount(_ count: Int, hasRoots: Bool) -> Int {
+    package static func byteCount(_ count: Int, hasRoots: Bool) -> Int {
         headBytes + count * (hasRoots ? 1 + Digest.byteCount : 1)
     }
 

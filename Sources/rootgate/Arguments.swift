@@ -91,7 +91,10 @@ struct Arguments {
     }
 
     /// All values of an option that may be given several times; the environment has one at most.
-    func texts(_ name: String) -> [String] { all[name] ?? text(name).map { [$0] } ?? [] }
+    func texts(_ name: String) -> [String] {
+        let value = text(name)
+        return all[name] ?? value.map { [$0] } ?? []
+    }
 
     /// The value of an option that must be there.
     func required(_ name: String) throws -> String {

@@ -18,7 +18,17 @@ let tlsScheme = "tls://"
 
 /// The service that the arguments name. The connection is encrypted when the address or another option says so.
 func serverOption(_ arguments: Arguments) throws -> ServiceAddress {
-    let server = try arguments.required("server")
+    try serviceAddress(try arguments.required("server"), arguments)
+}
+
+/// The services that the arguments name, where several may be given. The options of TLS and the key are for all.
+func serverOptions(_ arguments: Arguments) throws -> [ServiceAddress] {
+    let servers = arguments.texts("server")
+    guard Set(servers).count == servers.count else { throw UsageError("a --server is given twice") }
+    return try servers.map { try serviceAddress($0, arguments) }
+}
+
+private func serviceAddress(_ server: String, _ arguments: Arguments) throws -> ServiceAddress {
     let isEncrypted = server.hasPrefix(tlsScheme)
     guard let endpoint = Endpoint(isEncrypted ? String(server.dropFirst(tlsScheme.count)) : server) else {
         throw UsageError("--server takes HOST:PORT, tls://HOST:PORT or unix:/PATH, not \(server)")
@@ -69,7 +79,11 @@ private func warnIfOthersCanUse(keyFile path: String) {
 
 /// A client for the service that the arguments name.
 func connect(_ arguments: Arguments) throws -> RootgateClient {
-    let service = try serverOption(arguments)
+    try connect(arguments, to: try serverOption(arguments))
+}
+
+/// A client for a service, with the time-out that the arguments name.
+func connect(_ arguments: Arguments, to service: ServiceAddress) throws -> RootgateClient {
     let timeout = try arguments.decimal("timeout", in: 0.01...86_400)
     return try RootgateClient(
         service.endpoint,

@@ -106,7 +106,7 @@ import Transport
         #expect(report.requests > 10)
         #expect(report.proofs == 3 * report.requests)
         #expect(report.verdicts == [.included: report.proofs])
-        #expect(run.answered.load(ordering: .relaxed) == report.proofs)
+        #expect(run.answered.load(ordering: .relaxed) == report.requests)
     }
 
     @Test("Lost connections end a run", arguments: [(nil, false), (1000.0, false), (1000.0, true)])

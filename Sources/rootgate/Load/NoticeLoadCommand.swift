@@ -5,25 +5,28 @@ import RootgateClient
 
 /// `rootgate load --notices`: posts notices to live followers and counts every notice where it arrives.
 func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
-    let service = try serverOption(arguments)
+    let services = try serverOptions(arguments)
+    guard let service = services.first, services.count == 1 else { throw UsageError("--notices takes one --server") }
     var plan = NoticeLoad.Plan()
     plan.connections = try arguments.number("connections", in: 1...4096)
-    plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
+    if arguments.text("collaborations") != nil {
+        plan.collaborations = try arguments.number("collaborations", in: 1...10_000)
+    }
     plan.followers = try arguments.number("followers", in: 1...65_536)
     plan.batch = try arguments.number("events", in: 1...Limits.noticesPerPostMax)
     guard plan.followers <= plan.connections * Limits.followsPerConnectionMax else {
         throw UsageError("a connection takes \(Limits.followsPerConnectionMax) followers: give more --connections")
     }
     let rate = arguments.text("rate") == nil ? 10_000 : try arguments.number("rate", in: 1...10_000_000)
-    for name in ["ramp", "ramp-limit", "hdr"] where arguments.isGiven(name) {
-        throw UsageError("--\(name) is for proofs, and --notices sends none")
-    }
     let seconds = try arguments.decimal("seconds", in: 0.1...86_400)
     let count =
         arguments.text("count") == nil
         ? Int(Double(rate) * seconds) : try arguments.number("count", in: 1...1_000_000_000)
+    let isJSON = arguments.isOn("json")
     let progress = progressMeter(arguments)
     defer { progress.end() }
+    _ = arguments.text("timeout")
+    try arguments.checkAllRead()
     progress.begin("starting collaborations")
     let load = try await NoticeLoad(service.endpoint, tls: service.tls, key: service.key, plan, progress)
     progress.begin("posting notices", share: 0...1)
@@ -33,7 +36,7 @@ func driveNotices(_ arguments: Arguments) async throws -> ExitCode {
     progress.end()
     let (median, late) = (report.latency.quantile(0.5), report.latency.quantile(0.99))
     printNow(
-        arguments.isOn("json")
+        isJSON
             ? try json([
                 "posted": report.posted, "expected": report.expected, "delivered": report.delivered,
                 "misplaced": report.misplaced, "noticesPerSecond": report.postsPerSecond,
