@@ -13,6 +13,7 @@ from typing import Any, TypeVar, Union, cast
 from . import requests
 from .addresses import Address, Addresses, check_application_protocol, environment_key, parse_addresses, tls_context
 from .operations import Operations
+from .packing import Call, Line, answers
 from .protocol import ConnectionLost, DeadlineExceeded, ErrorCode, ProtocolError, RootgateError
 from .requests import Request
 from .session import Outcome, Session
@@ -25,6 +26,10 @@ LONGEST_PAUSE = 2.0
 """Seconds between two attempts, at most."""
 SEND_BUFFER = 1 << 16
 """Bytes on their way to the system. Frames behind them wait here, and can be withdrawn."""
+REFUSES_WHOLE = frozenset(
+    (ErrorCode.BUSY, ErrorCode.LIMIT_EXCEEDED, ErrorCode.MALFORMED_REQUEST, ErrorCode.ROLE_MISSING)
+)
+"""Errors of a request of which nothing was done, while a part of it may be done as another request."""
 
 
 _End = Union[Outcome, Exception]
@@ -40,6 +45,7 @@ class _Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, asyncio.Future[_End]] = {}
         self._unsent: deque[tuple[int, bytes]] = deque()
+        self._line = Line()
         self._is_paused = False
         self._end: Exception | None = None
         self._has_received = False
@@ -58,16 +64,26 @@ class _Link(asyncio.Protocol):
         """
         if self._end is not None:
             raise _unsent()
-        request_id, frame = self._session.begin(request.operation, request.body)
         future: asyncio.Future[_End] = self._loop.create_future()
-        self._waiting[request_id] = future
-        self._unsent.append((request_id, frame))
-        self._send()
-        try:
-            await asyncio.wait((future,), timeout=max(0.0, deadline - self._loop.time()))
-        finally:
-            if not future.done():
-                self._forget(request_id)
+        if request.is_single_proof:
+            call = Call(request.operation, request.body, future)
+            self._line.append(call)
+            self._send()
+            try:
+                await asyncio.wait((future,), timeout=max(0.0, deadline - self._loop.time()))
+            finally:
+                if not future.done():
+                    self._leave(call)
+        else:
+            request_id, frame = self._session.begin(request.operation, request.body)
+            self._waiting[request_id] = future
+            self._unsent.append((request_id, frame))
+            self._send()
+            try:
+                await asyncio.wait((future,), timeout=max(0.0, deadline - self._loop.time()))
+            finally:
+                if not future.done():
+                    self._forget(request_id)
         if not future.done():
             raise DeadlineExceeded("the service did not answer in time")
         end = future.result()
@@ -82,9 +98,22 @@ class _Link(asyncio.Protocol):
             self._transport.abort()
 
     def _send(self) -> None:
-        while self._unsent and not self._is_paused and self._transport is not None and self._end is None:
-            _, frame = self._unsent.popleft()
+        while not self._is_paused and self._transport is not None and self._end is None:
+            if self._unsent:
+                _, frame = self._unsent.popleft()
+            elif pack := self._line.take():
+                request_id, frame = self._session.begin(pack.operation, pack.body())
+                self._line.sent(request_id, pack)
+            else:
+                return
             self._transport.write(frame)
+
+    def _leave(self, call: Call) -> None:
+        """Lets nobody wait for a proof's verdict any longer, which may let others leave."""
+        request_id = self._line.leave(call)
+        if request_id is not None:
+            self._session.abandon(request_id)
+        self._send()
 
     def _forget(self, request_id: int) -> None:
         """Lets nobody wait any longer. A frame that was not sent yet never will be."""
@@ -106,6 +135,11 @@ class _Link(asyncio.Protocol):
         for request_id, future in waiting.items():
             if not future.done():
                 future.set_result(_unsent() if request_id in unsent else _copy(reason))
+        not_sent, sent = self._line.clear()
+        for call in not_sent:
+            _end(call, _unsent())
+        for call in sent:
+            _end(call, _copy(reason))
 
     # What the loop calls.
 
@@ -126,11 +160,29 @@ class _Link(asyncio.Protocol):
             return
         try:
             for request_id, outcome in self._session.receive(data):
-                future = self._waiting.pop(request_id)
-                if not future.done():
+                future = self._waiting.pop(request_id, None)
+                if future is None:
+                    self._finish(request_id, outcome)
+                elif not future.done():
                     future.set_result(outcome)
+            # Behind all answers that have come: what waits leaves together.
+            self._send()
         except (RootgateError, ProtocolError) as error:
             self.close(error)
+
+    def _finish(self, request_id: int, outcome: Outcome) -> None:
+        """Gives each caller of a request with single proofs the verdict on its proof, or the error."""
+        if isinstance(outcome, RootgateError) and outcome.code in REFUSES_WHOLE:
+            if self._line.again(request_id, is_busy=outcome.retry_after is not None):
+                return
+        calls = self._line.answered(request_id) or []
+        if isinstance(outcome, RootgateError):
+            for call in calls:
+                _end(call, _copy(outcome))
+            return
+        bodies = answers(outcome, len(calls))
+        for place, call in enumerate(calls):
+            _end(call, bodies[place] if bodies else ProtocolError("an answer is not about the proofs of its request"))
 
     def connection_lost(self, error: Exception | None) -> None:
         if error is not None and _refuses_certificate(error):
@@ -145,6 +197,13 @@ class _Link(asyncio.Protocol):
                     "service"
                 )
             )
+
+
+def _end(call: Call, end: _End) -> None:
+    """Ends a call, unless its caller has given up."""
+    future: asyncio.Future[_End] = call.waiter
+    if not future.done():
+        future.set_result(end)
 
 
 def _unsent() -> ConnectionLost:
@@ -296,6 +355,10 @@ class AsyncClient(Operations):
     - `DeadlineExceeded` when no answer came in time; a late one is dropped, and the connection goes on
     - `ProtocolError` when the service breaks the protocol
     - `ValueError` when a parameter does not fit into its field
+
+    Verifies of one proof each that many tasks ask for at once are packed into one request. A lone one leaves at once.
+    A request that is refused before anything of it was done is sent again in halves, so the refusal of one proof
+    reaches its own caller only; other errors reach all whose proofs were in the request.
 
     A cancelled task leaves the connection to the others, too. The service may carry its request out all the same.
     """

@@ -62,6 +62,8 @@ class Request(Generic[T]):
     """Seconds from the call to the answer; None: the client's own."""
     waiting: float = 0.0
     """Seconds that the service may wait for a change before it answers. They are added to the timeout."""
+    is_single_proof: bool = False
+    """Whether it asks for the verdict on one proof only, and may leave in one request with others that do."""
 
     def __post_init__(self) -> None:
         if len(self.body) > MAXIMUM_BODY:
@@ -106,11 +108,13 @@ def verify(
 ) -> Request[Verification]:
     """Asks for verdicts on proofs, at most 4,096, each for the collaboration beside it.
 
-    A granted proof spends its challenge, so the request is not sent again when its fate is unknown.
+    A granted proof spends its challenge, so the request is not sent again when its fate is unknown. Requests for single
+    proofs that many tasks send at once leave together.
     """
     body = encode_verification(proofs, want_roots, at_least=at_least)
     decode = _counted(len(proofs), answers.decode_verification)
-    return Request(Operation.VERIFY, body, decode, repeats=False, timeout=timeout)
+    is_single = len(proofs) == 1 and not want_roots
+    return Request(Operation.VERIFY, body, decode, repeats=False, timeout=timeout, is_single_proof=is_single)
 
 
 def verify_inclusion(
@@ -123,7 +127,8 @@ def verify_inclusion(
     """Asks for verdicts on proofs, at most 4,096, without a look at their signatures."""
     body = encode_verification(proofs, want_roots, inclusion_only=True, at_least=at_least)
     decode = _counted(len(proofs), answers.decode_verification)
-    return Request(Operation.VERIFY_INCLUSION, body, decode, timeout=timeout)
+    is_single = len(proofs) == 1 and not want_roots
+    return Request(Operation.VERIFY_INCLUSION, body, decode, timeout=timeout, is_single_proof=is_single)
 
 
 def create_collaboration(
