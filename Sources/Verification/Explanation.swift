@@ -82,6 +82,13 @@ package struct Explanation: Equatable, Sendable {
     /// The checks that were not made, in the service's order.
     package var unchecked: [Check] { findings.filter { $0.outcome == .unchecked }.map(\.check) }
 
+    /// The checks before the first failed one that were not made: one of them may fail, too, and then it decides.
+    package var undecided: [Check] {
+        guard let (failed, _) = failure else { return [] }
+        let before = Check.allCases.prefix { $0 != failed }
+        return unchecked.filter { before.contains($0) }
+    }
+
     /// What was found out about a check.
     package func finding(_ check: Check) -> Finding? { findings.first { $0.check == check } }
 }

@@ -1,4 +1,5 @@
 import Core
+import Server
 import Verification
 
 /// What `rootgate explain` prints about one line of its input.
@@ -116,20 +117,14 @@ struct ExplainedLine {
             return "the service says \(service.verdict.name)" + (deciding.isEmpty ? "" : ": \(deciding)")
         }
         guard let (check, verdict) = explanation.failure else {
-            return "no check that was made has failed; not made: \(titles(explanation.unchecked[...]))"
+            return "no check that was made has failed; not made: \(titles(explanation.unchecked))"
         }
-        let earlier = explanation.unchecked.prefix { Self.place($0) < Self.place(check) }
+        let earlier = explanation.undecided
         return "\(verdict.name): \(check.title)"
             + (earlier.isEmpty ? "" : ", unless one of these fails, which were not made: \(titles(earlier))")
     }
 
-    private func titles(_ checks: ArraySlice<Explanation.Check>) -> String {
-        checks.map(\.title).joined(separator: ", ")
-    }
-
-    private static func place(_ check: Explanation.Check) -> Int {
-        Explanation.Check.allCases.firstIndex(of: check) ?? 0
-    }
+    private func titles(_ checks: [Explanation.Check]) -> String { checks.map(\.title).joined(separator: ", ") }
 
     private func tree(of proof: SignedIdentityProof, _ explanation: Explanation) -> [String] {
         var lines = ["  leaf: SHA-256 of the public key, \(proof.publicKey.count) bytes", "    \(explanation.leaf)"]

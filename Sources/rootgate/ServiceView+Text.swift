@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import LoadHarness
+import Server
 
 extension ServiceView {
     /// The view as lines of text, without characters that steer a terminal. Lists are wrapped at `columns`.
@@ -19,13 +20,6 @@ extension ServiceView {
         case .start: "rates since its start"
         case .restart: "rates since its start: it was started again"
         }
-    }
-
-    private var alarms: [String] {
-        [
-            ("storage-damaged", "the storage is damaged"), ("storage-failed", "the storage has failed"),
-            ("cross-check-disagreements", "a kernel and OpenSSL disagreed"),
-        ].filter { sample[$0.0] != 0 }.map(\.1)
     }
 
     private var sections: [(title: String, items: [String])] {
@@ -122,31 +116,6 @@ extension ServiceView {
             isFresh = false
         }
         return lines + [line]
-    }
-
-    /// A rate; a hyphen when there is none.
-    private static func rate(_ rate: Double?) -> String {
-        guard let rate else { return "-/s" }
-        if rate > 0, rate < 10 { return String(format: "%.1f/s", rate) }
-        // A figure that nobody can have counted is shown as it is.
-        return UInt64(exactly: rate.rounded()).map { "\(grouped($0))/s" } ?? "\(rate)/s"
-    }
-
-    /// 1234567 as 1,234,567.
-    static func grouped(_ number: UInt64) -> String {
-        var text = ""
-        for (place, digit) in "\(number)".reversed().enumerated() {
-            if place > 0, place % 3 == 0 { text.append(",") }
-            text.append(digit)
-        }
-        return String(text.reversed())
-    }
-
-    private static func size(_ bytes: UInt64) -> String {
-        let units = ["B", "KiB", "MiB", "GiB", "TiB"]
-        var (value, unit) = (Double(bytes), 0)
-        while value >= 1024, unit < units.count - 1 { (value, unit) = (value / 1024, unit + 1) }
-        return (unit == 0 || value >= 100 ? "\(Int(value))" : String(format: "%.1f", value)) + " \(units[unit])"
     }
 
     /// 42 s, 5:07 (minutes), 1:02:03 (hours).

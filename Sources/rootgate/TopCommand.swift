@@ -2,6 +2,7 @@ import Core
 import Foundation
 import LoadHarness
 import RootgateClient
+import Server
 
 let topCommand = Command(
     "top", "show a service's rates, queues, memory and verdicts, live",

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import RootgateClient
+import Server
 import Verification
 
 let verifyCommand = Command(

@@ -2,12 +2,12 @@ import Core
 import Foundation
 import Wire
 
-@testable import rootgate
+@testable import Server
 
 /// Lines of proofs, as `rootgate verify` reads them.
 enum FuzzedProofLines {
     static let subject = FuzzSubject("proof-lines", bytesMax: 1024, seeds: seeds) { input in
-        switch ProofLines.parse(Data(input)) {
+        switch ProofLine(Data(input)) {
         case .malformed(let reason):
             try demand(!reason.isEmpty && !reason.contains("\n"), "the reason is “\(reason)”")
         case .proof(let proof, let index):

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Server
 import ServiceTestSupport
 import TestSupport
 import Testing

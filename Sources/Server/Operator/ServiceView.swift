@@ -2,26 +2,29 @@ import Core
 import Foundation
 
 /// A service's statistics at one moment.
-struct ServiceSample {
-    let figures: [String: UInt64]
+package struct ServiceSample: Sendable {
+    package let figures: [String: UInt64]
+
+    package init(figures: [String: UInt64]) { self.figures = figures }
 
     /// A figure; 0 when the service has not told it.
-    subscript(_ name: String) -> UInt64 { figures[name] ?? 0 }
+    package subscript(_ name: String) -> UInt64 { figures[name] ?? 0 }
 
     /// How often a service has given each verdict that it knows.
-    var verdicts: [(name: String, count: UInt64)] {
+    package var verdicts: [(name: String, count: UInt64)] {
         figures.filter { $0.key.hasPrefix(ServiceSample.verdictPrefix) }
             .map { (String($0.key.dropFirst(ServiceSample.verdictPrefix.count)), $0.value) }
             .sorted { ($1.count, $0.name) < ($0.count, $1.name) }
     }
 
-    static let verdictPrefix = "verdict-"
+    package static let verdictPrefix = "verdict-"
 }
 
-/// What `rootgate top` shows at one moment: the figures of a sample, and how fast the counters among them grow.
-struct ServiceView {
+/// What `rootgate top` and the console show at one moment: the figures of a sample, and how fast the counters among
+/// them grow.
+package struct ServiceView: Sendable {
     /// What the rates are averages over.
-    enum Base: Equatable {
+    package enum Base: Equatable, Sendable {
         /// The time since the sample before.
         case lastSample
         /// The time since the service's start: there is no sample before.
@@ -30,17 +33,17 @@ struct ServiceView {
         case restart
     }
 
-    let sample: ServiceSample
-    let base: Base
+    package let sample: ServiceSample
+    package let base: Base
     /// The seconds that the rates are averages over, by the service's clock.
-    let seconds: Double
+    package let seconds: Double
     /// How much each counter has grown a second. A counter that the sample before has not has none, and nothing has one
     /// when no time has passed.
-    let rates: [String: Double]
+    package let rates: [String: Double]
     /// Verdicts a second, of all kinds.
-    let proofRate: Double?
+    package let proofRate: Double?
     /// The part of each verdict in those of the view's time; none when there were none.
-    let shares: [String: Double]
+    package let shares: [String: Double]
 
     private static let counters: Set<String> = [
         "requests", "requests-busy", "connections-accepted", "mutations", "commits", "challenges-issued",
@@ -50,7 +53,7 @@ struct ServiceView {
     private static let uptime = "uptime-milliseconds"
 
     /// `previous`: an earlier sample of the service at the same address; `nil`: there is none.
-    init(_ sample: ServiceSample, after previous: ServiceSample?) {
+    package init(_ sample: ServiceSample, after previous: ServiceSample?) {
         self.sample = sample
         let uptime = sample[Self.uptime]
         var before: [String: UInt64] = [:]
@@ -97,7 +100,7 @@ struct ServiceView {
     }
 
     /// The view as JSON.
-    var object: [String: Any] {
+    package var object: [String: Any] {
         let bases: [Base: String] = [.lastSample: "last-view", .start: "start", .restart: "restart"]
         var rates: [String: Any] = self.rates
         rates["proofs"] = proofRate
