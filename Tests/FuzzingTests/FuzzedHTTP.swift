@@ -17,7 +17,34 @@ enum FuzzedHTTP {
         guard let end else { return }
         try demand(end >= 2 && bytes[end - 1] == 10, "a head does not end with a line")
         let head = UnsafeRawBufferPointer(rebasing: bytes[..<end])
-        try check(String(decoding: site.response(to: head), as: UTF8.self), to: head)
+        guard case .response(let answer) = site.reception(of: head) else { throw Finding("a body is awaited") }
+        try check(String(decoding: answer, as: UTF8.self), to: head)
+        try checkForm(head, bytes[end...])
+    }
+
+    /// A site with a form awaits as many bytes as the head says, at most the form's, and of nothing but a form.
+    private static func checkForm(_ head: UnsafeRawBufferPointer, _ rest: Slice<UnsafeRawBufferPointer>) throws {
+        guard case .body(let count, let response) = FormSite().reception(of: head) else { return }
+        let request = HTTPRequest(head: head)
+        try demand(
+            count <= FormSite.bytesMax && request?.method == .post && request?.has("transfer-encoding") == false
+                && request?.value(of: "content-length").flatMap { Int($0) } == count,
+            "a body of \(count) bytes is awaited")
+        guard rest.count >= count else { return }
+        let body = UnsafeRawBufferPointer(rebasing: rest.prefix(count))
+        let answer = String(decoding: response(body), as: UTF8.self)
+        let isForm = FormFields(body) != nil
+        try demand(answer.hasPrefix("HTTP/1.1 \(isForm ? "200" : "400")"), "the form gets “\(answer.prefix(20))”")
+    }
+
+    private struct FormSite: HTTPSite {
+        static let bytesMax = 40
+
+        func page(for request: HTTPRequest) -> HTTPPage? {
+            HTTPPage(
+                form: HTTPPage.Form(bytesMax: FormSite.bytesMax) { _ in HTTPResponse(.ok, [], contentType: "a/b") }
+            ) { HTTPResponse(.ok, [], contentType: "a/b") }
+        }
     }
 
     private static func check(_ answer: String, to head: UnsafeRawBufferPointer) throws {
@@ -55,6 +82,12 @@ enum FuzzedHTTP {
             "POST \(AssociationSite.path) HTTP/1.1\r\nhost:\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET",
             "\r\n\r\n", "GET /\r\n\r\n", "GET http://a\(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nB:c\r\n\r\n",
             "GET \(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\n\r\na=%3Cb+c",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 41\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\n\r\na",
         ].map { [7] + Array($0.utf8) }
     }
 }

@@ -38,8 +38,8 @@ struct AssociationSite: HTTPSite {
         }
     }
 
-    func page(at path: String) -> (() -> HTTPResponse)? {
-        guard path == AssociationSite.path else { return nil }
-        return { HTTPResponse(.ok, json, contentType: "application/json") }
+    func page(for request: HTTPRequest) -> HTTPPage? {
+        guard request.path == AssociationSite.path else { return nil }
+        return HTTPPage { HTTPResponse(.ok, json, contentType: "application/json") }
     }
 }

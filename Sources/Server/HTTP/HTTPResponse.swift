@@ -5,9 +5,14 @@ struct HTTPResponse: Sendable {
     enum Status: String, CaseIterable, Sendable {
         case ok = "200 OK"
         case badRequest = "400 Bad Request"
+        case forbidden = "403 Forbidden"
         case notFound = "404 Not Found"
         case methodNotAllowed = "405 Method Not Allowed"
         case requestTimeout = "408 Request Timeout"
+        case lengthRequired = "411 Length Required"
+        case contentTooLarge = "413 Content Too Large"
+        case unsupportedMediaType = "415 Unsupported Media Type"
+        case misdirected = "421 Misdirected Request"
         case headTooLarge = "431 Request Header Fields Too Large"
         case unavailable = "503 Service Unavailable"
     }
@@ -15,16 +20,29 @@ struct HTTPResponse: Sendable {
     let status: Status
     let contentType: String
     let body: [UInt8]
+    /// Fields besides those that every response has.
+    let fields: [(name: String, value: String)]
 
-    init(_ status: Status, _ body: [UInt8], contentType: String) {
+    init(
+        _ status: Status, _ body: [UInt8], contentType: String, fields: [(name: String, value: String)] = []
+    ) {
         self.status = status
         self.contentType = contentType
         self.body = body
+        self.fields = fields
     }
 
-    /// A line of text with the status.
-    static func refusal(_ status: Status) -> HTTPResponse {
-        HTTPResponse(status, Array((status.rawValue + "\n").utf8), contentType: "text/plain; charset=utf-8")
+    /// A line of text with the status, and a line that says why, if there is a reason.
+    static func refusal(_ status: Status, because reason: String? = nil) -> HTTPResponse {
+        let text = status.rawValue + "\n" + (reason.map { $0 + "\n" } ?? "")
+        return HTTPResponse(status, Array(text.utf8), contentType: "text/plain; charset=utf-8")
+    }
+
+    /// What a request gets that is neither read nor, at a page that takes forms, sent. `methods`: those of the page.
+    static func methodNotAllowed(_ methods: String) -> HTTPResponse {
+        let refusal = refusal(.methodNotAllowed)
+        return HTTPResponse(
+            refusal.status, refusal.body, contentType: refusal.contentType, fields: [("Allow", methods)])
     }
 
     /// The response as it is sent. `hasBody`: false for a request of HEAD, whose response has the length of the body
@@ -33,7 +51,7 @@ struct HTTPResponse: Sendable {
         var head = "HTTP/1.1 \(status.rawValue)\r\n"
         if let date = HTTPResponse.date(seconds) { head += "Date: \(date)\r\n" }
         head += "Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n"
-        if status == .methodNotAllowed { head += "Allow: GET, HEAD\r\n" }
+        for field in fields { head += "\(field.name): \(field.value)\r\n" }
         return Array((head + "Connection: close\r\n\r\n").utf8) + (hasBody ? body : [])
     }
 

@@ -5,23 +5,12 @@ import Transport
 
 /// The pages of an `HTTPServer`.
 protocol HTTPSite: Sendable {
-    /// What makes the page at a path; `nil` when there is none. Both are called on the server's thread, and take a
-    /// bounded time.
-    func page(at path: String) -> (() -> HTTPResponse)?
+    /// The page that a request asks for; `nil` when there is none. Called on the server's thread.
+    func page(for request: HTTPRequest) -> HTTPPage?
 }
 
-extension HTTPSite {
-    /// The response to a request. `head`: ends with the empty line.
-    func response(to head: UnsafeRawBufferPointer) -> [UInt8] {
-        guard let request = HTTPRequest(head: head) else { return HTTPResponse.refusal(.badRequest).bytes() }
-        let hasBody = request.method != .head
-        guard let page = page(at: request.path) else { return HTTPResponse.refusal(.notFound).bytes(hasBody: hasBody) }
-        guard request.method != .other else { return HTTPResponse.refusal(.methodNotAllowed).bytes() }
-        return page().bytes(hasBody: hasBody)
-    }
-}
-
-/// A small server of HTTP/1.1 for pages that are read: GET and HEAD, and one response a connection.
+/// A small server of HTTP/1.1 for pages that are read, and for short forms: GET, HEAD and POST, and one response a
+/// connection.
 ///
 /// It has a thread and memory of its own. So it answers also when every worker is busy, and its visitors take nothing
 /// from the clients of the service.

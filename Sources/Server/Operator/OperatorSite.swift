@@ -7,12 +7,12 @@ struct OperatorSite: HTTPSite {
     let metrics: MetricsPage
     let slowest: SlowestRequests
 
-    func page(at path: String) -> (() -> HTTPResponse)? {
-        switch path {
-        case "/livez": { watch.liveness.page }
-        case "/readyz": { watch.readiness.page }
-        case "/metrics": { metrics.page }
-        case "/debug/requests": { slowest.page }
+    func page(for request: HTTPRequest) -> HTTPPage? {
+        switch request.path {
+        case "/livez": HTTPPage { watch.liveness.page }
+        case "/readyz": HTTPPage { watch.readiness.page }
+        case "/metrics": HTTPPage { metrics.page }
+        case "/debug/requests": HTTPPage { slowest.page }
         default: nil
         }
     }
