@@ -178,6 +178,22 @@ public enum Limits {
     public static let requestHeadMilliseconds: UInt64 = 5000
     /// Bytes of memory for the heads and the pages of all connections to one server of pages.
     public static let visitorsBytesMax = 16 << 20
+    /// Bytes of a form that a page of the console takes: a proof at all its limits has under 16 KiB, and a browser
+    /// writes some of its characters as three bytes.
+    public static let consoleFormBytesMax = 64 << 10
+    /// Milliseconds between two moments of the console's history, and the moments that are kept: ten minutes. A plot
+    /// shows a minute at least.
+    public static let historyMilliseconds = 2000
+    public static let historyMoments = 300
+    public static let historyMomentsShownMin = 30
+    /// Refused proofs that the service keeps when an operator asks for it, and bytes of memory that one takes at most.
+    public static let sampledProofsMax = 1024
+    public static let sampledProofBytesMax = 8 << 10
+    /// Rows of a table of the console, and pages of a listing that are read for one of them.
+    public static let consoleRowsMax = 100
+    public static let consolePagesRead = 16
+    /// Accounts whose attribution of a link a page of the console shows.
+    public static let consoleAttributionsMax = 8
     /// Bytes of a page that a probe reads.
     public static let operatorPageBytesMax = 64 << 10
     /// Milliseconds between two looks at how the service is: each worker is asked for a sign of life, and verifies a

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Counts values by size, in buckets whose bounds are powers of two. So every bucket is one of Prometheus' native
 /// histograms with the schema 0, too. Counting allocates nothing.
 package struct PowerHistogram: Equatable, Sendable {
@@ -43,6 +45,33 @@ package struct PowerHistogram: Equatable, Sendable {
         precondition(unit == other.unit && exponents == other.exponents, "the histograms have other buckets")
         for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
         sum = sum.addingReportingOverflow(other.sum).overflow ? .max : sum + other.sum
+    }
+
+    /// What was counted since an earlier state of the same histogram.
+    package func since(_ earlier: PowerHistogram) -> PowerHistogram {
+        precondition(unit == earlier.unit && exponents == earlier.exponents, "the histograms have other buckets")
+        var rest = self
+        for bucket in counts.indices { rest.counts[bucket] &-= earlier.counts[bucket] }
+        rest.sum = sum == .max ? .max : sum &- earlier.sum
+        return rest
+    }
+
+    /// The value below which that part of the counted values is, in seconds or items: exact at the bounds of buckets,
+    /// and estimated in between as if a bucket's values were spread evenly. What is above all bounds counts as the last
+    /// bound. `nil` when nothing was counted.
+    package func quantile(_ part: Double) -> Double? {
+        let wanted = part * Double(count)
+        guard count > 0 else { return nil }
+        var below = 0.0
+        for (bucket, exponent) in exponents.enumerated() {
+            let inside = Double(counts[bucket])
+            if inside > 0, below + inside >= wanted {
+                let (low, high) = (bucket == 0 ? 0 : exp2(Double(exponent - 1)), exp2(Double(exponent)))
+                return low + (high - low) * max(0, wanted - below) / inside
+            }
+            below += inside
+        }
+        return exp2(Double(exponents.upperBound))
     }
 
     private func bucket(of value: UInt64) -> Int {

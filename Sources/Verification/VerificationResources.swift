@@ -15,10 +15,12 @@ package struct VerificationResources: Sendable {
     package let slowPasses: SlowPassLog?
     /// Whether each worker counts how long its passes take.
     package let metersPasses: Bool
+    /// Keeps refused proofs; `nil`: none are kept.
+    package let sample: ProofSample?
 
     package init(
         rootSets: RootSets, challenges: ChallengeBook, nonces: NonceMemory, signatures: SignatureEngine = .libcrypto,
-        slowPasses: SlowPassLog? = nil, metersPasses: Bool = false
+        slowPasses: SlowPassLog? = nil, metersPasses: Bool = false, sample: ProofSample? = nil
     ) {
         self.rootSets = rootSets
         self.challenges = challenges
@@ -26,5 +28,6 @@ package struct VerificationResources: Sendable {
         self.signatures = signatures
         self.slowPasses = slowPasses
         self.metersPasses = metersPasses
+        self.sample = sample
     }
 }

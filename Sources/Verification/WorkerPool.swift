@@ -309,6 +309,7 @@ package final class WorkerPool: Sendable {
             counts.withLock { counts in
                 for verdict in verdicts { counts[Int(verdict.rawValue)] += 1 }
             }
+            if isSigned { resources.sample?.note(proofs, verdicts) }
         } catch {
             // Only the requests that meet the damage, or what is not checked yet, get the error.
             if error.isOfSingleProofs, let parts = WorkerPool.parts(of: slices) {

@@ -49,4 +49,32 @@ import Testing
         one.add(other)
         #expect(one.sum == .max && one.counts == [0, 0, 10, 4])
     }
+
+    @Test("What was counted since is the difference, and a quantile is between the bounds of its bucket")
+    func quantiles() throws {
+        var earlier = PowerHistogram(of: .items, exponents: 0...3)
+        #expect(earlier.quantile(0.5) == nil)
+        earlier.add(8, times: 100)
+        var now = earlier
+        now.add(1, times: 4)
+        now.add(4, times: 4)
+        now.add(100, times: 2)
+        let rest = now.since(earlier)
+        #expect(rest.counts == [4, 0, 4, 0, 2] && rest.sum == 220)
+        for (part, value) in [(0.0, 0.0), (0.2, 0.5), (0.4, 1), (0.6, 3), (0.8, 4), (0.9, 8), (1, 8)] {
+            #expect(abs(try #require(rest.quantile(part)) - value) < 1e-9, "\(part)")
+        }
+        var generator = SeededGenerator(seed: runSeed)
+        for _ in 0..<200 {
+            var histogram = PowerHistogram.durations
+            var values = (0..<50).map { _ in UInt64.random(in: 1...30_000_000_000, using: &generator) }
+            for value in values { histogram.add(value) }
+            values.sort()
+            for (part, place) in [(0.5, 24), (0.98, 48), (1, 49)] {
+                let found = try #require(histogram.quantile(part)) * 1e9
+                // The true one is in the same bucket.
+                #expect(found > Double(values[place]) / 2 - 1000 && found <= Double(values[place]) * 2 + 1000)
+            }
+        }
+    }
 }
