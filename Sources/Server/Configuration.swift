@@ -59,6 +59,10 @@ package struct Configuration: Sendable {
     package var appIdentifiers: [String] = []
     /// Addresses of the operator's pages. Other machines must not reach them.
     package var operatorEndpoints: [Endpoint] = []
+    /// Whether the operator's pages show collaborations, people and principals, too.
+    package var showsRecords = false
+    /// Refused proofs that are kept for the operator's pages; 0: none.
+    package var sampledProofs = 0
     /// How long a grant is valid.
     package var grantSeconds: UInt64 = 300
     /// Suspended queries of all connections, and the topics of all of them together; for more the service answers busy.

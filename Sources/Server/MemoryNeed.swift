@@ -32,7 +32,8 @@ struct MemoryNeed: Equatable {
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
             + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax
-            + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax + Limits.programBytes
+            + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax
+            + configuration.sampledProofs * Limits.sampledProofBytesMax + Limits.programBytes
         let threads = max(1, configuration.workers) + Limits.threadsBesideWorkersMax
         let stack = max(Limits.stackBytesMax, System.limit(of: .stack) ?? 0)
         stacks = threads * min(stack, Limits.stackBytesMax << 10)

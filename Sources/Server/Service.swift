@@ -50,6 +50,8 @@ package final class Service: Sendable {
     private let principals: PrincipalTable
     /// `nil` unless the operator's pages are served or a supervisor wants signs of life.
     private let watch: ServiceWatch?
+    /// `nil` unless the operator's pages are served.
+    private let history: ServiceHistory?
     private let hasEnded = Atomic<Bool>(false)
     private let drain: Atomic<UInt64>
 
@@ -119,7 +121,7 @@ package final class Service: Sendable {
             audit?.close()
             throw StartupFailure.outOfResources(error.reason)
         }
-        watch = sockets.beginWatch(
+        (watch, history) = sockets.beginWatch(
             configuration, pipeline, clock, wallClock, random, surroundings.timers, onOwnProof: onOwnProof, log: log)
         let interval = Limits.clockStoredSeconds * 1000
         housekeeping = surroundings.timers.every(milliseconds: interval, leeway: 1000) { [secrets, durableClock] in
@@ -186,7 +188,9 @@ package final class Service: Sendable {
                 SlowPassLog(
                     milliseconds: milliseconds, now: { DispatchTime.now().uptimeNanoseconds },
                     log: log)
-            }, metersPasses: configuration.servesOperator)
+            }, metersPasses: configuration.servesOperator,
+            sample: configuration.sampledProofs > 0
+                ? ProofSample(capacity: configuration.sampledProofs, clock: clock) : nil)
     }
 
     /// Reads the root secret and the durable clock of the data directory, whose lock the storage holds.
@@ -281,6 +285,9 @@ package final class Service: Sendable {
     private static func checkOptions(_ configuration: Configuration) throws(StartupFailure) -> AssociationSite? {
         try MemoryNeed.check(configuration)
         try checkHosts(configuration)
+        guard !configuration.showsRecords || configuration.servesOperator else {
+            throw StartupFailure.consoleWithoutOperator
+        }
         try checkLinkBase(configuration)
         return try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
@@ -389,6 +396,7 @@ package final class Service: Sendable {
         if isDrained { sockets.closeConnections(within: .seconds(1)) }
         sockets.stop()
         watch?.stop()
+        history?.stop()
         housekeeping.cancelAndWait()
         durableClock.store()
         if isDrained {

@@ -163,21 +163,24 @@ final class Sockets: Sendable {
         _ configuration: Configuration, _ pipeline: Pipeline, _ clock: MonotonicClock,
         _ date: @escaping @Sendable () -> Date, _ random: RandomSource, _ timers: Timers,
         onOwnProof: @escaping @Sendable () -> Void, log: Log
-    ) -> ServiceWatch? {
-        guard let milliseconds = configuration.watchMilliseconds else { return nil }
+    ) -> (watch: ServiceWatch?, history: ServiceHistory?) {
+        guard let milliseconds = configuration.watchMilliseconds else { return (nil, nil) }
         let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }
         let watch = ServiceWatch(
             pipeline.resources, pipeline.admission, WorkerPulse(workers, clock: clock),
             OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
             slowest: pipeline.meter?.slowest, certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock,
             date: date, timers: timers, milliseconds: milliseconds, onOwnProof: onOwnProof)
-        guard let operations, let meter = pipeline.meter else { return watch }
+        guard let operations, let meter = pipeline.meter else { return (watch, nil) }
         let metrics = MetricsPage(
             statistics: pipeline.statistics, rootSets: pipeline.resources.rootSets, pool: pipeline.pool, meter: meter,
             watch: watch, handshakes: { [self] in tls?.handshakes.outcomes })
+        let history = ServiceHistory(of: pipeline, meter)
+        history.start(timers)
+        let console = ConsoleSite(pipeline, meter, watch, history, showsRecords: configuration.showsRecords)
         operations.start(
-            serving: OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest), log: log)
-        return watch
+            serving: OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest, console: console), log: log)
+        return (watch, history)
     }
 
     /// Serves a connection if there is a place for it. Otherwise it is told so, or closed without a word when too many

@@ -12,6 +12,8 @@ package enum StartupFailure: Error, Sendable {
     case plainText(Endpoint)
     /// Other machines can reach the address for the operator's pages.
     case openOperator(Endpoint)
+    /// The operator's pages are to show collaborations, and there is no address for them.
+    case consoleWithoutOperator
     /// The host has no address: the system can't look it up.
     case unresolved(Endpoint, SystemFailure)
     /// The system does not let the service listen there.
@@ -63,6 +65,7 @@ extension StartupFailure: CustomStringConvertible {
         case .openOperator(let endpoint):
             "refused to serve the operator's pages on \(endpoint): it is not a loopback address, and the pages are "
                 + "neither encrypted nor protected; give --operator 127.0.0.1:PORT or unix:/PATH"
+        case .consoleWithoutOperator: "--console is for --operator, which is not given"
         case .unresolved(let endpoint, let failure):
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"
         case .cannotListen(let endpoint, let failure): "can't listen on \(endpoint): \(failure)"

@@ -45,7 +45,13 @@ private let capacityOptions = [
 private let operatorOptions = [
     Option(
         "operator", "HOST:PORT,...",
-        "addresses of probes and metrics over HTTP: /livez, /readyz, /metrics; loopback or unix:/PATH")
+        "addresses of the console, probes and metrics over HTTP: /, /readyz, /metrics; loopback or unix:/PATH"),
+    Option(
+        switch: "console",
+        "with --operator: also pages that show collaborations, people and principals to whoever reaches the address"),
+    Option(
+        "sample-proofs", "N", standard: "0",
+        "with --console: refused proofs that are kept in memory, at most \(Limits.sampledProofsMax), to be explained"),
 ]
 
 /// The log.
@@ -192,6 +198,11 @@ private func readListenOptions(_ arguments: Arguments, into configuration: inout
                 "--operator takes HOST:PORT, [V6]:PORT or unix:/PATH, with a port up to 65535, not \(text)")
         }
         return endpoint
+    }
+    configuration.showsRecords = arguments.isOn("console")
+    configuration.sampledProofs = try arguments.number("sample-proofs", in: 0...Limits.sampledProofsMax)
+    guard configuration.showsRecords || configuration.sampledProofs == 0 else {
+        throw UsageError("--sample-proofs is for --console, which is not given: it shows who was refused")
     }
 }
 

@@ -52,7 +52,7 @@ struct OperatorTests {
             String($0.prefix { $0 != " " })
         }
         #expect(names == ["drain", "storage", "writer", "room", "disk", "workers", "proof", "certificate"])
-        #expect(try PageVisitor.page("/", of: endpoint).status == 404)
+        #expect(try PageVisitor.page("/livez/", of: endpoint).status == 404)
     }
 
     @Test("Proofs of the service's own are granted again and again, and challenges are forgotten when they expire")

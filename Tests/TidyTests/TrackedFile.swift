@@ -1,6 +1,6 @@
 import Foundation
 
-/// A text file of the repository.
+/// A file of the repository.
 struct TrackedFile: Sendable {
     /// From the repository's root, with slashes.
     let path: String
@@ -72,14 +72,13 @@ struct Violation: Hashable, CustomStringConvertible {
 
 /// The files that git tracks, as they stand in the working tree.
 enum Repository {
-    /// The files' texts; `nil` when this is no repository, or there is no git.
+    /// The files' texts, empty for pictures and what else is no text; `nil` when this is no repository, or there is no
+    /// git.
     static let files: [TrackedFile]? = {
         guard let paths = trackedPaths() else { return nil }
         return paths.compactMap { path in
-            guard let data = try? Data(contentsOf: root.appendingPathComponent(path)), !data.contains(0) else {
-                return nil
-            }
-            return TrackedFile(path, Array(data))
+            guard let data = try? Data(contentsOf: root.appendingPathComponent(path)) else { return nil }
+            return TrackedFile(path, data.contains(0) ? [] : Array(data))
         }
     }()
 

@@ -347,6 +347,8 @@ let programPath: String = {
             (["--audit-max", "8"], "--audit-max is for --audit"),
             (["--audit-optional"], "--audit-optional is for --audit"),
             (["--app-ids", "T.a"], "--app-ids is for --association"),
+            (["--sample-proofs", "8"], "--sample-proofs is for --console"),
+            (["--sample-proofs", "1025", "--console"], "--sample-proofs"),
             (["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"], "has nothing of that kind in PEM"),
         ])
     func encryptionUsage(words: [String], reason: String) throws {

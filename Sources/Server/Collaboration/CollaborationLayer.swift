@@ -139,15 +139,33 @@ final class CollaborationLayer: Sendable {
         return tasks.count
     }
 
+    /// Decides a query on this thread, for whoever operates the service: no role is checked, and nothing is counted.
+    ///
+    /// Throws the error that a peer would get, or `internalFault` for a request that is no query or waits.
+    func look<Query: RuledRequest>(_ query: Query) throws(ServiceError) -> Query.Answer {
+        guard Query.isQuery else { throw ServiceError(.internalFault, "\(Query.name) is no query") }
+        try resources.rootSets.admit(reading: .records)
+        return try resources.rootSets.read { snapshot throws(ServiceError) in
+            guard case .answer(let answer) = try query.decide(context(earlier: nil), snapshot) else {
+                throw ServiceError(.internalFault, "\(Query.name) waits for a change")
+            }
+            return answer
+        }
+    }
+
+    private func context(earlier: UInt64?) -> RuleContext {
+        RuleContext(
+            now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
+            grants: grants)
+    }
+
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
         try resources.rootSets.read { snapshot throws(ServiceError) in
             let earlier = try self.earlier(task, in: snapshot)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
                 return .answer(answer)
             }
-            let context = RuleContext(
-                now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
-                grants: grants)
+            let context = context(earlier: earlier)
             let decision = try task.request.decideEncoded(context, snapshot)
             guard let earlier else { return decision }
             switch decision {

@@ -1,11 +1,12 @@
 /// The pages for whoever operates the service, and for the programs that watch it.
 struct OperatorSite: HTTPSite {
-    /// The paths of the pages.
-    static let paths = ["/livez", "/readyz", "/metrics", "/debug/requests"]
+    /// The paths of the pages that are always there. Those for people come first.
+    static let paths = ConsoleSite.paths + ["/livez", "/readyz", "/metrics", "/debug/requests"]
 
     let watch: ServiceWatch
     let metrics: MetricsPage
     let slowest: SlowestRequests
+    let console: ConsoleSite
 
     func page(for request: HTTPRequest) -> HTTPPage? {
         switch request.path {
@@ -13,7 +14,7 @@ struct OperatorSite: HTTPSite {
         case "/readyz": HTTPPage { watch.readiness.page }
         case "/metrics": HTTPPage { metrics.page }
         case "/debug/requests": HTTPPage { slowest.page }
-        default: nil
+        default: console.page(for: request)
         }
     }
 }

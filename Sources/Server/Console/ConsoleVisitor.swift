@@ -1,0 +1,36 @@
+import Core
+import Transport
+
+/// Whether a request for a page of the console may come from the operator's own browser or program.
+///
+/// A page of another site can't read an answer of this machine, unless its name is made to lead here (DNS rebinding):
+/// then the browser sends that name as the host. It can send a form here, and the browser says so.
+enum ConsoleVisitor {
+    /// What a request gets in place of the page; `nil`: it may have the page.
+    static func refusal(of request: HTTPRequest) -> HTTPResponse? {
+        // A request without a host is of no browser.
+        if let host = request.host, !isLocal(host) {
+            return .refusal(
+                .misdirected, because: "This page is for this machine only: ask for localhost, 127.0.0.1 or [::1].")
+        }
+        if request.method == .post, isForeign(request) {
+            return .refusal(.forbidden, because: "This form was sent by a page of another site.")
+        }
+        return nil
+    }
+
+    /// Whether a host, with or without a port, is the loopback interface by name or by address.
+    static func isLocal(_ host: String) -> Bool {
+        let name = Endpoint(host) ?? Endpoint(host + ":0")
+        return name.map { $0.path == nil && $0.isLoopback } ?? false
+    }
+
+    /// Whether a page of another site has sent the form. Browsers tell where a form comes from in two fields; the first
+    /// one, which no page can set, decides.
+    private static func isForeign(_ request: HTTPRequest) -> Bool {
+        if request.has("sec-fetch-site") { return request.value(of: "sec-fetch-site") != "same-origin" }
+        guard request.has("origin") else { return false }
+        guard let origin = request.value(of: "origin"), let host = request.host else { return true }
+        return origin.lowercased() != "http://" + host.lowercased()
+    }
+}
