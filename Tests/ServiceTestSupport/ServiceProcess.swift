@@ -9,6 +9,8 @@ import TestSupport
 /// Sendable without the compiler's proof: the process is used by `init` and `deinit` only.
 package final class ServiceProcess: @unchecked Sendable {
     package let endpoint: Endpoint
+    /// The lines that it has printed when it began to serve.
+    package let announcements: [String]
     private let directory = ScratchDirectory()
     private let process = Process()
     private let output = Pipe()
@@ -20,10 +22,13 @@ package final class ServiceProcess: @unchecked Sendable {
         .path
 
     /// `words`: options besides those for the storage and the place. `limits`: what the system allows the process, as
-    /// options of the shell's `ulimit`. `environment`: variables besides this process's.
+    /// options of the shell's `ulimit`. `environment`: variables besides this process's. `lines`: those that it prints
+    /// when it begins to serve.
     ///
     /// Throws `internalFault` with the service's lines when it does not start.
-    package init(_ words: [String] = [], limits: [String] = [], environment: [String: String] = [:]) throws {
+    package init(
+        _ words: [String] = [], limits: [String] = [], environment: [String: String] = [:], lines count: Int = 1
+    ) throws {
         let options =
             ["serve", "--data", directory.path + "/data", "--listen", "127.0.0.1:0", "--link-base"]
             + [TestService.linkBase] + words
@@ -42,13 +47,14 @@ package final class ServiceProcess: @unchecked Sendable {
         process.standardError = FileHandle(forWritingAtPath: logPath)
         try process.run()
         var line = Data()
-        while !line.contains(UInt8(ascii: "\n")), case let more = output.fileHandleForReading.availableData,
+        while line.count(where: { $0 == UInt8(ascii: "\n") }) < count,
+            case let more = output.fileHandleForReading.availableData,
             !more.isEmpty
         {
             line += more
         }
-        let first = line.prefix { $0 != UInt8(ascii: "\n") }
-        let port = String(decoding: first, as: UTF8.self).split(separator: ":").last.flatMap {
+        announcements = String(decoding: line, as: UTF8.self).split(separator: "\n").map(String.init)
+        let port = announcements.first?.split(separator: ":").last.flatMap {
             UInt16($0.trimmingCharacters(in: .whitespacesAndNewlines))
         }
         guard let port else {
