@@ -30,7 +30,7 @@ package enum RoleTable {
     /// The requests of the collaboration layer, by role.
     package static let requests: [PrincipalRole: [String]] = [
         .enrol: [
-            "prepare", "abandon", "stopSharing", "claimOwnership", "transferOwnership", "addParticipants",
+            "prepare", "prepareAs", "abandon", "stopSharing", "claimOwnership", "transferOwnership", "addParticipants",
             "removeParticipants", "updateParticipants", "updateParticipant", "listParticipants", "findParticipants",
             "linkAccount", "createInvitation", "readInvitation", "acceptInvitation", "withdrawAcceptance",
             "listInvitations", "revokeInvitation",

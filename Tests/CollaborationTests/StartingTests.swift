@@ -110,6 +110,76 @@ struct StartingTests {
         #expect(try world.storage.access(of: person(1), in: collaboration)?.permission == .readWrite)
     }
 
+    @Test("A start under an identifier of before keeps identifier and link, and lets nobody in by itself")
+    func startAs() throws {
+        let identifier = try #require(CollaborationIdentifier("moved-here_1"))
+        var metadata = deckMetadata()
+        metadata.initiatorHandle = "ana@example.com"
+        let before = world.now.addingTimeInterval(-1000)
+        let request = PrepareCollaborationAs(
+            identifier, owner: try account("ana"), metadata: metadata, selectedOptions: ["view"], ownerName: "Ana",
+            nonceWindowSeconds: 60, creationDate: before)
+        #expect(try world.edit(request)?.creation == .deviceNonce(windowSeconds: 60))
+        let answer = try world.send(request)
+        #expect(answer.isNew && answer.sequence == 1 && answer.collaborationIdentifier == identifier)
+        #expect(answer.url.absoluteString == "https://decks.example/c/moved-here_1")
+        #expect(answer.highlight.creationDate == before && answer.highlight.initiatorName == "Ana")
+        #expect(answer.selectedOptions == ["view"] && answer.permission == .readOnly)
+        #expect(world.storage.sets == [identifier: []])
+        #expect(try world.participants(of: identifier).isEmpty)
+        #expect(try world.send(try prepare(deckMetadata())).collaborationIdentifier == identifier)
+        try world.send(ClaimOwnership(of: identifier, by: try account("ana"), as: person(1)))
+        #expect(try world.participants(of: identifier)[person(1)]?.displayName == "Ana")
+    }
+
+    @Test("A start under an identifier that something has is refused, and so is one of content that was started")
+    func startAsPresent() throws {
+        let present = try world.start()
+        func code(_ identifier: CollaborationIdentifier, _ local: String, _ owner: String = "ana") throws
+            -> ServiceError.Code?
+        {
+            let request = PrepareCollaborationAs(
+                identifier, owner: try account(owner), metadata: deckMetadata(local))
+            return world.code(of: request)
+        }
+        #expect(try code(present, "deck") == .collaborationExists)
+        #expect(try code(present, "other", "ben") == .collaborationExists)
+        let bare = try #require(CollaborationIdentifier("bare"))
+        var edit = Edit(bare)
+        edit.creation = .challenge
+        _ = try world.storage.apply(edit)
+        #expect(try code(bare, "other") == .collaborationExists)
+        let free = try #require(CollaborationIdentifier("free"))
+        #expect(try code(free, "deck") == .notPermitted)
+        #expect(try code(free, "a\u{7}") == .malformedRequest)
+        for wrong in ["a/b", "..", "a.b", "a b", "\u{e9}", "a%2Fb", "a?b"] {
+            #expect(try code(try #require(CollaborationIdentifier(wrong)), "other") == .malformedRequest, "\(wrong)")
+        }
+        #expect(try code(free, "other") == nil)
+    }
+
+    @Test("After a start under an identifier that has ended, earlier grants stay revoked and a date to come is now")
+    func startAsEnded() throws {
+        let ended = try world.start()
+        let grant = try world.grant(person(1), in: ended)
+        try world.send(StopSharing(ended))
+        let answer = try world.send(
+            PrepareCollaborationAs(
+                ended, owner: try account("ana"), metadata: deckMetadata(), creationDate: .distantFuture))
+        #expect(answer.highlight.creationDate == world.now)
+        #expect(world.code(of: PostNotices([.persistence(trigger: .renamed)], on: ended, by: grant)) != nil)
+        try world.send(ClaimOwnership(of: ended, by: try account("ana"), as: person(1)))
+        let error = world.error(of: PostNotices([.persistence(trigger: .renamed)], on: ended, by: grant))
+        #expect(error?.code == .grantRefused && error?.detail == UInt32(GrantStatus.revoked.rawValue))
+        let edit = try world.edit(
+            PrepareCollaborationAs(
+                try #require(CollaborationIdentifier("free")), owner: try account("ben"), metadata: deckMetadata()))
+        try world.send(
+            PrepareCollaborationAs(
+                try #require(CollaborationIdentifier("free")), owner: try account("ben"), metadata: deckMetadata("x")))
+        #expect(try world.isStale(edit))
+    }
+
     @Test("Devices sign challenges unless the start gives a window for nonces")
     func noncePolicy() throws {
         var request = try prepare(deckMetadata())

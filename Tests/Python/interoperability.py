@@ -1108,6 +1108,14 @@ class CollaborationLayer:
         self.changed("abandon", 1, "abandon", **abandoned)
         self.changed("abandon: again", 0, "abandon", **abandoned)
         self.error("abandoned", ErrorCode.UNKNOWN_COLLABORATION, "highlight", url=other["url"])
+        moved = {"collaboration": other["collaborationIdentifier"], "owner": self.bob.account}
+        moved["metadata"] = self.metadata("plan")
+        came = self.ask("prepareAs", creationDate=1, **moved)
+        equal("prepareAs", [came["url"], came["highlight"]["creationDate"], came["isNew"]], [other["url"], 1, True])
+        self.error("prepareAs: again", ErrorCode.COLLABORATION_EXISTS, "prepareAs", **moved)
+        moved["collaboration"] = f"another-{self.suffix}"
+        self.error("prepareAs: the same content", ErrorCode.NOT_PERMITTED, "prepareAs", **moved)
+        self.changed("abandon: moved", 1, "abandon", **abandoned)
         self.error("abandon: not an owner's", ErrorCode.MALFORMED_REQUEST, "abandon", owner=self.bob.account)
 
     def check_links(self, url: str, highlight: Fields) -> None:

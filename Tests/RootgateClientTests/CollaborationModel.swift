@@ -93,6 +93,8 @@ struct CollaborationModel: Sendable {
         var strangers: Set<Digest> = []
         var posts: [Post] = []
         var invites: [InvitationToken: Invite] = [:]
+        /// The accounts that got its link since its start.
+        var shelves: Set<Account> = []
     }
 
     struct Share: Sendable {
@@ -476,12 +478,15 @@ struct CollaborationModel: Sendable {
     /// Ends a collaboration, with everything that names it.
     mutating func end(_ collaboration: CollaborationIdentifier) -> ChangeReceipt {
         let sequence = commit()
-        if let ended = collaborations.removeValue(forKey: collaboration) { starts[ended.start] = nil }
+        let ended = collaborations.removeValue(forKey: collaboration)
+        if let ended { starts[ended.start] = nil }
         places = places.filter { $0.value != collaboration }
         for account in accepted.keys { accepted[account]?.remove(collaboration) }
         // Its link leaves the shelves.
         let link = CollaborationModel.link(collaboration).absoluteString
-        for account in shelves.keys where shelves[account]?.shares[link] != nil { shelves[account]?.version = sequence }
+        for account in ended?.shelves ?? [] where shelves[account]?.shares[link] != nil {
+            shelves[account]?.version = sequence
+        }
         return ChangeReceipt(sequence: sequence, changed: 1)
     }
 }

@@ -348,6 +348,21 @@ private struct RandomSteps {
             ownerName: maybe(text(["The owner"])))
     }
 
+    /// Starts again what has ended, mostly, under its identifier and with the same people's identities.
+    private mutating func prepareAs(_ model: CollaborationModel) -> PrepareCollaborationAs {
+        let ended = model.history.filter { model.collaborations[$0.identifier] == nil }
+        let request = prepare(model)
+        guard let (identifier, start) = oneOrNone(of: once(in: 4) ? model.history : ended) else {
+            return PrepareCollaborationAs(world.nowhere, owner: request.owner, metadata: request.metadata)
+        }
+        var metadata = request.metadata
+        if !once(in: 8) { metadata.localIdentifier = start.local }
+        return PrepareCollaborationAs(
+            identifier, owner: once(in: 8) ? account() : start.owner, metadata: metadata,
+            selectedOptions: request.selectedOptions, ownerName: request.ownerName,
+            creationDate: maybe(model.now.addingTimeInterval(TimeInterval(number(-100..<100)))))
+    }
+
     private mutating func share(with recipients: [Account], _ model: CollaborationModel, isDated: Bool) -> RecordShare {
         var conversation = one(of: world.conversations)
         if once(in: 60) { conversation.identifier = one(of: ["", "a\nb", String(repeating: "c", count: 129)]) }
@@ -570,7 +585,7 @@ private struct RandomSteps {
     mutating func next(_ model: inout CollaborationModel) -> any ModelOperation {
         let collaboration = collaboration(model)
         switch number(0..<100) {
-        case 0..<4: return prepare(model)
+        case 0..<4: return once(in: 5) ? prepareAs(model) : prepare(model)
         case 4: return abandonment()
         case 5:
             return once(in: 2)
@@ -980,7 +995,8 @@ struct CollaborationModelTests {
     /// The outcomes that all runs together must have had, or else they tested little. Each comes ten times or more.
     private static let outcomes = [
         "conflicts", "identifiers of two subjects",
-        "prepare: new", "prepare: known", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
+        "prepare: new", "prepare: known", "prepareAs: new", "prepareAs: collaboration-exists",
+        "prepareAs: not-permitted", "abandon: not-permitted", "stopSharing: changed", "highlight: answered",
         "highlight: unknown-collaboration",
         "updateShareOptions: changed", "updateShareOptions: remembered", "updateShareOptions: option-conflict",
         "updateShareOptions: option-required", "updateShareOptions: unknown-option",

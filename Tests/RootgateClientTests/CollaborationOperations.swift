@@ -119,6 +119,21 @@ extension PrepareCollaboration: ModelledRequest {
     static func sequence(_ answer: Answer) -> UInt64? { answer.sequence }
 
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let name = try checkedName(model)
+        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
+        if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
+        try checkOptions(model)
+        // Its identifier is gone.
+        if model.isRepeating { throw model.refusal(.mutationConflict) }
+        let fresh = answer?.collaborationIdentifier
+        guard let fresh, model.told != nil || !model.history.contains(where: { $0.identifier == fresh }) else {
+            throw model.refusal(.internalFault)
+        }
+        return try started(fresh, at: model.now, name, &model)
+    }
+
+    /// The name of the initiator's components, when all texts of the request are texts.
+    fileprivate func checkedName(_ model: CollaborationModel) throws(ServiceError) -> String? {
         try model.checkName(metadata.localIdentifier.rawValue)
         let name = metadata.initiatorNameComponents.map {
             $0.nickname ?? [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
@@ -127,34 +142,39 @@ extension PrepareCollaboration: ModelledRequest {
         let names = [parts?.givenName, parts?.familyName, parts?.nickname, name]
         let texts = [metadata.title, metadata.initiatorHandle, ownerName] + names
         for text in texts { try model.checkText(text) }
-        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
-        if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
-        let options = try chosen(
+        return name
+    }
+
+    /// The options of a start.
+    @discardableResult
+    fileprivate func checkOptions(_ model: CollaborationModel) throws(ServiceError) -> ShareOptions {
+        try chosen(
             model,
             metadata.userSelectedShareOptions ?? metadata.defaultShareOptions ?? ShareOptions(optionsGroups: []))
-        // Its identifier is gone.
-        if model.isRepeating { throw model.refusal(.mutationConflict) }
-        let fresh = answer?.collaborationIdentifier
-        guard let fresh, model.told != nil || !model.history.contains(where: { $0.identifier == fresh }) else {
-            throw model.refusal(.internalFault)
-        }
+    }
+
+    /// The content is shared from now on, under that identifier.
+    fileprivate func started(
+        _ identifier: CollaborationIdentifier, at date: Date, _ name: String?, _ model: inout CollaborationModel
+    ) throws(ServiceError) -> Answer {
+        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
+        let options = try checkOptions(model)
         let sequence = model.commit()
         var shared = CollaborationModel.Shared(
-            identifier: fresh, start: start, title: metadata.title, options: options, createdAt: model.now,
+            identifier: identifier, start: start, title: metadata.title, options: options, createdAt: date,
             since: sequence)
         shared.defaultPermission = metadata.defaultPermission
-        shared.initiatorName = name
         shared.began = sequence
         shared.initiatorHandle = metadata.initiatorHandle
         shared.initiatorName = name ?? "" != "" ? name : ownerName ?? "" != "" ? ownerName : nil
         if let ownerIdentity { try shared.own(ownerIdentity, ownerName ?? name, model, sequence) }
-        model.starts[start] = fresh
-        model.collaborations[fresh] = shared
-        model.history.append((fresh, start))
+        model.starts[start] = identifier
+        model.collaborations[identifier] = shared
+        if !model.history.contains(where: { $0.identifier == identifier }) { model.history.append((identifier, start)) }
         return prepared(shared, isNew: true, sequence: sequence)
     }
 
-    private func prepared(_ shared: CollaborationModel.Shared, isNew: Bool, sequence: UInt64?) -> Answer {
+    fileprivate func prepared(_ shared: CollaborationModel.Shared, isNew: Bool, sequence: UInt64?) -> Answer {
         Answer(
             collaborationIdentifier: shared.identifier, url: CollaborationModel.link(shared.identifier), isNew: isNew,
             highlight: shared.highlight, selectedOptions: OptionsModel.selected(shared.options),
@@ -206,6 +226,27 @@ extension PrepareCollaboration: ModelledRequest {
         if claims, let ownerIdentity { try shared.own(ownerIdentity, name, model, sequence) }
         model.collaborations[known] = shared
         return prepared(shared, isNew: false, sequence: sequence)
+    }
+}
+
+extension PrepareCollaborationAs: ModelledRequest {
+    static func kinds(_ answer: Answer) -> [String] { ["new"] }
+
+    static func sequence(_ answer: Answer) -> UInt64? { answer.sequence }
+
+    func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
+        let request = PrepareCollaboration(
+            owner: owner, metadata: metadata, selectedOptions: selectedOptions, ownerName: ownerName)
+        let name = try request.checkedName(model)
+        let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
+        if let shared = model.collaborations[collaboration] {
+            guard model.isRepeating, model.told == shared.began, shared.start == start else {
+                throw model.refusal(.collaborationExists)
+            }
+            return request.prepared(shared, isNew: true, sequence: shared.began)
+        }
+        guard model.starts[start] == nil else { throw model.refusal(.notPermitted) }
+        return try request.started(collaboration, at: min(creationDate ?? model.now, model.now), name, &model)
     }
 }
 
@@ -728,6 +769,10 @@ extension RecordShare: ModelledRequest {
             model.shelves[recipient.account, default: .init()].shares[link, default: [:]][conversation.identifier] =
                 share
             model.shelves[recipient.account]?.version = sequence
+        }
+        for identifier in model.collaborations.keys
+        where CollaborationModel.link(identifier).absoluteString == link {
+            model.collaborations[identifier]?.shelves.formUnion(later.map(\.recipient.account))
         }
         return ChangeReceipt(sequence: sequence, changed: later.count)
     }

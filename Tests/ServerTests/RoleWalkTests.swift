@@ -22,7 +22,7 @@ struct RoleWalkTests {
         "": [],
         "verify": [],
         "enrol": [
-            "prepare", "abandon", "stopSharing", "claimOwnership", "transferOwnership", "addParticipants",
+            "prepare", "prepareAs", "abandon", "stopSharing", "claimOwnership", "transferOwnership", "addParticipants",
             "removeParticipants", "updateParticipants", "updateParticipant", "listParticipants", "findParticipants",
             "linkAccount", "createInvitation", "readInvitation", "acceptInvitation", "withdrawAcceptance",
             "listInvitations", "revokeInvitation",

@@ -31,6 +31,10 @@ extension PrepareCollaboration {
     package var subject: RequestSubject? { .account(owner) }
 }
 
+extension PrepareCollaborationAs {
+    package var subject: RequestSubject? { .collaboration(collaboration) }
+}
+
 extension AbandonCollaboration {
     package var subject: RequestSubject? { .account(owner) }
 }

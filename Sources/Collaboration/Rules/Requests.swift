@@ -3,8 +3,8 @@ package import Core
 /// All requests, by their names.
 package enum Requests {
     package static let all: [any RuledRequest.Type] = [
-        PrepareCollaboration.self, AbandonCollaboration.self, FindHighlight.self, UpdateShareOptions.self,
-        StopSharing.self, ClaimOwnership.self, TransferOwnership.self,
+        PrepareCollaboration.self, PrepareCollaborationAs.self, AbandonCollaboration.self, FindHighlight.self,
+        UpdateShareOptions.self, StopSharing.self, ClaimOwnership.self, TransferOwnership.self,
         AddParticipants.self, RemoveParticipants.self, UpdateParticipants.self, UpdateParticipant.self,
         ListParticipants.self, FindParticipants.self, LinkAccount.self,
         PostNotices.self, ReadNotices.self, ClearNotices.self,

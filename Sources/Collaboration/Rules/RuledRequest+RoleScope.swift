@@ -141,6 +141,11 @@ extension PrepareCollaboration {
     package var roleScope: RequestScope { .everything }
 }
 
+extension PrepareCollaborationAs {
+    // It gives an account a start.
+    package var roleScope: RequestScope { .everything }
+}
+
 extension AbandonCollaboration {
     package var roleScope: RequestScope { .everything }
 }

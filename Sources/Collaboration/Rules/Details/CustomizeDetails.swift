@@ -27,6 +27,23 @@ public struct CustomizeDetails: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
+        try checkFields()
+        let found = try records.collaboration(collaboration)
+        var stored = found.value
+        stored.title = title.applied(to: stored.title)
+        stored.customItems = customItems.applied(to: stored.customItems) ?? []
+        stored.manageButtonTitle = manageButtonTitle.applied(to: stored.manageButtonTitle)
+        let key = RecordKeys.collaboration(collaboration)
+        guard stored != found.value else {
+            return .noted(collaboration, [.checking(key, expecting: .version(found.version))])
+        }
+        var edit = Edit(collaboration)
+        edit.records = [try .json(key, stored, expecting: .version(found.version))]
+        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
+    }
+
+    /// Throws what the request is refused with whatever is stored.
+    package func checkFields() throws(ServiceError) {
         try check(title.value, "title")
         try check(manageButtonTitle.value, "manageButtonTitle")
         guard manageButtonTitle != .set("") else {
@@ -44,17 +61,5 @@ public struct CustomizeDetails: RuledRequest {
             try check(item.subtitle, "customItems[\(index)].subtitle")
             try checkLink(item.url, "customItems[\(index)].url")
         }
-        let found = try records.collaboration(collaboration)
-        var stored = found.value
-        stored.title = title.applied(to: stored.title)
-        stored.customItems = customItems.applied(to: stored.customItems) ?? []
-        stored.manageButtonTitle = manageButtonTitle.applied(to: stored.manageButtonTitle)
-        let key = RecordKeys.collaboration(collaboration)
-        guard stored != found.value else {
-            return .noted(collaboration, [.checking(key, expecting: .version(found.version))])
-        }
-        var edit = Edit(collaboration)
-        edit.records = [try .json(key, stored, expecting: .version(found.version))]
-        return .change(edit, topics: [.collaboration(collaboration)], count: 1)
     }
 }

@@ -50,18 +50,23 @@ public struct PrepareCollaboration: RuledRequest {
     package func decide(
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Decision<Answer> {
-        let local = metadata.localIdentifier
-        try checkName(local.rawValue, "metadata.localIdentifier")
-        try checkTexts()
-        let start = RecordKeys.start(owner, local)
+        try checkNames()
+        let start = RecordKeys.start(owner, metadata.localIdentifier)
         if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
             return try decideAgain(identifier, startedAt: known.version, context, records)
         }
-        let identifier = try context.freshIdentifier()
-        var stored = try fresh(context)
+        return try starting(as: try context.freshIdentifier(), at: context.now, context, records)
+    }
+
+    /// Starts a collaboration that does not exist, while the owner has started no content of that name.
+    func starting(
+        as identifier: CollaborationIdentifier, at date: Date, _ context: RuleContext,
+        _ records: borrowing some RecordReader & ~Copyable
+    ) throws(ServiceError) -> Decision<Answer> {
+        var stored = try fresh(at: date)
         var edit = Edit(identifier)
         edit.creation = try policy()
-        try stored.checkSummary()
+        let start = RecordKeys.start(owner, metadata.localIdentifier)
         edit.records = [RecordEdit(start, value: identifier.utf8, expecting: .absent)]
         if let ownerIdentity {
             try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
@@ -150,14 +155,22 @@ public struct PrepareCollaboration: RuledRequest {
         return try options.selecting(selectedOptions)
     }
 
-    private func fresh(_ context: RuleContext) throws(ServiceError) -> StoredCollaboration {
-        StoredCollaboration(
+    /// Throws what a start is refused with whatever is stored, apart from its names.
+    func checkStart() throws(ServiceError) {
+        _ = try policy()
+        _ = try fresh(at: .distantPast)
+    }
+
+    private func fresh(at date: Date) throws(ServiceError) -> StoredCollaboration {
+        let stored = StoredCollaboration(
             owner: owner, localIdentifier: metadata.localIdentifier, title: metadata.title,
             initiatorHandle: metadata.initiatorHandle, initiatorNameComponents: metadata.initiatorNameComponents,
             ownerName: ownerName,
             shareOptions: try chosen(from: metadata.shareOptions ?? ShareOptions(optionsGroups: [])),
             defaultPermission: metadata.defaultPermission, nonceWindowSeconds: nonceWindowSeconds,
-            createdAt: context.now)
+            createdAt: date)
+        try stored.checkSummary()
+        return stored
     }
 
     private var nameOfOwner: String? { ownerName ?? metadata.initiatorNameComponents?.formatted }
@@ -175,7 +188,9 @@ public struct PrepareCollaboration: RuledRequest {
         return .deviceNonce(windowSeconds: nonceWindowSeconds)
     }
 
-    private func checkTexts() throws(ServiceError) {
+    /// Throws unless the local identifier is a name and all texts are texts.
+    func checkNames() throws(ServiceError) {
+        try checkName(metadata.localIdentifier.rawValue, "metadata.localIdentifier")
         try check(metadata.title, "metadata.title")
         try check(metadata.initiatorHandle, "metadata.initiatorHandle")
         try check(ownerName, "ownerName")
@@ -185,7 +200,7 @@ public struct PrepareCollaboration: RuledRequest {
 
 extension PrepareCollaboration.Answer {
     /// Throws `noLinkBase`.
-    fileprivate init(
+    init(
         _ identifier: CollaborationIdentifier, _ stored: StoredCollaboration, isNew: Bool, sequence: UInt64?,
         _ context: RuleContext
     ) throws(ServiceError) {
