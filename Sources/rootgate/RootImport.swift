@@ -39,8 +39,6 @@ final class RootImport: Sendable {
     /// pages of a large set, and one with any changes most of them.
     private static let windowRootsMin = 2 * Limits.rootsPerRequestMax
     private static let windowRootsMax = 64 * Limits.rootsPerRequestMax
-    /// Between two attempts when a busy service does not say how long to wait.
-    private static let pause = Duration.milliseconds(50)
 
     /// `record`: where to note what is done. `patience`: for how long a service may be busy, and do no request, before
     /// the import gives up.
@@ -142,19 +140,10 @@ final class RootImport: Sendable {
     private func add(_ roots: [Digest]) async throws(ServiceError) -> MutationReceipt {
         let mutation = Mutation(.addRoots(collaboration, roots))
         let begun = ContinuousClock.now
-        while true {
-            do throws(ServiceError) {
-                let receipt = try await client.apply(mutation)
-                lastDone.withLock { $0 = .now }
-                return receipt
-            } catch {
-                let pause = max(error.retryAfter ?? .zero, RootImport.pause)
-                let deadline = max(begun, lastDone.withLock { $0 }) + patience
-                guard error.code == .busy, ContinuousClock.now + pause < deadline else { throw error }
-                guard (try? await Task.sleep(for: pause)) != nil else {
-                    throw ServiceError(.cancelled, "the import was cancelled")
-                }
-            }
+        let receipt = try await client.whileBusy(until: { max(begun, lastDone.withLock { $0 }) + patience }) {
+            client throws(ServiceError) in try await client.apply(mutation)
         }
+        lastDone.withLock { $0 = .now }
+        return receipt
     }
 }

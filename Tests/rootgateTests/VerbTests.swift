@@ -28,7 +28,7 @@ import Testing
             "attribution": "account app every-app title language",
             "invite": "role permission account name handle hours", "invitation": "", "accept": "account identity name",
             "withdraw": "account", "invitations": "past after limit all", "revoke": "",
-            "shares": "account scope after limit all",
+            "shares": "account scope after limit all", "export": "owner with-notices with-shelves", "import": "",
         ],
         "keys": [
             "create": "role prefix app expires certificate local-user offline data storage-max proofs-per-second "

@@ -7,11 +7,9 @@ let collabCommand = Command(
         .server, .timeout, .json,
         Option("policy", "POLICY", standard: "challenge", "create, prepare: challenge or device-nonce"),
         Option("window", "SECONDS", standard: "86400", "device-nonce: how long a nonce is remembered"),
-        Option("owner", "ACCOUNT", "prepare, abandon, claim, transfer: the account that owns it"),
+        Option("owner", "ACCOUNT", "prepare, abandon, claim, transfer, export: the account that owns it"),
         Option("local", "LOCAL", "transfer: what the new owner's account calls the content"),
-        Option(
-            "title", "TEXT",
-            "prepare, customize, share: the content's title; attribution: the title of the remove entry"),
+        Option("title", "TEXT", "prepare, customize, share: the content's title; attribution: the remove entry's"),
         Option(
             "handle", "TEXT",
             "prepare, invite: the address of who starts it or invites; pin, unpin: a conversation's handle"),
@@ -53,6 +51,8 @@ let collabCommand = Command(
         Option("items", "FILE", "customize: custom items as JSON"),
         Option("manage-title", "TEXT", "customize: the title of the manage button"),
         Option("hours", "N", "invite: after so many hours the invitation expires"),
+        Option(switch: "with-notices", "export: notices too, to be read; an import leaves them out"),
+        Option(switch: "with-shelves", "export: shares of its link on the shelves of participants' accounts"),
         Option("scope", "SCOPE", standard: "shared", "shares: shared or private"),
     ]
 ) { verb, arguments in
