@@ -148,6 +148,8 @@ struct CollabTransferTests {
         let kinds = lines(file).map { String($0.dropFirst(2).prefix { $0 != "\"" }) }
         #expect(kinds.filter { $0 == "participant" }.count == 5 && kinds.filter { $0 == "root" }.count == 1)
         #expect(kinds.first == "format" && kinds.suffix(4) == ["invitation", "notice", "share", "end"])
+        // The owner's app has chosen the standard title's words: they are not taken for the standard title.
+        #expect(file.contains(#""manageButtonTitle":"Manage Shared File""#))
         for secret in scene.grants + ["token"] { #expect(!file.contains(secret)) }
         let report = try TransferScene.fields(scene.target, ["import", "-"], input: file)
         #expect(report["participants"] as? Int == 4 && report["roots"] as? Int == 1 && report["shares"] as? Int == 1)
