@@ -91,7 +91,7 @@ struct ResourceLimitsTests {
                 group.addTask {
                     guard let peer = try? process.client() else { return }
                     var random = SeededGenerator(seed: runSeed &+ UInt64(number))
-                    for _ in 0..<12 {
+                    for _ in 0..<4 {
                         let roots = (0..<4000).map { _ in random.digest() }
                         _ = try? await peer.addRoots(roots, to: name)
                         _ = try? await peer.removeRoots(roots, from: name)
