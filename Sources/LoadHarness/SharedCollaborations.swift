@@ -24,10 +24,15 @@ package struct SharedCollaborations: Sendable {
         var identifiers: [CollaborationIdentifier] = []
         for number in 0..<count {
             progress.show("\(number) of \(count)", done: Double(number) / Double(count))
-            identifiers.append(
-                haveParticipants
-                    ? try await SharedCollaborations.prepare(number, owner, client)
-                    : try await SharedCollaborations.create("\(run)-\(number)", client))
+            do throws(ServiceError) {
+                identifiers.append(
+                    haveParticipants
+                        ? try await SharedCollaborations.prepare(number, owner, client)
+                        : try await SharedCollaborations.create("\(run)-\(number)", client))
+            } catch {
+                try? await SharedCollaborations.end(identifiers, haveParticipants: haveParticipants, client)
+                throw error
+            }
         }
         self.identifiers = identifiers
     }
@@ -111,6 +116,12 @@ package struct SharedCollaborations: Sendable {
     ///
     /// Throws what the service throws.
     package func end() async throws(ServiceError) {
+        try await SharedCollaborations.end(identifiers, haveParticipants: haveParticipants, client)
+    }
+
+    private static func end(
+        _ identifiers: [CollaborationIdentifier], haveParticipants: Bool, _ client: RootgateClient
+    ) async throws(ServiceError) {
         for identifier in identifiers {
             if haveParticipants {
                 _ = try await client.send(StopSharing(identifier))

@@ -1,3 +1,4 @@
+import Core
 import Foundation
 
 /// What a service's clients did in each second or so: how many requests of which kind, with how many proofs. Nothing
@@ -26,10 +27,10 @@ package struct TrafficShape: Sendable, Equatable {
         /// Requests of a kind.
         package func count(_ kind: LoadKind) -> Double { requests[kind.rawValue] ?? 0 }
 
-        /// Proofs of a request on average, at least one.
+        /// Proofs of a request on average, at least one, and at most as many as a request takes.
         package var batch: Double {
             let requests = LoadKind.allCases.filter(\.hasProofs).reduce(0) { $0 + count($1) }
-            return requests > 0 ? max(1, proofs / requests) : 1
+            return requests > 0 ? min(max(1, proofs / requests), Double(Limits.proofsPerRequestMax)) : 1
         }
 
         /// The part of the proofs that were refused.

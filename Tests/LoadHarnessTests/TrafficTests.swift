@@ -128,6 +128,7 @@ struct TrafficTests {
         #expect(try TrafficShape(text: text).periods == periods)
         #expect(try TrafficShape(text: String(text.dropLast())).periods == Array(periods.dropLast()))
         #expect(try TrafficShape(text: text.replacing("\n", with: "\r\n")).periods == periods)
+        #expect(TrafficShape.Period(seconds: 1, requests: ["verify": 5], proofs: 1e9).batch == 4096)
         #expect(periods[0].batch == 4 && periods[0].invalidPart == 0.2 && periods[1].batch == 1)
     }
 

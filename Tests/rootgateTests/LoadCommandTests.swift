@@ -113,6 +113,50 @@ struct LoadCommandTests {
         }
     }
 
+    @Test("A load that is interrupted leaves nothing at the service", arguments: [SIGINT, SIGTERM])
+    func interrupted(number: CInt) throws {
+        let running = try ServeTests.Running(folder.path + "/data", LoadCommandTests.links)
+        let load = Process()
+        load.executableURL = URL(fileURLWithPath: programPath)
+        load.arguments =
+            ["load", "--server", running.endpoint, "--quiet", "--people", "5", "--mix", "verify=1,check=1"]
+            + ["--rate", "20", "--batch", "1", "--seconds", "60", "--collaborations", "2"]
+        load.standardError = FileHandle.nullDevice
+        try load.run()
+        func collaborations() throws -> Int? {
+            let stats = try runProgram(programPath, ["stats", "--server", running.endpoint, "--json"])
+            let figures = try object(stats.output)
+            guard figures["operation-verify"] as? Int ?? 0 > 0 else { return nil }
+            return figures["collaborations"] as? Int
+        }
+        var found: Int?
+        for _ in 0..<200 where found == nil { found = try collaborations() }
+        #expect(found == 2)
+        kill(load.processIdentifier, number)
+        load.waitUntilExit()
+        #expect(load.terminationReason == .exit && load.terminationStatus == 128 + number)
+        #expect(try collaborations() == 0)
+        #expect(running.end(SIGTERM) == 0)
+    }
+
+    @Test("A recording ends with an error when the service goes away")
+    func recordingOfNothing() throws {
+        let running = try ServeTests.Running(folder.path + "/data")
+        let recording = Process()
+        recording.executableURL = URL(fileURLWithPath: programPath)
+        let path = folder.path + "/traffic"
+        recording.arguments =
+            ["load", "--server", running.endpoint, "--quiet", "--record", path, "--seconds", "60", "--timeout", "1"]
+        recording.standardError = FileHandle.nullDevice
+        try recording.run()
+        for _ in 0..<1000 where (try? String(contentsOfFile: path, encoding: .utf8))?.contains("others") != true {
+            usleep(10_000)
+        }
+        #expect(running.end(SIGKILL) != 0)
+        recording.waitUntilExit()
+        #expect(recording.terminationStatus == 2)
+    }
+
     @Test("What a service's clients do is recorded each second, names nobody, and can be sent again")
     func recording() async throws {
         let running = try ServeTests.Running(folder.path + "/data", LoadCommandTests.links)
@@ -161,6 +205,7 @@ struct LoadCommandTests {
             ["--mix", "verify=1", "--inclusion-only"], ["--mix", "open=1", "--count", "5"], ["--roots", "5"],
             ["--events", "5"], ["--followers", "5"], ["--people", "3", "--collaborations", "4"], ["--zipf", "-1"],
             ["--notices", "--mix", "post=1"], ["--notices", "--plot", "/x"], ["--scale", "2"],
+            ["--hdr", "/tmp/x", "--plot", "/tmp/x"],
             ["--record", "/x", "--rate", "5"], ["--record", "/x", "--server", "127.0.0.1:2"],
             ["--replay", "/nowhere/traffic"], ["--replay", "/dev/null"], ["--replay", "/dev/null", "--rate", "5"],
             ["--server", "127.0.0.1:1"], ["--server", "127.0.0.1:2", "--connections", "1"],

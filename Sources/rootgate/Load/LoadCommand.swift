@@ -19,9 +19,10 @@ let loadCommand = Command(
     defer { progress.end() }
     try arguments.checkAllRead()
     // What can't be written is known before the work is done.
-    for path in [plan.distributionPath, plan.plotPath] { if let path { try Data().write(to: path) } }
+    for path in [plan.distributionPath, plan.plotPath] { if let path { try write("", to: path) } }
     System.raiseDescriptorLimit()
-    let load = try await RequestLoad(services, clients, plan, progress)
+    let leftovers = LoadLeftovers()
+    let load = try await RequestLoad(services, clients, plan, leftovers, progress)
     let (report, isFine): (LoadReport, Bool)
     do {
         (report, isFine) = try await plan.ramp == nil ? (load.drive(), true) : load.ramp(isJSON: isJSON)
@@ -32,11 +33,11 @@ let loadCommand = Command(
     try await load.end()
     progress.end()
     if plan.ramp == nil { printNow(isJSON ? try json(report.object) : report.text(unit: plan.unit)) }
-    if let path = plan.distributionPath { try Data(report.latency.percentileDistribution.utf8).write(to: path) }
+    if let path = plan.distributionPath { try write(report.latency.percentileDistribution, to: path) }
     if let path = plan.plotPath {
         let (requests, rate) = (Int(report.requests).inThousands, Int(report.requestsPerSecond).inThousands)
         let title = "Latency of \(requests) requests, \(rate) a second"
-        try Data(report.latencyPlot(title: title).svg.utf8).write(to: path)
+        try write(report.latencyPlot(title: title).svg, to: path)
     }
     return isFine && report.wrong == 0 && report.errors.isEmpty ? .success : .refused
 }

@@ -33,8 +33,8 @@ struct LoadPlan {
     let ramp: Double?
     let replay: Replay?
     /// Where the distribution of latency is written, and where a plot of it.
-    let distributionPath: URL?
-    let plotPath: URL?
+    let distributionPath: String?
+    let plotPath: String?
 
     /// The kinds of requests that are sent.
     var kinds: [LoadKind] {
@@ -66,8 +66,11 @@ struct LoadPlan {
         var sizes = MixedRequests.Sizes()
         if kinds.contains(.mutate) { sizes.roots = try arguments.number("roots", in: 1...Limits.rootsPerRequestMax) }
         if kinds.contains(.post) { sizes.notices = try arguments.number("events", in: 1...Limits.noticesPerPostMax) }
-        distributionPath = arguments.text("hdr").map { URL(fileURLWithPath: $0) }
-        plotPath = arguments.text("plot").map { URL(fileURLWithPath: $0) }
+        distributionPath = arguments.text("hdr")
+        plotPath = arguments.text("plot")
+        guard plotPath == nil || plotPath != distributionPath else {
+            throw UsageError("--hdr and --plot need a file each")
+        }
         guard replay == nil else {
             // The recording says all of that.
             (depth, seconds, count, invalidPart, rate, ramp) = (1, .infinity, .max, 0, nil, nil)

@@ -29,17 +29,16 @@ actor LoadTarget {
     ///
     /// Throws what the service throws, and ends what it has started then.
     init(
-        _ service: ServiceAddress, _ client: RootgateClient, _ plan: LoadPlan, connections: Int,
-        _ progress: ProgressMeter
-    )
-        async throws
-    {
+        _ service: ServiceAddress, _ client: RootgateClient, _ plan: LoadPlan, _ leftovers: LoadLeftovers,
+        connections: Int, _ progress: ProgressMeter
+    ) async throws {
         self.plan = plan
         self.client = client
         self.progress = progress
         progress.begin("starting collaborations")
         shared = try await SharedCollaborations(
             plan.collaborations, haveParticipants: plan.kinds.contains(where: \.needsParticipants), client, progress)
+        leftovers.add { [shared] in try? await shared.end() }
         do {
             progress.begin("making \(plan.people) people with 5 devices each")
             population = try Population(people: plan.people, devices: 5...5, in: shared.identifiers)

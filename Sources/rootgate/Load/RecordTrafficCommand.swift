@@ -22,10 +22,12 @@ func recordTraffic(_ arguments: Arguments, _ path: String) async throws -> ExitC
     var before = try await figures(client)
     var (periods, requests, others, proofs) = (0, 0.0, 0.0, 0.0)
     let begin = ContinuousClock.now
-    for second in 1...Int(seconds) {
-        try await Task.sleep(until: begin + .seconds(second))
-        // A service that is restarted meanwhile has no figures for a moment.
-        guard let after = try? await figures(client) else { continue }
+    var past = 0.0
+    while past < seconds {
+        try await Task.sleep(for: .seconds(1))
+        // A restart of the service takes less than the client's time-out.
+        let after = try await figures(client)
+        past = (ContinuousClock.now - begin) / .seconds(1)
         if let period = TrafficShape.period(from: before, to: after) {
             try file.append(try TrafficShape.line(of: period))
             periods += 1
@@ -33,7 +35,7 @@ func recordTraffic(_ arguments: Arguments, _ path: String) async throws -> ExitC
             (others, proofs) = (others + period.others, proofs + period.proofs)
         }
         before = after
-        progress.show("\(Int(requests)) requests", done: Double(second) / seconds)
+        progress.show("\(Int(requests)) requests", done: past / seconds)
     }
     progress.end()
     printNow(

@@ -12,7 +12,8 @@ struct RequestLoad {
     ///
     /// Throws what a service throws.
     init(
-        _ services: [ServiceAddress], _ clients: [RootgateClient], _ plan: LoadPlan, _ progress: ProgressMeter
+        _ services: [ServiceAddress], _ clients: [RootgateClient], _ plan: LoadPlan, _ leftovers: LoadLeftovers,
+        _ progress: ProgressMeter
     ) async throws {
         self.plan = plan
         var targets: [LoadTarget] = []
@@ -21,7 +22,7 @@ struct RequestLoad {
             do {
                 targets.append(
                     try await LoadTarget(
-                        service, client, plan, connections: connections, number == 0 ? progress : .silent))
+                        service, client, plan, leftovers, connections: connections, number == 0 ? progress : .silent))
             } catch {
                 for target in targets { try? await target.end() }
                 throw error
