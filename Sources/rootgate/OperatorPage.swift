@@ -27,6 +27,9 @@ struct OperatorPage: Equatable {
             switch transfer {
             case .bytes(let count) where isSending: request = request.dropFirst(count)
             case .bytes(let count): answer += buffer[..<count]
+            case .ended where answer.isEmpty:
+                throw ServiceError(
+                    .connectionLost, "\(endpoint) closed the connection without a page: it may have too many visitors")
             case .ended:
                 guard let page = OperatorPage(answer) else {
                     throw ServiceError(.malformedAnswer, "\(endpoint) sends no page of an operator")

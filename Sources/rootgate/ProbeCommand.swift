@@ -20,6 +20,9 @@ let probeCommand = Command(
     let path = arguments.isOn("live") ? "/livez" : "/readyz"
     let page = try OperatorPage(path, of: endpoint, milliseconds: milliseconds)
     guard let checks = page.checks else {
+        guard page.status != 503 else {
+            throw ServiceError(.busy, "\(endpoint) has no place for another visitor")
+        }
         throw ServiceError(.malformedAnswer, "\(endpoint) sends no page of an operator")
     }
     let isGood = page.status == 200 && checks.allSatisfy { $0.fault == nil }

@@ -135,12 +135,13 @@ struct ConsoleTests {
         withExtendedLifetime(service) {}
     }
 
-    @Test("A host in the target counts, and a request of an older version needs none")
+    @Test("A host in the target counts, and who names none gets no page for people")
     func targetHosts() throws {
         let (service, endpoint) = try makeService()
         for (head, code) in [
             ("GET http://example.com/ HTTP/1.1\r\nHost: localhost", "421"),
-            ("GET http://localhost/ HTTP/1.1\r\nHost: example.com", "200"), ("GET / HTTP/1.0", "200"),
+            ("GET http://localhost/ HTTP/1.1\r\nHost: example.com", "200"), ("GET / HTTP/1.0", "421"),
+            ("GET /livez HTTP/1.0", "200"),
             ("HEAD / HTTP/1.1\r\nHost: example.com", "421"), ("POST /explain HTTP/1.1\r\nHost: example.com", "421"),
         ] {
             #expect(try status(PageVisitor.answer(of: endpoint, to: [head + "\r\n\r\n"])) == code, "\(head)")

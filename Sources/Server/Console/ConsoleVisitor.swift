@@ -8,8 +8,7 @@ import Transport
 enum ConsoleVisitor {
     /// What a request gets in place of the page; `nil`: it may have the page.
     static func refusal(of request: HTTPRequest) -> HTTPResponse? {
-        // A request without a host is of no browser.
-        if let host = request.host, !isLocal(host) {
+        if !(request.host.map(isLocal) ?? false) {
             return .refusal(
                 .misdirected, because: "This page is for this machine only: ask for localhost, 127.0.0.1 or [::1].")
         }

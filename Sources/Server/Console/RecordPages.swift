@@ -43,7 +43,7 @@ struct RecordPages: Sendable {
             default: .unavailable
             }
         return frame.page(
-            "No page", at: path, status: status,
+            "This can't be shown", at: path, status: status,
             """
             <h1>This can't be shown</h1>
             <p class="answer bad" role="alert">\(error.reason)</p>
@@ -194,8 +194,14 @@ struct RecordPages: Sendable {
         let more: Markup =
             hasMore
             ? "<p>\(Markup.link("Show more", to: "/shelf", [("account", name), ("offset", "\(next)")]))</p>" : ""
+        let nothing: Markup = """
+            <p class="empty">Nothing is on it. An item is there when it is pinned, or when the account has allowed \
+            automatic sharing.</p>
+            """
         let list: Markup =
-            cards.isEmpty ? "<p class=\"empty\">Nothing is on it.</p>" : "<ul class=\"shelf\">\(cards)</ul>"
+            cards.isEmpty
+            ? nothing
+            : "<ul class=\"shelf\">\(cards)</ul>"
         return frame.page(
             "Shelf", at: "/shelf",
             form + "<h2>\(Markup.name(name)): \(shelf.count) \(shelf.count == 1 ? "item" : "items")</h2>\(list)\(more)"
