@@ -117,22 +117,31 @@ class Line:
             parts = [part for part in parts if part]
             if parts:
                 return Pack(parts[0], parts[1:])
-        if self._leaving == 0 and len(self._queued) >= self._in_flight_calls:
-            self._leaving = len(self._queued)
-        return self._packed() if self._leaving > 0 else None
+        while self._queued:
+            if self._leaving == 0 and len(self._queued) >= self._in_flight_calls:
+                self._leaving = len(self._queued)
+            if self._leaving == 0:
+                return None
+            if pack := self._packed():
+                return pack
+        return None
 
-    def _packed(self) -> Pack:
+    def _packed(self) -> Pack | None:
         """The first of the calls that leave, and those behind it that can be in one request with it."""
         calls: list[Call] = []
         size = 0
         while self._leaving > 0 and len(calls) < MAXIMUM_PROOFS:
             call = self._queued[0]
+            if not call.is_awaited:
+                self._queued.popleft()
+                self._leaving -= 1
+                continue
             if calls and (call.kind != calls[0].kind or size + len(call.body) > MAXIMUM_BYTES):
                 break
             calls.append(self._queued.popleft())
             size += len(call.body)
             self._leaving -= 1
-        return Pack(calls)
+        return Pack(calls) if calls else None
 
     def sent(self, request_id: int, pack: Pack) -> None:
         """The pack is in flight."""
@@ -183,10 +192,7 @@ class Line:
         request_id = call.request_id
         pack = self._in_flight.get(request_id)
         if pack is None:
-            if call in self._queued:
-                # Those that leave are the first ones.
-                self._leaving -= list(self._queued).index(call) < self._leaving
-                self._queued.remove(call)
+            # It stays in its place, and is left out when its turn comes.
             return None
         pack.left -= 1
         self._in_flight_calls -= 1

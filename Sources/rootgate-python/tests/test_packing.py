@@ -355,6 +355,9 @@ class PackingCases(ClientCases):
                 operation, request_id, _ = gate.note(served)
                 served.error(operation, request_id, ErrorCode.SHUTTING_DOWN)
             served.farewell()
+            # What is left unread would reset the connection, and the last words could be lost.
+            while True:
+                served.request()
 
         client = self.client(self.serve(shut_down, good.grant).address)
         futures = self.ask_many(client, 10)
