@@ -483,6 +483,23 @@ struct EndingTests {
             #expect(page.notices.isEmpty && !page.hasMore)
         }
         #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+
+        // Another life of the identifier. Who is linked by a record that was left sees nothing of it.
+        try world.send(
+            PrepareCollaborationAs(collaboration, owner: try account("ana"), metadata: deckMetadata()))
+        try world.send(ClaimOwnership(of: collaboration, by: try account("ana"), as: person(1)))
+        let numbers = people.indices.sorted {
+            people[$0].rootHash.bytes.lexicographicallyPrecedes(people[$1].rootHash.bytes)
+        }
+        let last = try #require(numbers.last)
+        let former = try account("bo \(last)")
+        try world.admit([people[last]], to: collaboration)
+        try world.post([.change(trigger: .edit)], by: person(1), on: collaboration)
+        #expect(try world.send(ReadNotices(.account(former))).notices.isEmpty)
+        try world.send(LinkAccount(former, to: people[last], in: collaboration))
+        #expect(try world.send(ReadNotices(.account(former))).notices.count == 1)
+        try world.send(RemoveParticipants([people[last]], from: collaboration))
+        #expect(try world.send(ReadNotices(.account(former))).notices.isEmpty)
     }
 }
 

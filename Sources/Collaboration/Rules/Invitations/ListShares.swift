@@ -65,9 +65,16 @@ public struct ListShares: RuledRequest {
         let linked = try records.records(
             in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
             isDescending: false)
-        let roots = linked.items.compactMap { Digest($0.key.suffix(Digest.byteCount)) }
-        let people = AccountShare(share).people + roots.map { PersonIdentity(rootHash: $0) }
-        for person in people where try records.isInSet(person, of: collaboration) { return true }
+        for record in linked.items {
+            guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
+            let person = PersonIdentity(rootHash: root)
+            if try records.isLinked(account, to: person, in: collaboration),
+                try records.isInSet(person, of: collaboration)
+            {
+                return true
+            }
+        }
+        for person in AccountShare(share).people where try records.isInSet(person, of: collaboration) { return true }
         return false
     }
 }

@@ -73,7 +73,6 @@ public struct ReadNotices: RuledRequest {
         case .account(let account):
             topics = [.account(account)]
             for (collaboration, person) in try records.links(of: account) {
-                // A link can be left over from a collaboration that has ended.
                 try reading.add(collaboration, for: person, after: after, records)
                 topics.append(.collaboration(collaboration))
             }

@@ -9,13 +9,16 @@ extension RecordReader where Self: ~Copyable {
         let prefix = RecordKeys.linked(account)
         let page = try records(
             in: .beginning(with: prefix), limit: Limits.linksPerAccountMax, isDescending: false)
-        return page.items.compactMap { record in
+        var links: [(collaboration: CollaborationIdentifier, person: PersonIdentity)] = []
+        for record in page.items {
             let rest = record.key.dropFirst(prefix.count)
             guard let root = Digest(rest.suffix(Digest.byteCount)),
-                let collaboration = CollaborationIdentifier(utf8: rest.dropLast(Digest.byteCount + 1))
-            else { return nil }
-            return (collaboration, PersonIdentity(rootHash: root))
+                let collaboration = CollaborationIdentifier(utf8: rest.dropLast(Digest.byteCount + 1)),
+                try isLinked(account, to: PersonIdentity(rootHash: root), in: collaboration)
+            else { continue }
+            links.append((collaboration, PersonIdentity(rootHash: root)))
         }
+        return links
     }
 }
 

@@ -25,6 +25,14 @@ extension RecordReader where Self: ~Copyable {
         }
     }
 
+    /// Whether the account is linked to the person. A record under the account's name alone does not tell: it may be
+    /// left from a collaboration of that identifier that has ended.
+    func isLinked(
+        _ account: Account, to person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Bool {
+        try self.account(of: person, in: collaboration) == account
+    }
+
     /// A record that links an account to a participant of the collaboration who is not among `people`.
     func link(
         of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>

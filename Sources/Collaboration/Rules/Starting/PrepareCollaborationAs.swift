@@ -49,6 +49,9 @@ public struct PrepareCollaborationAs: RuledRequest {
             return .answer(try Answer(collaboration, found.value, isNew: true, sequence: start.version, context))
         }
         guard found == nil, try !records.hasSet(of: collaboration) else {
+            guard context.earlier == nil else {
+                throw ServiceError(.mutationConflict, "\(collaboration) has ended since, and was started again")
+            }
             throw ServiceError(.collaborationExists, "\(collaboration) exists already")
         }
         guard start == nil else {
