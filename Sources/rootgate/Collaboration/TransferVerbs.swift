@@ -75,12 +75,17 @@ private func report(
     let name = collaboration.description.escapingControls
     var lines = [
         "imported \(name)\(summary.isRepeat ? ", which an earlier run had begun or made" : ""): "
-            + "\(summary.participants) participants, \(summary.roots) root hashes without one, \(summary.shares) shares"
+            + "\(summary.participants) participants, \(summary.roots) root hashes without one, "
+            + "\(summary.shares) shares of the file"
     ]
     if let url = summary.url { lines.append("its link is \(url.absoluteString.escapingControls)") }
     if let source, source != summary.url {
         lines.append("links of the service before lead there: \(source.absoluteString.escapingControls)")
     }
+    if summary.foreignShares > 0 {
+        lines.append("\(summary.foreignShares) shares of other links were left out")
+    }
+    if summary.isRepeat { lines.append("who has been removed since that run stays removed") }
     for person in summary.leftOut {
         lines.append("not let in, because the root hash was not in the set: \(person.rootHash)")
     }

@@ -15,6 +15,8 @@ struct CollabImport {
         var participants = 0
         var roots = 0
         var shares = 0
+        /// Shares of other links, which were left out.
+        var foreignShares = 0
         /// Whether an earlier run has begun it.
         var isRepeat = false
         /// People whose root hashes were not in the set: they are not let in.
@@ -68,12 +70,12 @@ struct CollabImport {
         try check(start, details)
         try await checkRoles(settings)
         var steps = ImportSteps(file.end.sha256)
-        let prepared = try await begin(start, &steps)
-        var summary = Summary(url: prepared.url, isRepeat: steps.isRepeat)
+        let begun = try await begin(start, &steps)
+        var summary = Summary(url: begun.answer.url, isRepeat: steps.isRepeat)
         do {
             if details != CustomizeDetails(of: settings.collaboration) { try await send(details, steps.next()) }
-            try await addPeople(settings, &steps, &summary)
-            for share in file.shares { try await add(share, settings, prepared.url, &steps, &summary) }
+            try await addPeople(settings, begun, &steps, &summary)
+            for share in file.shares { try await add(share, settings, begun.answer.url, &steps, &summary) }
         } catch {
             complain(
                 "the import is not whole: \(summary.participants) of \(file.participants.count) participants were "
@@ -104,11 +106,18 @@ struct CollabImport {
         _ = try await client.send(ReadConsent(of: share.account))
     }
 
+    /// The start of this import's collaboration.
+    private struct Begun {
+        let request: PrepareCollaborationAs
+        let identifier: MutationIdentifier
+        let answer: PrepareCollaborationAs.Answer
+    }
+
     /// Starts the collaboration. A start that the service remembers, and whose collaboration has ended since, gets
     /// other identifiers.
     private func begin(
         _ start: PrepareCollaborationAs, _ steps: inout ImportSteps
-    ) async throws -> PrepareCollaborationAs.Answer {
+    ) async throws -> Begun {
         for _ in 0..<CollabImport.attemptsMax {
             do throws(ServiceError) {
                 let before = try? await client.send(FindHighlight(start.collaboration))
@@ -117,7 +126,7 @@ struct CollabImport {
                     try await client.send(start, identifier: identifier)
                 }
                 steps.isRepeat = before != nil
-                return answer
+                return Begun(request: start, identifier: identifier, answer: answer)
             } catch {
                 switch error.code {
                 case .mutationConflict: steps.beginAnew()
@@ -126,17 +135,36 @@ struct CollabImport {
                 }
             }
         }
-        throw UsageError("the file was imported too often: the service remembers each time")
+        throw UsageError(
+            "the service remembers \(CollabImport.attemptsMax) imports of this file whose collaborations have ended: "
+                + "export it anew")
+    }
+
+    /// Sends the start again. Throws unless the collaboration is the one that this import has started: it may have been
+    /// ended, and another one started in its place, while a request waited.
+    private func confirm(_ begun: Begun) async throws {
+        var isSame = false
+        do throws(ServiceError) {
+            let answer = try await client.whileBusy(patience) { client throws(ServiceError) in
+                try await client.send(begun.request, identifier: begun.identifier)
+            }
+            isSame = answer.sequence == begun.answer.sequence
+        } catch {
+            guard error.code == .mutationConflict else { throw error }
+        }
+        guard isSame else { throw UsageError("the collaboration was ended during the import") }
     }
 
     private static func exists(_ collaboration: CollaborationIdentifier) -> UsageError {
-        UsageError("there is a collaboration \(collaboration.description.escapingControls): an import changes none")
+        UsageError(
+            "there is a collaboration \(collaboration.description.escapingControls), and an import changes none: end "
+                + "it first, after an export")
     }
 
     // MARK: People
 
     private func addPeople(
-        _ settings: TransferredCollaboration, _ steps: inout ImportSteps, _ summary: inout Summary
+        _ settings: TransferredCollaboration, _ begun: Begun, _ steps: inout ImportSteps, _ summary: inout Summary
     ) async throws {
         let people = file.participants.filter(\.isInSet)
         summary.leftOut = file.participants.filter { !$0.isInSet }.map(\.identity)
@@ -158,24 +186,29 @@ struct CollabImport {
             let added = part.map {
                 NewParticipant($0.identity, displayName: $0.displayName, role: $0.role, permission: $0.permission)
             }
+            try await confirm(begun)
             try await send(AddParticipants(added, to: settings.collaboration), steps.next())
             summary.participants += part.count
         }
         for roots in file.roots.parts(of: Limits.rootsPerRequestMax) {
+            try await confirm(begun)
             _ = try await apply(Mutation(identifier: steps.next(), .addRoots(settings.collaboration, roots)))
             summary.roots += roots.count
         }
         summary.unlinked = people.compactMap { person in person.account.map { (person.identity, $0) } }
     }
 
-    /// Puts a share on somebody's shelf. Shares of links that are not the collaboration's are left out.
+    /// Puts a share on somebody's shelf. Shares of links that are not the collaboration's are left out, and counted.
     private func add(
         _ share: TransferredShare, _ settings: TransferredCollaboration, _ link: URL, _ steps: inout ImportSteps,
         _ summary: inout Summary
     ) async throws {
         let (sharing, pinning) = (steps.next(), steps.next())
         let place = share.url.absoluteString.dropFirst(settings.url.absoluteString.count)
-        guard share.url.leads(to: settings.url), let url = URL(string: link.absoluteString + place) else { return }
+        guard share.url.leads(to: settings.url), let url = URL(string: link.absoluteString + place) else {
+            summary.foreignShares += 1
+            return
+        }
         try await send(
             RecordShare(
                 url: url, title: share.title, subtitle: share.subtitle, thumbnail: share.thumbnail, app: share.app,
