@@ -15,6 +15,9 @@ enum FuzzedArguments {
             arguments = try command.arguments(words, environment: [:])
         } catch let error as UsageError {
             return try demand(!error.text.isEmpty, "a usage error without a text")
+        } catch let error as FileFailure {
+            // The file of --config, which is not there.
+            return try demand(!"\(error)".isEmpty, "a failure of a file without a text")
         }
         try demand(arguments.operands.count <= command.operandsMax, "there are too many operands")
         let names = Set(command.options.map(\.name))
