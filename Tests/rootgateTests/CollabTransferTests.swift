@@ -241,12 +241,10 @@ struct CollabTransferTests {
         }
     }
 
-    @Test("An import whose collaboration was ended meanwhile goes on in no other one that has taken its place")
-    func replaced() async throws {
-        let scene = try TransferScene()
+    /// Starts an import of 6,000 participants, and returns when some of them are there. Its file is at the path.
+    private func halfImport(_ scene: TransferScene) async throws -> (process: Process, path: String) {
         var generator = SeededGenerator(seed: runSeed)
-        let small = try scene.export(scene.source)
-        var moved = lines(small).filter { $0.contains("\"format\"") || $0.contains("\"url\"") }
+        var moved = lines(try scene.export(scene.source)).filter { $0.contains("\"format\"") || $0.contains("\"url\"") }
         moved += (0..<6_000).map { _ in generator.digest() }.sorted().map {
             #"{"participant":{"identity":"\#($0)","invitedAt":1,"isInSet":true,"role":"member","state":"invited"}}"#
         }
@@ -262,6 +260,16 @@ struct CollabTransferTests {
         defer { client.close() }
         var count: UInt64 = 0
         while count < 256 { count = (try? await client.state(of: scene.collaboration).rootCount) ?? 0 }
+        return (process, path)
+    }
+
+    @Test("An import whose collaboration was ended meanwhile goes on in no other one that has taken its place")
+    func replaced() async throws {
+        let scene = try TransferScene()
+        let small = try scene.export(scene.source)
+        let process = try await halfImport(scene).process
+        let client = try scene.target.client()
+        defer { client.close() }
         kill(process.processIdentifier, SIGSTOP)
         _ = try TransferScene.fields(scene.target, ["stop", scene.collaboration.description])
         _ = try TransferScene.fields(scene.target, ["import", "-"], input: small)
@@ -277,24 +285,9 @@ struct CollabTransferTests {
     @Test("An import that is killed goes on when it is repeated, and is whole then")
     func killed() async throws {
         let scene = try TransferScene()
-        var generator = SeededGenerator(seed: runSeed)
-        var moved = lines(try scene.export(scene.source)).filter { $0.contains("\"format\"") || $0.contains("\"url\"") }
-        let identities = (0..<6_000).map { _ in generator.digest() }.sorted()
-        moved += identities.map {
-            #"{"participant":{"identity":"\#($0)","invitedAt":1,"isInSet":true,"role":"member","state":"invited"}}"#
-        }
-        let path = scene.source.directory.path + "/file"
-        try Data(try ended(moved).utf8).write(to: URL(fileURLWithPath: path))
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: programPath)
-        process.arguments = ["collab", "import", path, "--server", scene.target.endpoint.description]
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        let (process, path) = try await halfImport(scene)
         let client = try scene.target.client()
         defer { client.close() }
-        var count: UInt64 = 0
-        while count < 256 { count = (try? await client.state(of: scene.collaboration).rootCount) ?? 0 }
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         let half = try await client.state(of: scene.collaboration).rootCount
