@@ -303,17 +303,21 @@ package final class Service: Sendable {
 
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
-        let operators = configuration.operatorEndpoints + configuration.inheritedEndpoints(for: .operators)
-        for endpoint in operators where !endpoint.isLoopback {
-            throw StartupFailure.openOperator(endpoint)
+        for endpoint in configuration.allOperatorEndpoints where !endpoint.isLoopback {
+            guard configuration.tls != nil else { throw StartupFailure.openOperator(endpoint) }
+            try checkHost(of: endpoint)
         }
         for (endpoint, isEncrypted) in configuration.allEndpoints where !endpoint.isLoopback {
-            do throws(SystemFailure) {
-                try Socket.resolve(endpoint)
-            } catch {
-                throw StartupFailure.unresolved(endpoint, error)
-            }
+            try checkHost(of: endpoint)
             guard isEncrypted || configuration.allowsPlainText else { throw StartupFailure.plainText(endpoint) }
+        }
+    }
+
+    private static func checkHost(of endpoint: Endpoint) throws(StartupFailure) {
+        do throws(SystemFailure) {
+            try Socket.resolve(endpoint)
+        } catch {
+            throw StartupFailure.unresolved(endpoint, error)
         }
     }
 

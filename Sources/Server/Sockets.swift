@@ -21,6 +21,8 @@ final class Sockets: Sendable {
     private let listeners: [Listener]
     private let plainListeners: [Listener]
     private let loops: [EventLoop]
+    /// Of the operator's addresses that other machines reach; `nil` when there are none.
+    private let operatorTLS: ServerTLS?
     /// `nil` when clients speak plain text.
     private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
     private let nextLoop = Atomic<Int>(0)
@@ -38,6 +40,7 @@ final class Sockets: Sendable {
         tls = try configuration.tls.map { settings throws(StartupFailure) in
             try Sockets.makeTLS(settings, clock, log)
         }
+        operatorTLS = try Sockets.makeOperatorTLS(configuration)
         memory = MemoryBudget(bytesMax: max(configuration.requestBytesMax, Limits.requestMemoryBytesMin))
         let timeouts = configuration.times.timeouts
         do throws(SystemFailure) {
@@ -58,10 +61,12 @@ final class Sockets: Sendable {
             plainListeners = try Sockets.listen(at: configuration.plainEndpoints, mode)
             opened += plainListeners
             let place = [configuration.associationEndpoint].compactMap { $0 }
-            association = try Sockets.pages("rootgate association", at: place, inherited[.association], mode, clock)
+            association = try Sockets.pages(
+                "rootgate association", at: place, inherited[.association], mode, nil, clock, log)
             opened += association?.listeners ?? []
             operations = try Sockets.pages(
-                "rootgate operator", at: configuration.operatorEndpoints, inherited[.operators], mode, clock)
+                "rootgate operator", at: configuration.operatorEndpoints, inherited[.operators], mode, operatorTLS,
+                clock, log)
         } catch {
             for listener in opened { listener.close() }
             throw error
@@ -92,12 +97,23 @@ final class Sockets: Sendable {
         }
     }
 
+    /// The lines about files are those of the clients' TLS, which has the same files.
+    private static func makeOperatorTLS(_ configuration: Configuration) throws(StartupFailure) -> ServerTLS? {
+        guard let settings = configuration.tls, configuration.servesOperatorElsewhere else { return nil }
+        do throws(TLSFailure) {
+            return try ServerTLS(settings, for: .http)
+        } catch {
+            throw StartupFailure.certificates(error.description)
+        }
+    }
+
     /// A server of pages at the addresses and on the inherited sockets; `nil` when there are neither.
     private static func pages(
-        _ name: String, at endpoints: [Endpoint], _ inherited: [Listener]?, _ mode: UInt32, _ clock: MonotonicClock
+        _ name: String, at endpoints: [Endpoint], _ inherited: [Listener]?, _ mode: UInt32, _ tls: ServerTLS?,
+        _ clock: MonotonicClock, _ log: Log
     ) throws(StartupFailure) -> HTTPServer? {
         guard !endpoints.isEmpty || inherited != nil else { return nil }
-        return try HTTPServer(name, at: endpoints, and: inherited ?? [], mode: mode, clock)
+        return try HTTPServer(name, at: endpoints, and: inherited ?? [], mode: mode, tls: tls, clock, log: log)
     }
 
     /// Listens at all of the addresses, or at none.
@@ -178,8 +194,9 @@ final class Sockets: Sendable {
         let history = ServiceHistory(of: pipeline, meter)
         history.start(timers)
         let console = ConsoleSite(pipeline, meter, watch, history, showsRecords: configuration.showsRecords)
-        operations.start(
-            serving: OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest, console: console), log: log)
+        let site = OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest, console: console)
+        let (principals, trail) = (pipeline.principals, pipeline.storage.trail)
+        operations.start(serving: site, encrypted: { GuardedSite(site, principals, trail, $0, $1) }, log: log)
         return (watch, history)
     }
 
@@ -231,6 +248,7 @@ final class Sockets: Sendable {
     /// Reads the files of certificates again.
     func reloadCertificates() {
         tls?.server.reload()
+        operatorTLS?.reload()
     }
 
     /// Closes the listeners, removes the files of local sockets, and closes the connections whose handshakes are not

@@ -63,8 +63,8 @@ extension StartupFailure: CustomStringConvertible {
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
         case .openOperator(let endpoint):
-            "refused to serve the operator's pages on \(endpoint): it is not a loopback address, and the pages are "
-                + "neither encrypted nor protected; give --operator 127.0.0.1:PORT or unix:/PATH"
+            "refused to serve the operator's pages on \(endpoint): it is not a loopback address, and nothing is "
+                + "encrypted; give --tls-certificate and --tls-key, or --operator 127.0.0.1:PORT or unix:/PATH"
         case .consoleWithoutOperator: "--console is for --operator, which is not given"
         case .unresolved(let endpoint, let failure):
             "can't listen on \(endpoint): the host can't be resolved (\(failure.reason))"

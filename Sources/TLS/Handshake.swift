@@ -84,7 +84,8 @@ final class Handshake {
                 if error?.reason == SSL_R_UNEXPECTED_EOF_WHILE_READING { throw .ended }
                 // The client-hello callback has refused, and nobody else does.
                 if error?.reason == SSL_R_CALLBACK_FAILED || error?.reason == SSL_R_NO_APPLICATION_PROTOCOL {
-                    throw .refused("it does not offer the application protocol \(applicationProtocol) (ALPN)")
+                    throw .refused(
+                        "it does not offer the application protocol \(context.applicationProtocol.rawValue) (ALPN)")
                 }
                 throw .refused(RefusalReason.text(ssl, error))
             default:
@@ -104,8 +105,10 @@ final class Handshake {
         var count: UInt32 = 0
         SSL_get0_alpn_selected(ssl, &chosen, &count)
         let name = UnsafeBufferPointer(start: chosen, count: Int(count))
-        guard name.elementsEqual(applicationProtocol.utf8) else {
-            throw .refused("it does not agree on the application protocol \(applicationProtocol) (ALPN)")
+        let expected = context.applicationProtocol
+        if chosen == nil, expected.isImplied { return }
+        guard name.elementsEqual(expected.rawValue.utf8) else {
+            throw .refused("it does not agree on the application protocol \(expected.rawValue) (ALPN)")
         }
     }
 }

@@ -12,6 +12,7 @@ package final class ServerTLS: Sendable {
     }
 
     private let settings: ServerTLSSettings
+    private let applicationProtocol: ApplicationProtocol
     private let log: Log
     private let state: Lock<State>
 
@@ -19,20 +20,24 @@ package final class ServerTLS: Sendable {
     ///
     /// Throws when a file can't be used.
     package init(
-        _ settings: ServerTLSSettings, log: Log = .none
+        _ settings: ServerTLSSettings, for applicationProtocol: ApplicationProtocol = .rootgate, log: Log = .none
     ) throws(TLSFailure) {
         self.settings = settings
+        self.applicationProtocol = applicationProtocol
         self.log = log
         // The stamps come first: a file that changes while it is read has other stamps at the next look.
         let stamps = FileStamps(of: settings.paths)
-        let context = try ServerTLS.makeContext(settings)
+        let context = try ServerTLS.makeContext(settings, applicationProtocol)
         state = Lock(State(context: context, stamps: stamps, unread: nil))
         warn(of: context)
     }
 
-    private static func makeContext(_ settings: ServerTLSSettings) throws(TLSFailure) -> TLSContext {
+    private static func makeContext(
+        _ settings: ServerTLSSettings, _ applicationProtocol: ApplicationProtocol
+    ) throws(TLSFailure) -> TLSContext {
         let context = try TLSContext(
-            .server, allowsTLS12: settings.allowsTLS12, demandsCertificate: settings.clientAuthoritiesPath != nil)
+            .server, for: applicationProtocol, allowsTLS12: settings.allowsTLS12,
+            demandsCertificate: settings.clientAuthoritiesPath != nil)
         try context.use(certificate: settings.certificatePath, key: settings.keyPath)
         if let path = settings.clientAuthoritiesPath { try context.trust(authorities: path) }
         return context
@@ -49,7 +54,7 @@ package final class ServerTLS: Sendable {
         let stamps = FileStamps(of: settings.paths)
         do throws(TLSFailure) {
             // New keys of tickets come with the new context: sessions of the old one are not resumed.
-            let context = try ServerTLS.makeContext(settings)
+            let context = try ServerTLS.makeContext(settings, applicationProtocol)
             state.withLock { $0 = State(context: context, stamps: stamps, unread: nil) }
             log(.info, "the certificates were read again: \(context.certificateSummary)")
             warn(of: context)

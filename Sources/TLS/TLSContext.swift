@@ -2,9 +2,6 @@ import CLibSSL
 import Core
 import Synchronization
 
-/// The name by which both sides agree on the protocol (ALPN, RFC 7301).
-package let applicationProtocol = "rootgate/1"
-
 /// What several connections share: certificates, trusted authorities, allowed versions and ciphers. Owns an `SSL_CTX`.
 ///
 /// Sendable without the compiler's proof: it is set up before it is shared, and libssl counts references and locks
@@ -17,13 +14,12 @@ final class TLSContext: @unchecked Sendable {
     }
 
     let role: Role
+    let applicationProtocol: ApplicationProtocol
     /// Whether the peer has to prove that it owns a certificate.
     let demandsCertificate: Bool
     /// Sessions that can be resumed, the newest last. Only a client keeps them.
     let sessions: SessionStore?
     private let context: OpaquePointer
-    /// The protocol as the handshake has it: a byte of length, then the name.
-    static let protocolList = [UInt8(applicationProtocol.utf8.count)] + Array(applicationProtocol.utf8)
 
     /// Mozilla's "modern" profile for TLS 1.3, and the part of its "intermediate" profile for TLS 1.2 that has forward
     /// secrecy on elliptic curves.
@@ -35,13 +31,17 @@ final class TLSContext: @unchecked Sendable {
     private static let securityLevel: CInt = 2
 
     /// `demandsCertificate`: whether the peer must have a certificate of a trusted authority.
-    init(_ role: Role, allowsTLS12: Bool = false, demandsCertificate: Bool) throws(TLSFailure) {
+    init(
+        _ role: Role, for applicationProtocol: ApplicationProtocol = .rootgate, allowsTLS12: Bool = false,
+        demandsCertificate: Bool
+    ) throws(TLSFailure) {
         ERR_clear_error()
         guard let context = SSL_CTX_new(role == .server ? TLS_server_method() : TLS_client_method()) else {
             throw TLSContext.failure("libssl has no memory for a context")
         }
         self.context = context
         self.role = role
+        self.applicationProtocol = applicationProtocol
         self.demandsCertificate = demandsCertificate
         sessions = role == .client ? SessionStore() : nil
         SSL_CTX_set_security_level(context, TLSContext.securityLevel)
@@ -84,45 +84,56 @@ final class TLSContext: @unchecked Sendable {
     private func setUpProtocol() throws(TLSFailure) {
         switch role {
         case .client:
+            let list = applicationProtocol.listed
             // This function returns 0 on success.
-            guard SSL_CTX_set_alpn_protos(context, TLSContext.protocolList, UInt32(TLSContext.protocolList.count)) == 0
+            guard SSL_CTX_set_alpn_protos(context, list, UInt32(list.count)) == 0
             else { throw TLSContext.failure("libssl does not take the application protocol") }
         case .server:
-            // A client that offers no protocol at all is refused before anything is computed for it.
-            SSL_CTX_set_client_hello_cb(
-                context,
-                { ssl, alert, _ in
-                    var offered: UnsafePointer<UInt8>?
-                    var count = 0
-                    let isThere = SSL_client_hello_get0_ext(
-                        ssl, UInt32(TLSEXT_TYPE_application_layer_protocol_negotiation), &offered, &count)
-                    if isThere == 1 { return SSL_CLIENT_HELLO_SUCCESS }
-                    alert?.pointee = tls_fatal_alert_of_no_protocol()
-                    return SSL_CLIENT_HELLO_ERROR
-                }, nil)
-            SSL_CTX_set_alpn_select_cb(
-                context,
-                { _, chosen, chosenCount, offered, offeredCount, _ in
-                    guard let chosen, let chosenCount, let offered else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-                    let list = UnsafeBufferPointer(start: offered, count: Int(offeredCount))
-                    guard let place = TLSContext.place(in: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-                    chosen.pointee = offered + place + 1
-                    chosenCount.pointee = offered[place]
-                    return SSL_TLSEXT_ERR_OK
-                }, nil)
+            if !applicationProtocol.isImplied { refuseSilence() }
+            // A function of C has no context, so each protocol has its own.
+            switch applicationProtocol {
+            case .rootgate:
+                SSL_CTX_set_alpn_select_cb(
+                    context,
+                    { _, chosen, chosenCount, offered, count, _ in
+                        TLSContext.choose(.rootgate, chosen, chosenCount, offered: offered, count: count)
+                    }, nil)
+            case .http:
+                SSL_CTX_set_alpn_select_cb(
+                    context,
+                    { _, chosen, chosenCount, offered, count, _ in
+                        TLSContext.choose(.http, chosen, chosenCount, offered: offered, count: count)
+                    }, nil)
+            }
         }
     }
 
-    /// Where this protocol stands in a list of a byte of length and a name each; `nil` when it is not there.
-    static func place(in list: UnsafeBufferPointer<UInt8>) -> Int? {
-        var place = 0
-        while place < list.count {
-            let end = place + 1 + Int(list[place])
-            guard end <= list.count else { return nil }
-            if list[place..<end].elementsEqual(protocolList) { return place }
-            place = end
-        }
-        return nil
+    /// Refuses a client that offers no protocol at all before anything is computed for it.
+    private func refuseSilence() {
+        SSL_CTX_set_client_hello_cb(
+            context,
+            { ssl, alert, _ in
+                var offered: UnsafePointer<UInt8>?
+                var count = 0
+                let isThere = SSL_client_hello_get0_ext(
+                    ssl, UInt32(TLSEXT_TYPE_application_layer_protocol_negotiation), &offered, &count)
+                if isThere == 1 { return SSL_CLIENT_HELLO_SUCCESS }
+                alert?.pointee = tls_fatal_alert_of_no_protocol()
+                return SSL_CLIENT_HELLO_ERROR
+            }, nil)
+    }
+
+    /// Points at the protocol in the list that a client offers.
+    private static func choose(
+        _ applicationProtocol: ApplicationProtocol, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+        _ chosenCount: UnsafeMutablePointer<UInt8>?, offered: UnsafePointer<UInt8>?, count: UInt32
+    ) -> CInt {
+        guard let chosen, let chosenCount, let offered else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        let list = UnsafeBufferPointer(start: offered, count: Int(count))
+        guard let place = applicationProtocol.place(in: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        chosen.pointee = offered + place + 1
+        chosenCount.pointee = offered[place]
+        return SSL_TLSEXT_ERR_OK
     }
 
     // MARK: Resumption
@@ -133,7 +144,7 @@ final class TLSContext: @unchecked Sendable {
         case .server:
             // The session is in the ticket, so the service keeps nothing. The keys of the tickets are the context's.
             tls_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
-            let name = Array(applicationProtocol.utf8)
+            let name = Array(applicationProtocol.rawValue.utf8)
             guard SSL_CTX_set_session_id_context(context, name, UInt32(name.count)) == 1,
                 SSL_CTX_set_num_tickets(context, 1) == 1,
                 // Early data could be sent again by whoever has recorded it. libssl's default is the same.

@@ -45,10 +45,11 @@ private let capacityOptions = [
 private let operatorOptions = [
     Option(
         "operator", "HOST:PORT,...",
-        "addresses of the console, probes and metrics over HTTP: /, /readyz, /metrics; loopback or unix:/PATH"),
+        "addresses of the console, probes and metrics over HTTP: /, /readyz, /metrics; beyond this machine over HTTPS, "
+            + "for principals"),
     Option(
         switch: "console",
-        "with --operator: also pages that show collaborations, people and principals to whoever reaches the address"),
+        "with --operator: also pages that show collaborations, people and principals to whoever may read the others"),
     Option(
         "sample-proofs", "N", standard: "0",
         "with --console: refused proofs that are kept in memory, at most \(Limits.sampledProofsMax), to be explained"),

@@ -7,14 +7,19 @@ let probeCommand = Command(
     options: [
         Option(
             "operator", "HOST:PORT,...", standard: "127.0.0.1:7571",
-            "address of the operator's pages; unix:/PATH: a local socket; of several the first"),
+            "address of the operator's pages; unix:/PATH: a local socket; of several the first on this machine"),
         Option(switch: "live", "whether the process should be left alone, and not whether it should get requests"),
         .timeout, .json,
     ]
 ) { arguments in
-    let text = try arguments.required("operator").split(separator: ",").first.map(String.init) ?? ""
-    guard let endpoint = Endpoint(text) else {
-        throw UsageError("--operator takes HOST:PORT or unix:/PATH, not \(text)")
+    let endpoints = try arguments.required("operator").split(separator: ",").map { text in
+        guard let endpoint = Endpoint(String(text)) else {
+            throw UsageError("--operator takes HOST:PORT or unix:/PATH, not \(text)")
+        }
+        return endpoint
+    }
+    guard let endpoint = endpoints.first(where: \.isLoopback) else {
+        throw UsageError("--operator names no address of this machine, and pages elsewhere want TLS and a key")
     }
     let milliseconds = UInt64(try arguments.decimal("timeout", in: 0.01...86_400) * 1000)
     let path = arguments.isOn("live") ? "/livez" : "/readyz"

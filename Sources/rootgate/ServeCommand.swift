@@ -95,7 +95,8 @@ private func announce(_ service: Service, isEncrypted: Bool) -> String {
         printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
     }
     for endpoint in service.operatorEndpoints {
-        let base = endpoint.path == nil ? "http://\(endpoint)" : "\(endpoint)"
+        let scheme = endpoint.isLoopback ? "http" : "https"
+        let base = endpoint.path == nil ? "\(scheme)://\(endpoint)" : "\(endpoint)"
         printNow("the operator's pages \(Service.operatorPaths.joined(separator: ", ")) are at \(base)")
     }
     return listening

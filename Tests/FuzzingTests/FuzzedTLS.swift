@@ -16,7 +16,7 @@ enum FuzzedServerTLS {
 
     /// The list of application protocols is read as RFC 7301 has it.
     private static func checkList(_ bytes: UnsafeRawBufferPointer) throws {
-        let found = bytes.withMemoryRebound(to: UInt8.self) { TLSContext.place(in: $0) }
+        let found = bytes.withMemoryRebound(to: UInt8.self) { ApplicationProtocol.rootgate.place(in: $0) }
         var parts = InputParts(bytes)
         var expected: Int?
         while expected == nil, !parts.isAtEnd {

@@ -152,7 +152,8 @@ struct OperatorTests {
     }
 
     @Test(
-        "Addresses that other machines could reach are refused", arguments: ["0.0.0.0", "::", "192.0.2.1", "example"])
+        "Addresses that other machines could reach are refused without a certificate",
+        arguments: ["0.0.0.0", "::", "192.0.2.1", "example"])
     func openAddresses(_ host: String) {
         let failure = thrown(StartupFailure.self) {
             _ = try makeService {
@@ -164,7 +165,7 @@ struct OperatorTests {
             Issue.record("\(failure.map { "\($0)" } ?? "it has started")")
             return
         }
-        #expect(failure?.description.contains("give --operator 127.0.0.1:PORT or unix:/PATH") == true)
+        #expect(failure?.description.contains("or --operator 127.0.0.1:PORT or unix:/PATH") == true)
     }
 
     @Test("The pages are served at several addresses, and a local socket's file is removed at the end")

@@ -47,7 +47,7 @@ struct OpenSSLClientTests {
         process.waitUntilExit()
     }
 
-    private let alpn = ["-alpn", applicationProtocol]
+    private let alpn = ["-alpn", ApplicationProtocol.rootgate.rawValue]
 
     @Test("It agrees on TLS 1.3 and rootgate/1, and verifies the certificate")
     func agreement() throws {

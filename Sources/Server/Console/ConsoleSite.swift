@@ -27,9 +27,9 @@ struct ConsoleSite: Sendable {
     }
 
     /// The page that a request asks for, or what it gets in its place; `nil`: there is none.
-    func page(for request: HTTPRequest) -> HTTPPage? {
+    func page(for request: HTTPRequest, from place: ConsoleVisitor.Place) -> HTTPPage? {
         guard let page = content(of: request) else { return nil }
-        return ConsoleVisitor.refusal(of: request).map { page.refused(with: $0) } ?? page
+        return ConsoleVisitor.refusal(of: request, from: place).map { page.refused(with: $0) } ?? page
     }
 
     private func content(of request: HTTPRequest) -> HTTPPage? {

@@ -5,6 +5,7 @@ struct HTTPResponse: Sendable {
     enum Status: String, CaseIterable, Sendable {
         case ok = "200 OK"
         case badRequest = "400 Bad Request"
+        case unauthorized = "401 Unauthorized"
         case forbidden = "403 Forbidden"
         case notFound = "404 Not Found"
         case methodNotAllowed = "405 Method Not Allowed"
@@ -13,6 +14,7 @@ struct HTTPResponse: Sendable {
         case contentTooLarge = "413 Content Too Large"
         case unsupportedMediaType = "415 Unsupported Media Type"
         case misdirected = "421 Misdirected Request"
+        case tooManyRequests = "429 Too Many Requests"
         case headTooLarge = "431 Request Header Fields Too Large"
         case unavailable = "503 Service Unavailable"
     }
@@ -38,11 +40,14 @@ struct HTTPResponse: Sendable {
         return HTTPResponse(status, Array(text.utf8), contentType: "text/plain; charset=utf-8")
     }
 
+    /// The response with another field.
+    func with(_ name: String, _ value: String) -> HTTPResponse {
+        HTTPResponse(status, body, contentType: contentType, fields: fields + [(name, value)])
+    }
+
     /// What a request gets that is neither read nor, at a page that takes forms, sent. `methods`: those of the page.
     static func methodNotAllowed(_ methods: String) -> HTTPResponse {
-        let refusal = refusal(.methodNotAllowed)
-        return HTTPResponse(
-            refusal.status, refusal.body, contentType: refusal.contentType, fields: [("Allow", methods)])
+        refusal(.methodNotAllowed).with("Allow", methods)
     }
 
     /// The response as it is sent. `hasBody`: false for a request of HEAD, whose response has the length of the body

@@ -1,6 +1,7 @@
 import Core
 import Platform
 import Synchronization
+import TLS
 import Transport
 
 /// The pages of an `HTTPServer`.
@@ -14,9 +15,13 @@ protocol HTTPSite: Sendable {
 ///
 /// It has a thread and memory of its own. So it answers also when every worker is busy, and its visitors take nothing
 /// from the clients of the service.
+///
+/// At addresses that other machines reach it speaks TLS only, when it has a certificate.
 final class HTTPServer: Sendable {
     let listeners: [Listener]
     private let loop: EventLoop
+    /// `nil`: every address is served without encryption.
+    private let handshakes: HandshakeLoop?
     private let name: String
     private let visitors = Lock(Visitors())
     private let isStarted = Atomic<Bool>(false)
@@ -29,11 +34,12 @@ final class HTTPServer: Sendable {
     }
 
     /// Listens, also on `inherited`. Accepts no connection yet. `name`: of the thread. `mode`: the permissions of local
-    /// sockets' files.
+    /// sockets' files. `tls`: for the addresses that other machines reach; `nil`: they are not encrypted.
     ///
     /// Throws when the system does not let it listen at an address, or has no descriptors.
     init(
-        _ name: String, at endpoints: [Endpoint], and inherited: [Listener], mode: UInt32, _ clock: MonotonicClock
+        _ name: String, at endpoints: [Endpoint], and inherited: [Listener], mode: UInt32, tls: ServerTLS? = nil,
+        _ clock: MonotonicClock, log: Log = .none
     ) throws(StartupFailure) {
         self.name = name
         do throws(SystemFailure) {
@@ -42,6 +48,11 @@ final class HTTPServer: Sendable {
                 timeouts: EventLoop.Timeouts(
                     idle: Limits.requestHeadMilliseconds, stall: Limits.requestHeadMilliseconds),
                 clock: clock)
+            var bounds = HandshakeLoop.Bounds()
+            bounds.unfinishedMax = Limits.visitorsMax
+            handshakes = try tls.map { tls throws(SystemFailure) in
+                try HandshakeLoop(tls, bounds: bounds, clock: clock, log: log)
+            }
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
@@ -51,13 +62,23 @@ final class HTTPServer: Sendable {
     /// The addresses, with the actual ports.
     var endpoints: [Endpoint] { listeners.map(\.endpoint) }
 
-    /// Starts the thread and accepts connections. Must be called once.
-    func start(serving site: any HTTPSite, log: Log) {
+    /// Starts the thread and accepts connections. Must be called once. `encrypted`: the site that a connection with TLS
+    /// gets; `nil`: `site`, too.
+    func start(
+        serving site: any HTTPSite, encrypted: (@Sendable (Connection, Holder) -> any HTTPSite)? = nil, log: Log
+    ) {
         isStarted.store(true, ordering: .releasing)
         loop.start(name: name)
+        handshakes?.start()
         for listener in listeners {
             loop.listen(on: listener.descriptor) { [self] descriptor in
-                welcome(descriptor, site)
+                guard let handshakes, !listener.endpoint.isLoopback else {
+                    return welcome(PlainStream(descriptor), of: Holder(of: descriptor)) { _ in site }
+                }
+                handshakes.begin(descriptor) { [self] stream in
+                    let peer = Holder(of: stream.descriptor)
+                    welcome(stream, of: peer) { encrypted?($0, peer) ?? site }
+                }
             } refuse: { failure in
                 log(.warning, "can't accept connections for now: \(failure)")
             }
@@ -66,16 +87,16 @@ final class HTTPServer: Sendable {
 
     /// Serves a connection. When its address has too many, it is told so, or closed without a word when too many are
     /// being told.
-    private func welcome(_ descriptor: CInt, _ site: any HTTPSite) {
-        let stream = PlainStream(descriptor)
-        let peer = Holder(of: descriptor)
+    private func welcome(
+        _ stream: any ByteStream, of peer: Holder, _ site: @escaping @Sendable (Connection) -> any HTTPSite
+    ) {
         let (isGuest, isTold) = visitors.withLock { visitors in
             let isGuest = visitors.guests.take(1, by: peer)
             return (isGuest, isGuest || visitors.refused.take(1, by: peer))
         }
         guard isTold else { return stream.close() }
         Connection.start(stream, on: loop, of: peer) { connection in
-            HTTPVisit(connection, isGuest ? site : nil) { [self] in
+            HTTPVisit(connection, isGuest ? site(connection) : nil) { [self] in
                 visitors.withLock { visitors in
                     if isGuest { visitors.guests.giveBack(1, by: peer) } else { visitors.refused.giveBack(1, by: peer) }
                 }
@@ -92,6 +113,8 @@ final class HTTPServer: Sendable {
     func stop() {
         guard isStarted.load(ordering: .acquiring) else { return closeListeners() }
         for listener in listeners { listener.removeFile() }
+        loop.stopListening()
+        handshakes?.stop()
         loop.stop()
     }
 }

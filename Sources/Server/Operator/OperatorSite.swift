@@ -1,3 +1,5 @@
+import Principals
+
 /// The pages for whoever operates the service, and for the programs that watch it.
 struct OperatorSite: HTTPSite {
     /// The paths of the pages that are always there. Those for people come first.
@@ -8,13 +10,27 @@ struct OperatorSite: HTTPSite {
     let slowest: SlowestRequests
     let console: ConsoleSite
 
-    func page(for request: HTTPRequest) -> HTTPPage? {
+    /// What a principal needs, over everything, to get what is at a path.
+    static func roles(forPath path: String) -> [PrincipalRole] {
+        switch path {
+        // What a proof signs and whose root hash it has is told for a principal who could verify it, too.
+        case ExplainPage.path: [.observe, .verify]
+        case "/principals": [.administer]
+        case _ where ConsoleSite.recordPaths.contains(path): [.observe, .enrol, .collaborate]
+        default: [.observe]
+        }
+    }
+
+    /// For visitors from this machine.
+    func page(for request: HTTPRequest) -> HTTPPage? { page(for: request, from: .thisMachine) }
+
+    func page(for request: HTTPRequest, from place: ConsoleVisitor.Place) -> HTTPPage? {
         switch request.path {
         case "/livez": HTTPPage { watch.liveness.page }
         case "/readyz": HTTPPage { watch.readiness.page }
         case "/metrics": HTTPPage { metrics.page }
         case "/debug/requests": HTTPPage { slowest.page }
-        default: console.page(for: request)
+        default: console.page(for: request, from: place)
         }
     }
 }
