@@ -88,6 +88,7 @@ let package = Package(
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
+        layer("Etcd", ["Core", "Platform", "Transport", "TLS"]),
         layer("Principals", ["Core", "Hashing", "Wire"]),
         layer("Collaboration", ["Core", "Principals"]),
         layer(
@@ -205,6 +206,7 @@ let package = Package(
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),
         tests(of: "Collaboration", ["Core", "Hashing", "Principals"]),
         tests(of: "Transport", ["Core", "Platform"]),
+        tests(of: "Etcd", ["Core", "Identity", "TLS", "Transport"]),
         tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",

@@ -170,6 +170,17 @@ public enum Limits {
 
     // MARK: HTTP
 
+    /// Bytes of the head of an answer of etcd, and of its body.
+    public static let etcdHeadBytesMax = 16 << 10
+    public static let etcdAnswerBytesMax = 8 << 20
+    /// Bytes of an entry of a log in etcd, and how many entries one answer brings at most: as base64 they fit into one.
+    public static let etcdEntryBytesMax = 256 << 10
+    public static let etcdEntriesPerReadMax = 16
+    /// Milliseconds for connecting to a member of etcd, for one attempt to append, and for asking a member how it is.
+    public static let etcdConnectMilliseconds = 1000
+    public static let etcdAppendMilliseconds: UInt64 = 2000
+    public static let etcdSurveyMilliseconds: UInt64 = 200
+
     /// Connections to a server of pages at once, and those that are being told that there are too many. Peers share
     /// both.
     public static let visitorsMax = 64

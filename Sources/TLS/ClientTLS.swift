@@ -11,21 +11,27 @@ final class ClientTLS: Sendable {
     }
 
     private let options: TLSOptions
+    private let applicationProtocol: ApplicationProtocol
     private let resumesSessions: Bool
     private let state: Lock<State>
 
     /// Reads the files.
     ///
     /// Throws when a file can't be used.
-    init(_ options: TLSOptions, resumesSessions: Bool) throws(TLSFailure) {
+    init(
+        _ options: TLSOptions, for applicationProtocol: ApplicationProtocol, resumesSessions: Bool
+    ) throws(TLSFailure) {
         self.options = options
+        self.applicationProtocol = applicationProtocol
         self.resumesSessions = resumesSessions
         let stamps = FileStamps(of: options.paths)
-        state = Lock(State(context: try ClientTLS.makeContext(options), stamps: stamps))
+        state = Lock(State(context: try ClientTLS.makeContext(options, applicationProtocol), stamps: stamps))
     }
 
-    private static func makeContext(_ options: TLSOptions) throws(TLSFailure) -> TLSContext {
-        let context = try TLSContext(.client, demandsCertificate: true)
+    private static func makeContext(
+        _ options: TLSOptions, _ applicationProtocol: ApplicationProtocol
+    ) throws(TLSFailure) -> TLSContext {
+        let context = try TLSContext(.client, for: applicationProtocol, demandsCertificate: true)
         if let path = options.authoritiesPath {
             try context.trust(authorities: path)
         } else {
@@ -45,7 +51,7 @@ final class ClientTLS: Sendable {
     private func currentContext() -> TLSContext {
         let stamps = FileStamps(of: options.paths)
         let (context, isCurrent) = state.withLock { ($0.context, $0.stamps == stamps) }
-        guard !isCurrent, let fresh = try? ClientTLS.makeContext(options) else { return context }
+        guard !isCurrent, let fresh = try? ClientTLS.makeContext(options, applicationProtocol) else { return context }
         state.withLock { $0 = State(context: fresh, stamps: stamps) }
         return fresh
     }

@@ -9,12 +9,15 @@ package final class Dialer: Sendable {
     /// `tls`: `nil` when connections are plain. Without `resumesSessions` every handshake is a full one.
     ///
     /// Throws `tlsRefused` when a file of `tls` can't be used, or when `endpoint` is a local socket, which has no TLS.
-    package init(_ endpoint: Endpoint, tls: TLSOptions?, resumesSessions: Bool = true) throws(ServiceError) {
+    package init(
+        _ endpoint: Endpoint, tls: TLSOptions?, for applicationProtocol: ApplicationProtocol = .rootgate,
+        resumesSessions: Bool = true
+    ) throws(ServiceError) {
         self.endpoint = endpoint
         guard tls == nil || endpoint.path == nil else { throw ServiceError(.tlsRefused, "a local socket has no TLS") }
         do throws(TLSFailure) {
             self.tls = try tls.map { options throws(TLSFailure) in
-                try ClientTLS(options, resumesSessions: resumesSessions)
+                try ClientTLS(options, for: applicationProtocol, resumesSessions: resumesSessions)
             }
         } catch {
             throw ServiceError(.tlsRefused, error.description)

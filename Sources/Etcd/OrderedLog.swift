@@ -1,0 +1,149 @@
+import Core
+
+/// A log in etcd that several processes append to. Its entries have numbers that follow one another, without a hole,
+/// and none is ever changed. One thread uses it.
+///
+/// The entry n is the key `rootgate/NAME/log/` and n with 20 digits, from 1 on. It is put only when it does not exist
+/// and the entry before it does. So a request that arrives very late, when its number was removed, does nothing.
+package final class OrderedLog {
+    /// What came of appending.
+    package enum Outcome: Equatable, Sendable {
+        /// The entry is in the log at its number, on the disks of most members.
+        case appended
+        /// Another entry has the number. These follow from that number on; there may be more.
+        case taken([[UInt8]])
+        /// The log has no entry of that number, nor of the one before: its end is elsewhere, so it has to be read.
+        case misplaced
+    }
+
+    /// What is in the log from a number on.
+    package enum Reading: Equatable, Sendable {
+        /// The entries from that number on, one after the other. None: the log ends before that number.
+        /// `hasMore`: whether others follow.
+        case entries([[UInt8]], hasMore: Bool)
+        /// The log begins behind that number: what was before has been removed.
+        case removed(first: UInt64)
+    }
+
+    private let session: EtcdSession
+    private let prefix: [UInt8]
+
+    package init(_ session: EtcdSession, name: LogName) {
+        self.session = session
+        prefix = Array("rootgate/\(name)/log/".utf8)
+    }
+
+    /// Appends an entry as number `number`, when the log ends before that number.
+    ///
+    /// `entry` must differ from every other one, by random bytes in it. So when nobody knows whether a request had an
+    /// effect, the log tells: the entry is there, or another one, or none, and then the same one is put at the same
+    /// number. That goes on until the time is over.
+    ///
+    /// Throws `unknown` when the time is over before that is known: then only the log tells later. Throws another
+    /// failure when the entry is not in the log and will not be.
+    package func append(_ entry: [UInt8], as number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Outcome {
+        precondition(entry.count <= Limits.etcdEntryBytesMax, "an entry is too long")
+        precondition(number > 0, "the first entry is number 1")
+        let deadline = MonotonicClock.system.milliseconds + milliseconds
+        let key = key(number)
+        let predecessor: EtcdSession.Predecessor =
+            number == 1 ? .nothing(in: EtcdSession.KeyRange(from: prefix, to: end)) : .key(self.key(number - 1))
+        var doubt: EtcdFailure?
+        while true {
+            let left = max(1, deadline - min(deadline, MonotonicClock.system.milliseconds))
+            let failure: EtcdFailure
+            do throws(EtcdFailure) {
+                let outcome = try session.create(
+                    key, entry, after: predecessor, readingTo: end, limit: Limits.etcdEntriesPerReadMax,
+                    milliseconds: min(left, Limits.etcdAppendMilliseconds))
+                switch outcome {
+                case .created: return .appended
+                // It may be the effect of a request before.
+                case .exists(let page) where page.entries.first?.value == entry: return .appended
+                case .exists(let page): return .taken(try following(page, from: number))
+                // An entry that was put and removed since is nobody's business any more: a log is not shortened beyond
+                // its last entry, so others follow.
+                case .misplaced: return .misplaced
+                }
+            } catch {
+                failure = error
+            }
+            switch failure {
+            case .unknown: doubt = failure
+            case .unreachable, .refused(.noLeader, _), .refused(.tooManyRequests, _): break
+            // It says nothing about the requests before.
+            case .refused: throw doubt ?? failure
+            }
+            guard MonotonicClock.system.milliseconds < deadline else { throw doubt ?? failure }
+            // A request whose outcome is unknown may have its effect later still. Only its repetition, which fails when
+            // it had, or has it in its place, tells for certain. So does a log in which the number is taken.
+            _ = session.survey(milliseconds: min(left, Limits.etcdSurveyMilliseconds))
+        }
+    }
+
+    /// Reads the log from a number on, some entries at most. It sees every entry that was appended before.
+    package func read(from number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Reading {
+        let range = EtcdSession.KeyRange(from: key(number), to: end)
+        let page = try session.read(range, limit: Limits.etcdEntriesPerReadMax, milliseconds: milliseconds)
+        guard let first = page.entries.first else {
+            // Nothing from that number on. The log may end before it, or all of it was removed.
+            return .entries([], hasMore: false)
+        }
+        if first.key != key(number) { return .removed(first: try self.number(of: first.key)) }
+        let entries = try following(page, from: number)
+        return .entries(entries, hasMore: page.hasMore)
+    }
+
+    /// The number of the first entry; `nil` when there is none.
+    package func first(milliseconds: UInt64) throws(EtcdFailure) -> UInt64? {
+        let range = EtcdSession.KeyRange(from: prefix, to: end)
+        let page = try session.read(range, limit: 1, milliseconds: milliseconds)
+        guard let entry = page.entries.first else { return nil }
+        return try number(of: entry.key)
+    }
+
+    /// Removes the entries before a number, which must be in the log: it never becomes empty again. Returns false, and
+    /// removes none, when that entry is not there.
+    package func remove(before number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Bool {
+        let range = EtcdSession.KeyRange(from: prefix, to: key(number))
+        return try session.remove(range, ifExists: key(number), milliseconds: milliseconds)
+    }
+
+    /// Begins to watch for entries. See `EtcdWatch`: the log is read after the watch has begun, and after each event.
+    package func watch(on session: EtcdSession, milliseconds: UInt64) throws(EtcdFailure) -> EtcdWatch {
+        try session.watch(EtcdSession.KeyRange(from: prefix, to: end), from: 0, milliseconds: milliseconds)
+    }
+
+    // MARK: Keys
+
+    static let digits = 20
+
+    /// The first key behind those of the log: `0` follows `/`.
+    private var end: [UInt8] { prefix.dropLast() + [UInt8(ascii: "/") + 1] }
+
+    func key(_ number: UInt64) -> [UInt8] {
+        let text = String(number)
+        return prefix + Array((String(repeating: "0", count: OrderedLog.digits - text.utf8.count) + text).utf8)
+    }
+
+    private func number(of key: [UInt8]) throws(EtcdFailure) -> UInt64 {
+        guard key.starts(with: prefix), key.count == prefix.count + OrderedLog.digits,
+            let number = UInt64(String(decoding: key[prefix.count...], as: UTF8.self)), self.key(number) == key
+        else {
+            throw .refused(.other, "the key \(String(decoding: key, as: UTF8.self).escapingControls) is no log entry's")
+        }
+        return number
+    }
+
+    /// The values of entries whose numbers follow one another.
+    private func following(_ page: EtcdSession.Page, from number: UInt64) throws(EtcdFailure) -> [[UInt8]] {
+        var expected = number
+        for entry in page.entries {
+            guard try self.number(of: entry.key) == expected else {
+                throw .refused(.other, "the log has no entry \(expected), but later ones")
+            }
+            expected += 1
+        }
+        return page.entries.map(\.value)
+    }
+}
