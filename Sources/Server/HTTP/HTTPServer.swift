@@ -24,6 +24,8 @@ final class HTTPServer: Sendable {
     private let handshakes: HandshakeLoop?
     private let name: String
     private let visitors = Lock(Visitors())
+    /// Those with TLS have places of their own, so strangers keep no program of this machine out.
+    private let encryptedVisitors = Lock(Visitors())
     private let isStarted = Atomic<Bool>(false)
 
     private struct Visitors {
@@ -73,11 +75,12 @@ final class HTTPServer: Sendable {
         for listener in listeners {
             loop.listen(on: listener.descriptor) { [self] descriptor in
                 guard let handshakes, !listener.endpoint.isLoopback else {
-                    return welcome(PlainStream(descriptor), of: Holder(of: descriptor)) { _ in site }
+                    let peer = Holder(of: descriptor)
+                    return welcome(PlainStream(descriptor), of: peer, isEncrypted: false) { _ in site }
                 }
                 handshakes.begin(descriptor) { [self] stream in
                     let peer = Holder(of: stream.descriptor)
-                    welcome(stream, of: peer) { encrypted?($0, peer) ?? site }
+                    welcome(stream, of: peer, isEncrypted: true) { encrypted?($0, peer) ?? site }
                 }
             } refuse: { failure in
                 log(.warning, "can't accept connections for now: \(failure)")
@@ -85,19 +88,24 @@ final class HTTPServer: Sendable {
         }
     }
 
+    private func withPlaces<R>(_ isEncrypted: Bool, _ body: (inout sending Visitors) -> sending R) -> R {
+        isEncrypted ? encryptedVisitors.withLock(body) : visitors.withLock(body)
+    }
+
     /// Serves a connection. When its address has too many, it is told so, or closed without a word when too many are
     /// being told.
     private func welcome(
-        _ stream: any ByteStream, of peer: Holder, _ site: @escaping @Sendable (Connection) -> any HTTPSite
+        _ stream: any ByteStream, of peer: Holder, isEncrypted: Bool,
+        _ site: @escaping @Sendable (Connection) -> any HTTPSite
     ) {
-        let (isGuest, isTold) = visitors.withLock { visitors in
+        let (isGuest, isTold) = withPlaces(isEncrypted) { visitors in
             let isGuest = visitors.guests.take(1, by: peer)
             return (isGuest, isGuest || visitors.refused.take(1, by: peer))
         }
         guard isTold else { return stream.close() }
         Connection.start(stream, on: loop, of: peer) { connection in
             HTTPVisit(connection, isGuest ? site(connection) : nil) { [self] in
-                visitors.withLock { visitors in
+                withPlaces(isEncrypted) { visitors in
                     if isGuest { visitors.guests.giveBack(1, by: peer) } else { visitors.refused.giveBack(1, by: peer) }
                 }
             }

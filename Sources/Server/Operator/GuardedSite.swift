@@ -13,6 +13,7 @@ struct GuardedSite: HTTPSite {
     private let site: OperatorSite
     private let identity: ConnectionIdentity
     private let trail: AuditTrail?
+    private let peer: String?
 
     /// Of one connection from `address`. `trail`: `nil` unless there is an audit.
     init(
@@ -21,6 +22,7 @@ struct GuardedSite: HTTPSite {
     ) {
         self.site = site
         self.trail = trail
+        peer = connection.peer?.description
         identity = ConnectionIdentity(
             principals, certificate: connection.peerCertificate, peer: connection.peer, address: address)
     }
@@ -50,15 +52,17 @@ struct GuardedSite: HTTPSite {
         let principal = identity.principal
         // The key of another principal than the one that is named.
         if let name, name != principal.name?.text { return GuardedSite.unknown("The key is not valid.") }
+        // A service without principals is open on this machine, but here it is closed.
+        guard principal.name != nil else { return GuardedSite.unknown("This page is for principals.") }
         let roles = OperatorSite.roles(forPath: request.path)
         guard let missing = roles.first(where: { !principal.authority.allows($0, about: .everything) }) else {
             return nil
         }
-        guard principal.name != nil else { return GuardedSite.unknown("This page is for principals.") }
         trail?.noteRefusal(.request, of: principal.holder ?? identity.address) {
             AuditRecord(
-                .refusal, principal: principal.auditName, peer: nil, operation: "page",
-                outcome: ServiceError.Code.roleMissing.name, detail: "the role \(missing.rawValue) is missing")
+                .refusal, principal: principal.auditName, peer: peer, operation: "page",
+                outcome: ServiceError.Code.roleMissing.name,
+                detail: "the role \(missing.rawValue) is missing for \(request.path.prefix(bytesMax: 100))")
         }
         return .refusal(.forbidden, because: "The role \(missing.rawValue) over everything is missing.")
     }
