@@ -272,12 +272,14 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Writes the lines that wait and a last one, and waits until the writer has ended.
-    package func close() {
+    /// Writes the lines that wait and a last one, and waits until the writer has ended. `sequence`: that of the last
+    /// change; `nil` when it is not known. Some changes have no lines, as notes of when a key was used: with the
+    /// sequence nobody takes them for dropped lines.
+    package func close(sequence: UInt64? = nil) {
         if let summary = refusals.withLock({ $0.takeSummary() }), !admit(summary, leaving: roomOfChanges) {
             log(.warning, "the audit has no room for its last line about refusals: \(summary.detail ?? "")")
         }
-        note(.ofService("stop"), isForced: true)
+        note(.ofService("stop", sequence: sequence), isForced: true)
         let wasClosed = state.withLock { state in
             defer { state.isClosed = true }
             wakeWriter(&state)

@@ -407,7 +407,8 @@ package final class Service: Sendable {
             pool.close()
             resources.rootSets.close()
         }
-        audit?.close()
+        let sequence = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
+        audit?.close(sequence: sequence)
         return isDrained ? .drained : .forced
     }
 }

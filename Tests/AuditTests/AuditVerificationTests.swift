@@ -202,6 +202,20 @@ struct AuditVerificationTests {
         #expect(scene.logged.value.filter { $0.contains("older than its audit") }.count == 1)
     }
 
+    @Test("A stop tells the sequence, so changes before it that have no line are not taken for dropped ones")
+    func stopWithSequence() throws {
+        let scene = AuditScene()
+        var trail = try scene.open(sequence: 1)
+        try trail.apply(.change(2))
+        trail.close(sequence: 3)
+        try scene.open(sequence: 3).close()
+        #expect(try scene.verify().findings.isEmpty)
+        trail = try scene.open(sequence: 5)
+        trail.close()
+        let found = try scene.verify().findings
+        #expect(found.count == 1 && found[0].contains("the changes 4 to 5 were made before this start"), "\(found)")
+    }
+
     @Test("An older storage is noticed also when the last sequence is in a file that was moved aside")
     func olderStorageBehindMovedFile() throws {
         let trail = try scene.open(sequence: 6)
