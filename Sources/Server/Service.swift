@@ -303,6 +303,7 @@ package final class Service: Sendable {
 
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
+        try checkOverlaps(configuration)
         for endpoint in configuration.allOperatorEndpoints where !endpoint.isLoopback {
             guard configuration.tls != nil else { throw StartupFailure.openOperator(endpoint) }
             try checkHost(of: endpoint)
@@ -310,6 +311,17 @@ package final class Service: Sendable {
         for (endpoint, isEncrypted) in configuration.allEndpoints where !endpoint.isLoopback {
             try checkHost(of: endpoint)
             guard isEncrypted || configuration.allowsPlainText else { throw StartupFailure.plainText(endpoint) }
+        }
+    }
+
+    /// Throws when two addresses are the same port of this machine. Sockets that were handed over are open already.
+    private static func checkOverlaps(_ configuration: Configuration) throws(StartupFailure) {
+        let endpoints =
+            configuration.endpoints + configuration.plainEndpoints + configuration.operatorEndpoints
+            + [configuration.associationEndpoint].compactMap { $0 }
+        for (index, endpoint) in endpoints.enumerated() {
+            guard let other = endpoints[..<index].first(where: { $0.overlaps(endpoint) }) else { continue }
+            throw StartupFailure.overlap(other, endpoint)
         }
     }
 
@@ -410,6 +422,18 @@ package final class Service: Sendable {
         let sequence = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
         audit?.close(sequence: sequence)
         return isDrained ? .drained : .forced
+    }
+}
+
+extension Endpoint {
+    /// Whether a system can't listen at both, as far as that can be told without resolving names.
+    fileprivate func overlaps(_ other: Endpoint) -> Bool {
+        guard path == nil, other.path == nil else { return path == other.path }
+        guard port == other.port, port != 0 else { return false }
+        if host.lowercased() == other.host.lowercased() { return true }
+        // Listeners of IPv6 take no connection of IPv4.
+        guard host.contains(":") == other.host.contains(":") else { return false }
+        return [host, other.host].contains { $0 == "0.0.0.0" || $0 == "::" }
     }
 }
 

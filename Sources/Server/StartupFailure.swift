@@ -8,6 +8,8 @@ package import Transport
 package enum StartupFailure: Error, Sendable {
     /// Another process listens on that port of that address, or on that local socket.
     case portTaken(Endpoint)
+    /// Two addresses of this service are the same port.
+    case overlap(Endpoint, Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
     /// Other machines can reach the address for the operator's pages.
@@ -59,6 +61,9 @@ extension StartupFailure: CustomStringConvertible {
         case .portTaken(let endpoint):
             (endpoint.path.map { "the socket \($0)" } ?? "port \(endpoint.port) on \(endpoint.host)")
                 + " is taken: another process listens there"
+        case .overlap(let first, let second):
+            "\(first) and \(second) are both this service's own, and one port can't be opened twice: give one of them "
+                + "another port"
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"

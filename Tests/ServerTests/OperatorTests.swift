@@ -168,6 +168,27 @@ struct OperatorTests {
         #expect(failure?.description.contains("or --operator 127.0.0.1:PORT or unix:/PATH") == true)
     }
 
+    @Test(
+        "Addresses of the service's own that are the same port are named, and others are not",
+        arguments: [
+            ("0.0.0.0", "127.0.0.1", true), ("127.0.0.1", "0.0.0.0", true), ("127.0.0.1", "127.0.0.1", true),
+            ("::", "::1", true), ("::", "127.0.0.1", false), ("127.0.0.1", "127.0.0.2", false),
+        ])
+    func overlaps(_ first: String, _ second: String, _ isRefused: Bool) throws {
+        let free = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))
+        let port = free[0].endpoint.port
+        for listener in free { listener.close() }
+        var configuration = Configuration(dataDirectory: "unused", workers: 1)
+        configuration.endpoints = [Endpoint(host: first, port: port)]
+        configuration.associationEndpoint = Endpoint(host: second, port: port)
+        configuration.allowsPlainText = true
+        let failure = thrown(StartupFailure.self) { try Service.check(configuration) }
+        #expect((failure != nil) == isRefused, "\(failure.map { "\($0)" } ?? "")")
+        if isRefused { #expect(failure?.description.contains("are both this service's own") == true) }
+        configuration.associationEndpoint = Endpoint(host: second, port: port - 1)
+        #expect(thrown(StartupFailure.self) { try Service.check(configuration) } == nil)
+    }
+
     @Test("The pages are served at several addresses, and a local socket's file is removed at the end")
     func addresses() throws {
         let folder = ScratchDirectory()
