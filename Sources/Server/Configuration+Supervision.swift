@@ -42,9 +42,6 @@ extension Configuration {
     /// All addresses of the operator's pages.
     var allOperatorEndpoints: [Endpoint] { operatorEndpoints + inheritedEndpoints(for: .operators) }
 
-    /// Whether other machines can reach one of them.
-    var servesOperatorElsewhere: Bool { allOperatorEndpoints.contains { !$0.isLoopback } }
-
     /// Whether the association's page is served.
     var servesAssociation: Bool { associationEndpoint != nil || inherited[.association] != nil }
 

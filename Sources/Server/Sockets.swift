@@ -14,15 +14,17 @@ final class Sockets: Sendable {
     let plainEndpoints: [Endpoint]
     /// Serves the association's page; `nil` when it is not served.
     private let association: HTTPServer?
-    /// Serves the operator's pages; `nil` when they are not served.
+    /// Serves the operator's pages on this machine; `nil` when they are not served.
     private let operations: HTTPServer?
+    /// Serves them to other machines, which take no place, memory or thread from this one; `nil` when it does not.
+    private let operationsElsewhere: (server: HTTPServer, tls: ServerTLS)?
+    /// The addresses of the operator's pages; empty when they are not served.
+    let operatorEndpoints: [Endpoint]
     /// The memory of received frames, requests in work and unread answers.
     let memory: MemoryBudget
     private let listeners: [Listener]
     private let plainListeners: [Listener]
     private let loops: [EventLoop]
-    /// Of the operator's addresses that other machines reach; `nil` when there are none.
-    private let operatorTLS: ServerTLS?
     /// `nil` when clients speak plain text.
     private let tls: (server: ServerTLS, handshakes: HandshakeLoop)?
     private let nextLoop = Atomic<Int>(0)
@@ -40,7 +42,6 @@ final class Sockets: Sendable {
         tls = try configuration.tls.map { settings throws(StartupFailure) in
             try Sockets.makeTLS(settings, clock, log)
         }
-        operatorTLS = try Sockets.makeOperatorTLS(configuration)
         memory = MemoryBudget(bytesMax: max(configuration.requestBytesMax, Limits.requestMemoryBytesMin))
         let timeouts = configuration.times.timeouts
         do throws(SystemFailure) {
@@ -61,12 +62,21 @@ final class Sockets: Sendable {
             plainListeners = try Sockets.listen(at: configuration.plainEndpoints, mode)
             opened += plainListeners
             let place = [configuration.associationEndpoint].compactMap { $0 }
-            association = try Sockets.pages(
-                "rootgate association", at: place, inherited[.association], mode, nil, clock, log)
-            opened += association?.listeners ?? []
-            operations = try Sockets.pages(
-                "rootgate operator", at: configuration.operatorEndpoints, inherited[.operators], mode, operatorTLS,
-                clock, log)
+            let associations = try (inherited[.association] ?? []) + Sockets.listen(at: place, mode)
+            opened += associations
+            association =
+                associations.isEmpty
+                ? nil : try HTTPServer("rootgate association", on: associations, clock, log: log)
+            let operators =
+                try (inherited[.operators] ?? []) + Sockets.listen(at: configuration.operatorEndpoints, mode)
+            opened += operators
+            operatorEndpoints = operators.map(\.endpoint)
+            // The address decides to which it was bound: a name can lead anywhere.
+            let (here, elsewhere) = (
+                operators.filter(\.endpoint.isLoopback), operators.filter { !$0.endpoint.isLoopback }
+            )
+            operations = here.isEmpty ? nil : try HTTPServer("rootgate operator", on: here, clock, log: log)
+            operationsElsewhere = try Sockets.pagesElsewhere(on: elsewhere, configuration.tls, clock, log)
         } catch {
             for listener in opened { listener.close() }
             throw error
@@ -77,9 +87,6 @@ final class Sockets: Sendable {
 
     /// The addresses that serve the association's page; empty when it is not served.
     var associationEndpoints: [Endpoint] { association?.endpoints ?? [] }
-
-    /// The addresses of the operator's pages; empty when they are not served.
-    var operatorEndpoints: [Endpoint] { operations?.endpoints ?? [] }
 
     private static func makeTLS(
         _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: Log
@@ -97,23 +104,20 @@ final class Sockets: Sendable {
         }
     }
 
-    /// The lines about files are those of the clients' TLS, which has the same files.
-    private static func makeOperatorTLS(_ configuration: Configuration) throws(StartupFailure) -> ServerTLS? {
-        guard let settings = configuration.tls, configuration.servesOperatorElsewhere else { return nil }
+    /// The server of the operator's pages for other machines; `nil` when there is no listener. The log gets no lines
+    /// about the files of certificates: those of the clients' TLS say the same.
+    private static func pagesElsewhere(
+        on listeners: [Listener], _ settings: ServerTLSSettings?, _ clock: MonotonicClock, _ log: Log
+    ) throws(StartupFailure) -> (server: HTTPServer, tls: ServerTLS)? {
+        guard let first = listeners.first else { return nil }
+        guard let settings else { throw StartupFailure.openOperator(first.endpoint) }
+        let tls: ServerTLS
         do throws(TLSFailure) {
-            return try ServerTLS(settings, for: .http)
+            tls = try ServerTLS(settings, for: .http)
         } catch {
             throw StartupFailure.certificates(error.description)
         }
-    }
-
-    /// A server of pages at the addresses and on the inherited sockets; `nil` when there are neither.
-    private static func pages(
-        _ name: String, at endpoints: [Endpoint], _ inherited: [Listener]?, _ mode: UInt32, _ tls: ServerTLS?,
-        _ clock: MonotonicClock, _ log: Log
-    ) throws(StartupFailure) -> HTTPServer? {
-        guard !endpoints.isEmpty || inherited != nil else { return nil }
-        return try HTTPServer(name, at: endpoints, and: inherited ?? [], mode: mode, tls: tls, clock, log: log)
+        return (try HTTPServer("rootgate operator", on: listeners, tls: tls, clock, log: log), tls)
     }
 
     /// Listens at all of the addresses, or at none.
@@ -170,7 +174,7 @@ final class Sockets: Sendable {
                 }
             }
         }
-        if let site { association?.start(serving: site, log: log) }
+        if let site { association?.start(serving: { _, _ in site }, log: log) }
     }
 
     /// Begins to find out how the service is, if anybody wants to know, and to serve the operator's pages, if there are
@@ -187,7 +191,7 @@ final class Sockets: Sendable {
             OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
             slowest: pipeline.meter?.slowest, certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock,
             date: date, timers: timers, milliseconds: milliseconds, onOwnProof: onOwnProof)
-        guard let operations, let meter = pipeline.meter else { return (watch, nil) }
+        guard !operatorEndpoints.isEmpty, let meter = pipeline.meter else { return (watch, nil) }
         let metrics = MetricsPage(
             statistics: pipeline.statistics, rootSets: pipeline.resources.rootSets, pool: pipeline.pool, meter: meter,
             watch: watch, handshakes: { [self] in tls?.handshakes.outcomes })
@@ -196,7 +200,8 @@ final class Sockets: Sendable {
         let console = ConsoleSite(pipeline, meter, watch, history, showsRecords: configuration.showsRecords)
         let site = OperatorSite(watch: watch, metrics: metrics, slowest: meter.slowest, console: console)
         let (principals, trail) = (pipeline.principals, pipeline.storage.trail)
-        operations.start(serving: site, encrypted: { GuardedSite(site, principals, trail, $0, $1) }, log: log)
+        operations?.start(serving: { _, _ in site }, log: log)
+        operationsElsewhere?.server.start(serving: { GuardedSite(site, principals, trail, $0, $1) }, log: log)
         return (watch, history)
     }
 
@@ -238,6 +243,7 @@ final class Sockets: Sendable {
         for listener in listeners + plainListeners { listener.close() }
         association?.closeListeners()
         operations?.closeListeners()
+        operationsElsewhere?.server.closeListeners()
     }
 
     /// Changes the time-outs of all connections.
@@ -248,7 +254,7 @@ final class Sockets: Sendable {
     /// Reads the files of certificates again.
     func reloadCertificates() {
         tls?.server.reload()
-        operatorTLS?.reload()
+        operationsElsewhere?.tls.reload()
     }
 
     /// Closes the listeners, removes the files of local sockets, and closes the connections whose handshakes are not
@@ -284,5 +290,6 @@ final class Sockets: Sendable {
         for loop in loops { loop.stop() }
         association?.stop()
         operations?.stop()
+        operationsElsewhere?.server.stop()
     }
 }

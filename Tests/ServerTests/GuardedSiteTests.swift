@@ -19,29 +19,36 @@ struct GuardedSiteTests {
         let authority = SimulatedAuthority()
         let directory = ScratchDirectory()
         let authorityPath: String
-        let base: GuardedService
+        let service: TestService
+        private let principals: GuardedService?
 
-        init(demandsCertificate: Bool = false, _ adjust: @escaping (inout Configuration) -> Void = { _ in })
-            async throws
-        {
+        /// `hasPrincipals`: whether there is an administrator.
+        init(
+            demandsCertificate: Bool = false, hasPrincipals: Bool = true,
+            _ adjust: @escaping (inout Configuration) -> Void = { _ in }
+        ) async throws {
             authorityPath = try authority.write(to: directory.path)
             let paths = try authority.issue().write(to: directory.path, as: "server")
             let settings = ServerTLSSettings(
                 certificatePath: paths.certificate, keyPath: paths.key,
                 clientAuthoritiesPath: demandsCertificate ? authorityPath : nil)
             let clients = directory.path + "/clients"
-            base = try await GuardedService {
-                $0.endpoints = [Endpoint(path: clients)]
-                $0.tls = settings
-                $0.operatorEndpoints = [
+            func configure(_ configuration: inout Configuration) {
+                configuration.endpoints = [Endpoint(path: clients)]
+                configuration.tls = settings
+                configuration.operatorEndpoints = [
                     Endpoint(host: "0.0.0.0", port: 0), Endpoint(host: "127.0.0.1", port: 0),
                 ]
-                $0.showsRecords = true
-                adjust(&$0)
+                configuration.showsRecords = true
+                adjust(&configuration)
             }
+            principals = hasPrincipals ? try await GuardedService(configure) : nil
+            service = try principals?.service ?? TestService(configure)
         }
 
-        var endpoints: [Endpoint] { base.service.service.operatorEndpoints }
+        var base: GuardedService { get throws { try #require(principals) } }
+
+        var endpoints: [Endpoint] { service.service.operatorEndpoints }
 
         private static let visitor = """
             import http.client, json, ssl, sys
@@ -144,6 +151,102 @@ struct GuardedSiteTests {
         #expect(try statuses(narrow, general + records + ["/explain"]) == [Int](repeating: 403, count: 9))
         #expect(try statuses(verifier, general + ["/explain"]) == [Int](repeating: 403, count: 7))
         #expect(try statuses(guarded.base.administratorKey, ["/principals", "/metrics"]) == [200, 403])
+        let refused = try guarded.visit([("GET", "/shelf", Self.bearer(watcher.text), nil)])[0]
+        #expect(refused.body.contains("missing: enrol, collaborate."))
+    }
+
+    @Test("Without records a proof is explained to whoever may verify it")
+    func explainWithoutRecords() async throws {
+        let guarded = try await Guarded { $0.showsRecords = false }
+        let roles = [PrincipalRole.observe, .verify].map { LimitedRole($0, prefixes: [.every]) }
+        let key = try await guarded.base.principal("p", roles)
+        #expect(try guarded.status("/explain", Self.bearer(key.text)) == 200)
+        #expect(try guarded.status("/shelf", Self.bearer(key.text)) == 403)
+    }
+
+    @Test("A service without principals, which is open on this machine, shows nothing over HTTPS")
+    func openService() async throws {
+        let guarded = try await Guarded(hasPrincipals: false)
+        for path in ["/livez", "/collaborations", "/nothing"] {
+            #expect(try guarded.visit([("GET", path, [:], nil)])[0].status == 401, "\(path)")
+        }
+        #expect(try PageVisitor.page("/collaborations", of: guarded.endpoints[1]).status == 200)
+    }
+
+    @Test("Visitors over HTTPS who take all their places leave those of this machine, from whatever many addresses")
+    func places() async throws {
+        let guarded = try await Guarded()
+        let holder = """
+            import socket, ssl, sys
+            context = ssl.create_default_context(cafile=sys.argv[1])
+            context.check_hostname = False
+            held = []
+            for number in range(int(sys.argv[3])):
+                place = (f"127.0.1.{number + 1}", 0)
+                plain = socket.create_connection(("127.0.0.1", int(sys.argv[2])), source_address=place, timeout=60)
+                secured = context.wrap_socket(plain)
+                secured.sendall(b"GET /")
+                held.append(secured)
+            print("held", flush=True)
+            sys.stdin.read()
+            """
+        let process = Process()
+        let (input, output) = (Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: try #require(python))
+        process.arguments =
+            ["-c", holder, guarded.authorityPath, "\(guarded.endpoints[0].port)", "\(Limits.visitorsMax + 1)"]
+        (process.standardInput, process.standardOutput) = (input, output)
+        try process.run()
+        defer {
+            // It ends at the end of its input.
+            try? input.fileHandleForWriting.close()
+            process.waitUntilExit()
+        }
+        try #require(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "held\n")
+        #expect(try PageVisitor.page("/livez", of: guarded.endpoints[1]).status == 200)
+        #expect(try guarded.status("/livez", [:]) == 503)
+    }
+
+    @Test("Refusals are in the audit with the principal, the peer and the path, and wrong keys as those of a page")
+    func audit() async throws {
+        let folder = ScratchDirectory()
+        let path = folder.path + "/audit.jsonl"
+        let guarded = try await Guarded { $0.auditPath = path }
+        let key = try await guarded.base.principal("p", [LimitedRole(.observe, prefixes: [.every])])
+        let other = try await guarded.base.principal("q", [])
+        #expect(try guarded.status("/shelf", Self.bearer(key.text)) == 403)
+        #expect(try guarded.status("/livez", Self.basic("p", other.text)) == 401)
+        #expect(try guarded.status("/livez", Self.bearer(APIKey.random().text)) == 401)
+        guarded.service.stop()
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map { line in
+            try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        }
+        let pages = lines.filter { $0["what"] as? String == "page" }
+        #expect(pages.map { $0["outcome"] as? String } == ["role-missing", "key-refused", "key-refused"])
+        #expect(pages.allSatisfy { ($0["peer"] as? String)?.hasPrefix("127.0.0.1:") == true })
+        #expect(pages.first?["who"] as? String == "p")
+        let missing = "missing over everything: enrol, collaborate; the path is /shelf"
+        #expect(pages.first?["detail"] as? String == missing)
+        #expect(lines.last?["what"] as? String == "stop" && lines.last?["sequence"] as? Int ?? 0 > 2)
+        // A key with another principal's name was not used.
+        #expect(!lines.contains { $0["who"] as? String == "q" && $0["what"] as? String == "firstUse" })
+    }
+
+    @Test("To explain a proof costs as much as to verify it")
+    func limits() async throws {
+        let guarded = try await Guarded()
+        var limits = PrincipalLimits()
+        limits.proofsPerSecond = 1
+        let roles = [PrincipalRole.observe, .verify, .enrol, .collaborate].map { LimitedRole($0, prefixes: [.every]) }
+        let key = try await guarded.base.principal("p", roles, limits: limits)
+        let answers = try guarded.visit(
+            (0..<2 * Limits.burstSeconds + 20).map { _ in ("GET", "/explain", Self.bearer(key.text), nil) })
+        #expect(answers.first?.status == 200)
+        #expect(answers.contains { $0.status == 429 && $0.body.contains("proofsPerSecond of 1 is reached") })
+        #expect(try guarded.status("/livez", Self.bearer(key.text)) == 200)
+        limits.requestsInFlight = 0
+        let none = try await guarded.base.principal("q", roles, limits: limits)
+        #expect(try guarded.status("/livez", Self.bearer(none.text)) == 403)
     }
 
     @Test("A key counts as the password of its principal's name and alone; nothing else does")
@@ -166,7 +269,7 @@ struct GuardedSiteTests {
         #expect(try guarded.status("/livez", Self.basic("p", key.text)) == 401)
     }
 
-    @Test("Wrong keys are slowed as those of clients are, and then a right one waits, too")
+    @Test("Wrong keys are slowed, then a right one waits, too, and clients of the same address do not")
     func wrongKeys() async throws {
         let guarded = try await Guarded()
         let key = try await guarded.base.principal("p", [LimitedRole(.observe, prefixes: [.every])])
@@ -175,6 +278,8 @@ struct GuardedSiteTests {
             (0..<count).map { _ in ("GET", "/livez", Self.bearer(APIKey.random().text), nil) })
         #expect(answers.prefix(Limits.wrongKeysAtOnce).allSatisfy { $0.status == 401 })
         #expect(answers.contains { $0.status == 429 && $0.body.contains("too many wrong keys") })
+        let client = try guarded.base.client(key)
+        _ = try await client.statistics()
         #expect(becomesTrue { (try? guarded.status("/livez", Self.bearer(key.text))) == 200 })
     }
 
@@ -207,7 +312,7 @@ struct GuardedSiteTests {
     func forms() async throws {
         let guarded = try await Guarded()
         let key = try await guarded.base.principal(
-            "p", [PrincipalRole.observe, .verify].map { LimitedRole($0, prefixes: [.every]) })
+            "p", [PrincipalRole.observe, .verify, .enrol, .collaborate].map { LimitedRole($0, prefixes: [.every]) })
         let port = guarded.endpoints[0].port
         func status(_ origin: String) throws -> Int {
             var fields = Self.bearer(key.text)

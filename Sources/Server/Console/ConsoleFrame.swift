@@ -89,8 +89,12 @@ struct ConsoleFrame: Sendable {
                 const holds = main.contains(document.activeElement) && document.activeElement !== main;
                 if (!paused && !document.hidden && !reads && !holds) {
                   try {
-                    const answer = await fetch(location.pathname, { cache: "no-store", credentials: "omit" });
-                    if (!answer.ok) throw new Error(String(answer.status));
+                    const answer = await fetch(location.pathname, { cache: "no-store", credentials: "same-origin" });
+                    if (!answer.ok) {
+                      note.textContent = `The service answers ${answer.status}: load the page again.`;
+                      setTimeout(refresh, 2000);
+                      return;
+                    }
                     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
                     const fresh = page.querySelector("main[data-live]");
                     if (!fresh) throw new Error("no contents");

@@ -15,6 +15,9 @@ struct ConsoleSite: Sendable {
     /// `nil`: they are not there.
     private let records: RecordPages?
 
+    /// Whether collaborations, people and principals are shown.
+    var showsRecords: Bool { records != nil }
+
     init(
         _ pipeline: Pipeline, _ meter: RequestMeter, _ watch: ServiceWatch, _ history: ServiceHistory,
         showsRecords: Bool

@@ -15,17 +15,16 @@ protocol HTTPSite: Sendable {
 ///
 /// It has a thread and memory of its own. So it answers also when every worker is busy, and its visitors take nothing
 /// from the clients of the service.
-///
-/// At addresses that other machines reach it speaks TLS only, when it has a certificate.
 final class HTTPServer: Sendable {
+    /// The site of a connection from an address.
+    typealias Sites = @Sendable (Connection, Holder) -> any HTTPSite
+
     let listeners: [Listener]
     private let loop: EventLoop
-    /// `nil`: every address is served without encryption.
+    /// `nil`: nothing is encrypted.
     private let handshakes: HandshakeLoop?
     private let name: String
     private let visitors = Lock(Visitors())
-    /// Those with TLS have places of their own, so strangers keep no program of this machine out.
-    private let encryptedVisitors = Lock(Visitors())
     private let isStarted = Atomic<Bool>(false)
 
     private struct Visitors {
@@ -35,15 +34,15 @@ final class HTTPServer: Sendable {
         var refused = PeerShares(capacity: Limits.visitorsMax)
     }
 
-    /// Listens, also on `inherited`. Accepts no connection yet. `name`: of the thread. `mode`: the permissions of local
-    /// sockets' files. `tls`: for the addresses that other machines reach; `nil`: they are not encrypted.
+    /// Takes over the listeners, unless it throws. Accepts no connection yet. `name`: of the thread. `tls`: every
+    /// connection is encrypted; `nil`: none is. `log` gets lines about handshakes.
     ///
-    /// Throws when the system does not let it listen at an address, or has no descriptors.
+    /// Throws when the system has no descriptors.
     init(
-        _ name: String, at endpoints: [Endpoint], and inherited: [Listener], mode: UInt32, tls: ServerTLS? = nil,
-        _ clock: MonotonicClock, log: Log = .none
+        _ name: String, on listeners: [Listener], tls: ServerTLS? = nil, _ clock: MonotonicClock, log: Log
     ) throws(StartupFailure) {
         self.name = name
+        self.listeners = listeners
         do throws(SystemFailure) {
             loop = try EventLoop(
                 memory: MemoryBudget(bytesMax: Limits.visitorsBytesMax),
@@ -58,54 +57,39 @@ final class HTTPServer: Sendable {
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
-        listeners = try inherited + Sockets.listen(at: endpoints, mode)
     }
 
     /// The addresses, with the actual ports.
     var endpoints: [Endpoint] { listeners.map(\.endpoint) }
 
-    /// Starts the thread and accepts connections. Must be called once. `encrypted`: the site that a connection with TLS
-    /// gets; `nil`: `site`, too.
-    func start(
-        serving site: any HTTPSite, encrypted: (@Sendable (Connection, Holder) -> any HTTPSite)? = nil, log: Log
-    ) {
+    /// Starts the thread and accepts connections. Must be called once.
+    func start(serving site: @escaping Sites, log: Log) {
         isStarted.store(true, ordering: .releasing)
         loop.start(name: name)
         handshakes?.start()
         for listener in listeners {
             loop.listen(on: listener.descriptor) { [self] descriptor in
-                guard let handshakes, !listener.endpoint.isLoopback else {
-                    let peer = Holder(of: descriptor)
-                    return welcome(PlainStream(descriptor), of: peer, isEncrypted: false) { _ in site }
-                }
-                handshakes.begin(descriptor) { [self] stream in
-                    let peer = Holder(of: stream.descriptor)
-                    welcome(stream, of: peer, isEncrypted: true) { encrypted?($0, peer) ?? site }
-                }
+                // When the peer is gone after the handshake, the system does not tell any more who it was.
+                let peer = Holder(of: descriptor)
+                guard let handshakes else { return welcome(PlainStream(descriptor), of: peer, site) }
+                handshakes.begin(descriptor) { [self] stream in welcome(stream, of: peer, site) }
             } refuse: { failure in
                 log(.warning, "can't accept connections for now: \(failure)")
             }
         }
     }
 
-    private func withPlaces<R>(_ isEncrypted: Bool, _ body: (inout sending Visitors) -> sending R) -> R {
-        isEncrypted ? encryptedVisitors.withLock(body) : visitors.withLock(body)
-    }
-
     /// Serves a connection. When its address has too many, it is told so, or closed without a word when too many are
     /// being told.
-    private func welcome(
-        _ stream: any ByteStream, of peer: Holder, isEncrypted: Bool,
-        _ site: @escaping @Sendable (Connection) -> any HTTPSite
-    ) {
-        let (isGuest, isTold) = withPlaces(isEncrypted) { visitors in
+    private func welcome(_ stream: any ByteStream, of peer: Holder, _ site: @escaping Sites) {
+        let (isGuest, isTold) = visitors.withLock { visitors in
             let isGuest = visitors.guests.take(1, by: peer)
             return (isGuest, isGuest || visitors.refused.take(1, by: peer))
         }
         guard isTold else { return stream.close() }
         Connection.start(stream, on: loop, of: peer) { connection in
-            HTTPVisit(connection, isGuest ? site(connection) : nil) { [self] in
-                withPlaces(isEncrypted) { visitors in
+            HTTPVisit(connection, isGuest ? site(connection, peer) : nil) { [self] in
+                visitors.withLock { visitors in
                     if isGuest { visitors.guests.giveBack(1, by: peer) } else { visitors.refused.giveBack(1, by: peer) }
                 }
             }

@@ -12,6 +12,7 @@ import Transport
 struct GuardedSite: HTTPSite {
     private let site: OperatorSite
     private let identity: ConnectionIdentity
+    private let address: Holder
     private let trail: AuditTrail?
     private let peer: String?
 
@@ -22,9 +23,10 @@ struct GuardedSite: HTTPSite {
     ) {
         self.site = site
         self.trail = trail
+        self.address = address
         peer = connection.peer?.description
         identity = ConnectionIdentity(
-            principals, certificate: connection.peerCertificate, peer: connection.peer, address: address)
+            principals, at: .page, certificate: connection.peerCertificate, peer: connection.peer, address: address)
     }
 
     func page(for request: HTTPRequest) -> HTTPPage? {
@@ -35,36 +37,57 @@ struct GuardedSite: HTTPSite {
 
     /// What the request gets in place of every page; `nil`: it may have its page.
     private func refusal(of request: HTTPRequest) -> HTTPResponse? {
-        var name: String?
-        if request.has("authorization") {
-            guard let credentials = request.value(of: "authorization").flatMap(Credentials.init) else {
-                return GuardedSite.unknown("The field Authorization has no key that can be read.")
+        do throws(ServiceError) {
+            if request.has("authorization") {
+                guard let credentials = request.value(of: "authorization").flatMap(Credentials.init) else {
+                    return GuardedSite.unknown("The field Authorization has no key that can be read.")
+                }
+                try identity.present(key: Array(credentials.key.utf8), of: credentials.name)
             }
-            name = credentials.name
-            do throws(ServiceError) {
-                try identity.present(key: Array(credentials.key.utf8))
-            } catch {
-                guard error.code == .busy else { return GuardedSite.unknown("The key is not valid.") }
-                return .refusal(.tooManyRequests, because: error.reason)
-                    .with("Retry-After", String((error.detail + 999) / 1000))
-            }
-        }
-        let principal = identity.principal
-        // The key of another principal than the one that is named.
-        if let name, name != principal.name?.text { return GuardedSite.unknown("The key is not valid.") }
-        // A service without principals is open on this machine, but here it is closed.
-        guard principal.name != nil else { return GuardedSite.unknown("This page is for principals.") }
-        let roles = OperatorSite.roles(forPath: request.path)
-        guard let missing = roles.first(where: { !principal.authority.allows($0, about: .everything) }) else {
+            let principal = identity.principal
+            // A service without principals is open on this machine, but here it is closed.
+            guard principal.name != nil else { return GuardedSite.unknown("This page is for principals.") }
+            try checkRoles(of: principal, request.path)
+            try spend(principal, request)
             return nil
+        } catch {
+            return GuardedSite.response(to: error)
         }
-        trail?.noteRefusal(.request, of: principal.holder ?? identity.address) {
+    }
+
+    /// Throws `roleMissing` unless the principal's roles, over everything, allow the page.
+    private func checkRoles(of principal: Principal, _ path: String) throws(ServiceError) {
+        let missing = site.roles(forPath: path).filter { !principal.authority.allows($0, about: .everything) }
+        guard !missing.isEmpty else { return }
+        let names = missing.map(\.rawValue).joined(separator: ", ")
+        trail?.noteRefusal(.request, of: principal.holder ?? address) {
             AuditRecord(
-                .refusal, principal: principal.auditName, peer: peer, operation: "page",
+                .refusal, principal: principal.auditName, peer: peer, operation: KeyDoor.page.rawValue,
                 outcome: ServiceError.Code.roleMissing.name,
-                detail: "the role \(missing.rawValue) is missing for \(request.path.prefix(bytesMax: 100))")
+                detail: "missing over everything: \(names); the path is \(path.prefix(bytesMax: 100))")
         }
-        return .refusal(.forbidden, because: "The role \(missing.rawValue) over everything is missing.")
+        throw ServiceError(.roleMissing, "This page needs roles over everything that are missing: \(names).")
+    }
+
+    /// Takes what the request costs of the principal's limits. Requests are answered one after the other, so none is in
+    /// flight when the next one comes. To explain a proof costs as much as to verify it.
+    private func spend(_ principal: Principal, _ request: HTTPRequest) throws(ServiceError) {
+        guard let allowance = principal.allowance else { return }
+        try allowance.takeRequest(isRemoval: false)
+        allowance.giveBackRequest()
+        var cost = RequestCost()
+        if request.path == ExplainPage.path { cost.proofs = 1 }
+        try allowance.spend(cost)
+    }
+
+    private static func response(to error: ServiceError) -> HTTPResponse {
+        switch error.code {
+        case .keyRefused: unknown("The key is not valid.")
+        case .busy:
+            .refusal(.tooManyRequests, because: error.reason)
+                .with("Retry-After", String((max(error.detail, 1) + 999) / 1000))
+        default: .refusal(.forbidden, because: error.reason)
+        }
     }
 
     private static func unknown(_ reason: String) -> HTTPResponse {

@@ -11,10 +11,10 @@ struct OperatorSite: HTTPSite {
     let console: ConsoleSite
 
     /// What a principal needs, over everything, to get what is at a path.
-    static func roles(forPath path: String) -> [PrincipalRole] {
+    func roles(forPath path: String) -> [PrincipalRole] {
         switch path {
-        // What a proof signs and whose root hash it has is told for a principal who could verify it, too.
-        case ExplainPage.path: [.observe, .verify]
+        // With records it shows the proofs of others, and of which collaborations they are.
+        case ExplainPage.path: [.observe, .verify] + (console.showsRecords ? [.enrol, .collaborate] : [])
         case "/principals": [.administer]
         case _ where ConsoleSite.recordPaths.contains(path): [.observe, .enrol, .collaborate]
         default: [.observe]

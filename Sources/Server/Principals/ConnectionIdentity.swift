@@ -18,6 +18,7 @@ final class ConnectionIdentity: Sendable {
 
     /// `nil`: there are no principals, and the connection may do everything.
     private let table: PrincipalTable?
+    private let door: KeyDoor
     private let names: [CertificateName]
     /// When the certificate ends to be valid; `nil`: there is none.
     private let certificateEnd: Date?
@@ -32,8 +33,12 @@ final class ConnectionIdentity: Sendable {
 
     /// `peer`: `nil` when the system can't tell; then the peer is not on this machine. `address`: whose wrong keys
     /// count together.
-    init(_ table: PrincipalTable, certificate: PeerCertificate?, peer: Peer?, address: Holder = .service) {
+    init(
+        _ table: PrincipalTable, at door: KeyDoor = .hello, certificate: PeerCertificate?, peer: Peer?,
+        address: Holder = .service
+    ) {
         self.table = table
+        self.door = door
         self.address = address
         names =
             certificate.map { CertificateName.all(uris: $0.uris, dnsNames: $0.dnsNames, subject: $0.subject) } ?? []
@@ -48,6 +53,7 @@ final class ConnectionIdentity: Sendable {
 
     private init(address: Holder) {
         (table, names, certificateEnd, localUser, isLocal, peer) = (nil, [], nil, nil, true, nil)
+        door = .hello
         self.address = address
     }
 
@@ -95,11 +101,12 @@ final class ConnectionIdentity: Sendable {
         return principal
     }
 
-    /// Takes the text of a key. From then on the connection is the key's principal.
+    /// Takes the text of a key. From then on the connection is the key's principal. `name`: of the principal, if the
+    /// peer says it.
     ///
-    /// Throws `keyRefused` when the key is nobody's, or when the connection has presented too many; `busy` when its
-    /// address has presented too many wrong ones.
-    func present(key text: [UInt8]) throws(ServiceError) {
+    /// Throws `keyRefused` when the key is nobody's or another principal's, or when the connection has presented too
+    /// many; `busy` when its address has presented too many wrong ones.
+    func present(key text: [UInt8], of name: String? = nil) throws(ServiceError) {
         let count = state.withLock { state in
             state.presentations += 1
             return state.presentations
@@ -109,10 +116,12 @@ final class ConnectionIdentity: Sendable {
                 .keyRefused, detail: UInt32(Limits.keysPerConnectionMax),
                 "the connection has presented more than \(Limits.keysPerConnectionMax) keys")
         }
-        try table?.checkAttempt(from: address, peer: peer)
+        try table?.checkAttempt(at: door, from: address, peer: peer)
         let key = String(validating: text, as: UTF8.self).flatMap { APIKey($0) }
-        guard let table, let key, let hash = table.current.directory.match(key, at: table.now)?.key else {
-            table?.noteRefusal(of: key?.identifier, from: address, peer: peer)
+        guard let table, let key, let match = table.current.directory.match(key, at: table.now), let hash = match.key,
+            name == nil || name == match.principal.name.text
+        else {
+            table?.noteRefusal(of: key?.identifier, at: door, from: address, peer: peer)
             throw ServiceError(.keyRefused, "the key is not valid")
         }
         state.withLock { state in

@@ -28,7 +28,8 @@ final class PrincipalTable: Sendable {
     private let clock: MonotonicClock
     /// What was refused because of limits.
     let refusals = LimitRefusals()
-    private let wrongKeys = Lock(WrongKeys())
+    /// By door, so that whoever guesses at one of them delays nobody at the other.
+    private let wrongKeys = Lock<[KeyDoor: WrongKeys]>([:])
     private let state = Lock(State())
     /// Counts the directories. It is raised with the lock held, after the directory was replaced.
     private let replacements = Atomic<UInt64>(0)
@@ -142,15 +143,16 @@ final class PrincipalTable: Sendable {
         rootSets.submit(Mutation(.edit(edit))) { _ in }
     }
 
-    /// Throws `busy` with the time to wait when the address has presented too many wrong keys. Then the key is not
-    /// looked at, and the audit tells so.
-    func checkAttempt(from address: Holder, peer: String?) throws(ServiceError) {
+    /// Throws `busy` with the time to wait when the address has presented too many wrong keys at the door. Then the key
+    /// is not looked at, and the audit tells so.
+    func checkAttempt(at door: KeyDoor, from address: Holder, peer: String?) throws(ServiceError) {
         let now = clock.milliseconds
-        guard let milliseconds = wrongKeys.withLock({ $0.wait(of: address, at: now) }) else { return }
+        guard let milliseconds = wrongKeys.withLock({ $0[door]?.wait(of: address, at: now) }) else { return }
         refusals.slowedKeys.add(1, ordering: .relaxed)
         trail?.noteRefusal(.slowedKey, of: address) {
             AuditRecord(
-                .key, principal: "anonymous", peer: peer, operation: "hello", outcome: ServiceError.Code.busy.name,
+                .key, principal: "anonymous", peer: peer, operation: door.rawValue,
+                outcome: ServiceError.Code.busy.name,
                 detail: "the key was not looked at: its address has presented too many wrong ones")
         }
         throw ServiceError(
@@ -159,12 +161,12 @@ final class PrincipalTable: Sendable {
     }
 
     /// Notes that a key was refused: for the next ones of its address, and in the audit.
-    func noteRefusal(of key: KeyIdentifier?, from address: Holder, peer: String?) {
+    func noteRefusal(of key: KeyIdentifier?, at door: KeyDoor, from address: Holder, peer: String?) {
         let now = clock.milliseconds
-        wrongKeys.withLock { $0.note(address, at: now) }
+        wrongKeys.withLock { $0[door, default: WrongKeys()].note(address, at: now) }
         trail?.noteRefusal(.wrongKey, of: address) {
             AuditRecord(
-                .key, principal: "anonymous", peer: peer, operation: "hello",
+                .key, principal: "anonymous", peer: peer, operation: door.rawValue,
                 outcome: ServiceError.Code.keyRefused.name, detail: key.map { "key \($0)" })
         }
     }

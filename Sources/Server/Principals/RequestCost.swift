@@ -11,6 +11,9 @@ struct RequestCost: Equatable, Sendable {
     /// Whether the mutation takes something away from somebody, so that the reserve is for it.
     var isRemoval = false
 
+    /// Nothing.
+    init() {}
+
     /// `layered`: the request of the collaboration layer, if it is one.
     init(_ request: Request, _ layered: (any RuledRequest)?) {
         switch request {
