@@ -205,6 +205,9 @@ public enum Limits {
     public static let consolePagesRead = 16
     /// Accounts whose attribution of a link a page of the console shows.
     public static let consoleAttributionsMax = 8
+    /// Names and notices in the console's drawing of a popover.
+    public static let consolePopoverNamesMax = 5
+    public static let consolePopoverNoticesMax = 3
     /// Bytes of a page that a probe reads.
     public static let operatorPageBytesMax = 64 << 10
     /// Milliseconds between two looks at how the service is: each worker is asked for a sign of life, and verifies a

@@ -15,22 +15,23 @@ struct ConsoleContents {
     let link: URL
 
     /// `word`: stands in every title, name and text.
-    init(_ client: RootgateClient, word: String) async throws {
+    init(_ client: RootgateClient, word name: String) async throws {
+        let word = name.isEmpty ? "" : " " + name
         self.client = client
         ana = try #require(Account("ana"))
         var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "trip"))
-        metadata.title = "Trip to the lakes \(word)"
-        metadata.initiatorNameComponents = NameComponents(givenName: "Olga \(word)")
-        metadata.initiatorHandle = "olga@example.com \(word)"
+        metadata.title = "Trip to the lakes\(word)"
+        metadata.initiatorNameComponents = NameComponents(givenName: "Olga\(word)")
+        metadata.initiatorHandle = "olga@example.com\(word)"
         metadata.defaultShareOptions = ShareOptions(optionsGroups: [
             OptionsPickerGroup(
-                identifier: "permission", title: "Permission \(word)", footer: "The owner can always make changes.",
+                identifier: "permission", title: "Permission\(word)", footer: "The owner can always make changes.",
                 options: [
                     CollaborationOption(
                         title: "Everyone can make changes", identifier: "edit", isSelected: true,
                         effects: [.readWrite]),
                     CollaborationOption(
-                        title: "Everyone can view", subtitle: "Changes are refused \(word)", identifier: "view",
+                        title: "Everyone can view", subtitle: "Changes are refused\(word)", identifier: "view",
                         effects: [.readOnly]),
                 ]),
             OptionsGroup(
@@ -49,11 +50,11 @@ struct ConsoleContents {
         _ = try await client.send(
             ClaimOwnership(
                 of: collaboration, by: owner, as: PersonIdentity(rootHash: people[0].rootHash),
-                displayName: "Olga Example \(word)"))
+                displayName: "Olga Example\(word)"))
         _ = try await client.send(
             AddParticipants(
                 zip(people.dropFirst(), ["Ana Lund", "Bo Chen", "Cyril Osei"]).map { person, name in
-                    NewParticipant(PersonIdentity(rootHash: person.rootHash), displayName: "\(name) \(word)")
+                    NewParticipant(PersonIdentity(rootHash: person.rootHash), displayName: "\(name)\(word)")
                 }, to: collaboration))
         let challenges = try await client.challenges(2).challenges
         let opened = try await client.open([
@@ -69,7 +70,7 @@ struct ConsoleContents {
         _ = try await client.send(
             CustomizeDetails(
                 of: collaboration,
-                customItems: .set([CustomItem(identifier: "map", title: "Show the map \(word)", subtitle: "4 stops")])))
+                customItems: .set([CustomItem(identifier: "map", title: "Show the map\(word)", subtitle: "4 stops")])))
         try await share(word)
     }
 
@@ -84,10 +85,10 @@ struct ConsoleContents {
         ] as [(URL, String, [UInt8]?, String, String, String)] {
             _ = try await client.send(
                 RecordShare(
-                    url: url, title: "\(title) \(word)", subtitle: "A document \(word)",
-                    thumbnail: picture.map { .image($0, .png) }, app: app, sharer: Sharer(name: "\(sharer) \(word)"),
+                    url: url, title: "\(title)\(word)", subtitle: "A document\(word)",
+                    thumbnail: picture.map { .image($0, .png) }, app: app, sharer: Sharer(name: "\(sharer)\(word)"),
                     conversation: Conversation(
-                        identifier: conversation.lowercased(), name: "\(conversation) \(word)", isGroup: true),
+                        identifier: conversation.lowercased(), name: "\(conversation)\(word)", isGroup: true),
                     recipients: [ShareRecipient(ana)]))
         }
         _ = try await client.send(SetConsent(of: ana, .everything, isAllowed: true))

@@ -1,6 +1,7 @@
 import Collaboration
 import Core
 import Foundation
+import Identity
 import Principals
 import RootgateClient
 import ServiceTestSupport
@@ -73,16 +74,25 @@ struct RecordPagesTests {
         let page = try get("/collaboration", [("id", contents.collaboration.description)], endpoint)
         #expect(page.status == 200)
         for text in [
-            "<h1><bdi>Trip to the lakes W</bdi></h1>", "4 people · Everyone can make changes", "Manage Shared File",
+            "<h1><bdi>Trip to the lakes W</bdi></h1>", "4 people · <bdi>Everyone can make changes</bdi>",
+            "<button type=\"button\" disabled><bdi>Manage Shared File</bdi></button>",
+            "<p>Shared by <bdi>Olga W</bdi></p>",
             "<bdi>Show the map W</bdi>", "<bdi>Olga Example W</bdi>", "owner", "<bdi>olga@example.com W</bdi>",
             "<b class=\"good\">selected</b> <bdi>Everyone can make changes</bdi>",
             "<span>not selected</span> <bdi>Everyone can view</bdi>", "effects: addParticipants",
             "<a href=\"/shelf?account=ana\"><bdi>ana</bdi></a>", "From Bo Chen W and Olga Example W",
-            "<bdi>Bo Chen W</bdi> in <bdi>Family W</bdi>", "<code>\(contents.link.absoluteString)</code>",
+            "<bdi>Bo Chen W</bdi> in <bdi>Family W</bdi>", "Reply to Family W", "<bdi>Remove</bdi>",
+            "Shelves that were looked at: 1 of 1, ",
+            "<code>\(contents.link.absoluteString)</code>",
         ] { #expect(page.body.contains(text), "\(text)") }
         for person in contents.people {
             #expect(page.body.contains("<code>\(person.rootHash.description.prefix(16))…</code>"))
         }
+        // The owner comes first, whatever the order of root hashes is.
+        let popover = try #require(page.body.firstMatch(of: /<div class="popover">.*?<\/section>/.dotMatchesNewlines()))
+        let names = popover.0.matches(of: /<li><span class="face".*?<bdi>(.*?)<\/bdi>/).map { String($0.1) }
+        #expect(names.first == "Olga Example W")
+        #expect(Set(names.dropFirst()) == ["Ana Lund W", "Bo Chen W", "Cyril Osei W"])
         let client = try service.client()
         let plain = try #require(CollaborationIdentifier("roots only"))
         try await client.createCollaboration(plain, policy: .deviceNonce(windowSeconds: 60))
@@ -124,10 +134,10 @@ struct RecordPagesTests {
         let contents = try await ConsoleContents(try service.client(), word: "W")
         let page = try get("/shelf", [("account", "ana")], endpoint)
         let titles = page.body.matches(of: /<h3><bdi>(.*?)<\/bdi>/).map { String($0.1) }
-        #expect(Set(titles) == ["Trip to the lakes W", "Ten huts above the clouds W"])
+        #expect(titles == ["Trip to the lakes W", "Ten huts above the clouds W"])
         #expect(page.body.contains("ana</bdi>: 2 items") && page.body.contains("<span class=\"badge\">pinned</span>"))
         #expect(page.body.contains("From Bo Chen W and Olga Example W") && page.body.contains("From Cyril Osei W"))
-        #expect(page.body.components(separatedBy: "<span class=\"pill\">").count == 4)
+        #expect(page.body.components(separatedBy: "<p class=\"pill\">").count == 3)
         let image = try #require(page.body.firstMatch(of: /src="(\/thumbnail\?.*?)"/)).1
         let path = image.replacingOccurrences(of: "&amp;", with: "&")
         let answer = try PageVisitor.page(path, of: endpoint)
@@ -139,9 +149,96 @@ struct RecordPagesTests {
                 == 404)
         #expect(try PageVisitor.page("/thumbnail?account=ana", of: endpoint).status == 400)
         #expect(try get("/shelf", [("account", "nobody")], endpoint).body.contains("Nothing is on it."))
-        #expect(try get("/shelf", [("account", "ana"), ("offset", "-1")], endpoint).status == 400)
+        for offset in ["-1", "x", "1.5", ""] {
+            #expect(try get("/shelf", [("account", "ana"), ("offset", offset)], endpoint).status == 400, "\(offset)")
+        }
+        let behind = try get("/shelf", [("account", "ana"), ("offset", "9")], endpoint).body
+        #expect(behind.contains("Nothing is behind item 9.") && !behind.contains("Nothing is on it"))
+        let reader = try get("/shelf", [("account", "ana"), ("app", "com.example.reader")], endpoint).body
+        #expect(reader.contains("ana</bdi>: 1 item<") && reader.contains("From Cyril Osei W"))
+        #expect(!reader.contains("Trip to the lakes W</bdi></h3>"))
         #expect(try get("/shelf", [("account", "a\u{1}")], endpoint).status == 400)
         withExtendedLifetime(contents) {}
+    }
+
+    @Test("Of removed people no permission and no joining is told, and their shelves are not looked at")
+    func removedPeople() async throws {
+        let (service, endpoint) = try makeService()
+        let contents = try await ConsoleContents(try service.client(), word: "W")
+        _ = try await contents.client.send(
+            RemoveParticipants([PersonIdentity(rootHash: contents.people[1].rootHash)], from: contents.collaboration))
+        let body = try get("/collaboration", [("id", contents.collaboration.description)], endpoint).body
+        let rows = body.matches(of: /<tr><th scope="row">(.*?)<\/tr>/).map { String($0.1) }
+        let removed = try #require(rows.first { $0.contains("Ana Lund W") })
+        #expect(removed.contains("<td>none</td><td>removed</td><td>–</td><td><time"))
+        let joined = try #require(rows.first { $0.contains("Olga Example W") })
+        #expect(joined.contains("<td>joined</td><td><time") && joined.contains("</time></td><td>–</td>"))
+        #expect(body.contains("Of no participant here an account is known.") && !body.contains("From Bo Chen W"))
+        #expect(body.contains("3 people"))
+    }
+
+    @Test("What has no name is told as such, and not by an identifier or a blank")
+    func blankNames() async throws {
+        let (service, endpoint) = try makeService()
+        let client = try service.client()
+        let ana = try #require(Account("ana"))
+        for (number, sharer, conversation) in [(1, "", nil), (2, "\u{2060}", " "), (3, "Bo", nil)]
+            as [(Int, String, String?)]
+        {
+            _ = try await client.send(
+                RecordShare(
+                    url: try #require(URL(string: "https://example.com/\(number)")), title: " ",
+                    app: "com.example.files",
+                    sharer: Sharer(name: sharer),
+                    conversation: Conversation(identifier: "internal-\(number)", name: conversation, isGroup: false),
+                    recipients: [ShareRecipient(ana)]))
+        }
+        _ = try await client.send(SetConsent(of: ana, .everything, isAllowed: true))
+        let body = try get("/shelf", [("account", "ana")], endpoint).body
+        #expect(body.contains("<h3><code>https://example.com/1</code></h3>"))
+        #expect(body.contains("From somebody") && body.contains("somebody in a conversation without a name"))
+        #expect(body.contains("<bdi>Bo</bdi> in a conversation without a name") && body.contains("Reply to Bo"))
+        #expect(!body.contains("internal-") && !body.contains("<bdi></bdi>") && !body.contains("<p></p>"))
+        for text in ["", " \u{a0}", "\u{200b}\u{3164}"] { #expect(text.isUnseen) }
+        for text in ["a", "\u{200b}x", "。"] { #expect(!text.isUnseen) }
+    }
+
+    @Test("What is not shown is counted: people, accounts and conversations beyond the limits")
+    func beyondLimits() async throws {
+        let (service, endpoint) = try makeService()
+        let contents = try await ConsoleContents(try service.client(), word: "W")
+        let client = contents.client
+        let count = Limits.consoleAttributionsMax + 1
+        let people = try (0..<count).map { _ in try Person(deviceCount: 1).identity(in: contents.collaboration) }
+        _ = try await client.send(
+            AddParticipants(
+                people.map { NewParticipant(PersonIdentity(rootHash: $0.rootHash), displayName: "P") },
+                to: contents.collaboration))
+        let challenges = try await client.challenges(count).challenges
+        _ = try await client.open(
+            try zip(people, challenges).map { person, challenge in
+                AccessRequest(
+                    collaboration: contents.collaboration, proof: try person.proof(ofDevice: 0, signing: challenge))
+            })
+        for (number, person) in people.enumerated() {
+            let account = try #require(Account("account-\(number)"))
+            _ = try await client.send(
+                LinkAccount(account, to: PersonIdentity(rootHash: person.rootHash), in: contents.collaboration))
+        }
+        for number in 0...Limits.attributionsPerItemMax {
+            _ = try await client.send(
+                RecordShare(
+                    url: contents.link, title: "T", app: "com.example.files", sharer: Sharer(name: "S\(number)"),
+                    conversation: Conversation(identifier: "c\(number)", name: "C\(number)", isGroup: true),
+                    recipients: [ShareRecipient(contents.ana)]))
+        }
+        let body = try get("/collaboration", [("id", contents.collaboration.description)], endpoint).body
+        #expect(body.contains("and \(4 + count - Limits.consolePopoverNamesMax) more"))
+        #expect(body.contains("looked at: \(Limits.consoleAttributionsMax) of \(count + 1), "))
+        let shelf = try get("/shelf", [("account", "ana")], endpoint).body
+        #expect(shelf.contains("Others are not listed: \(Limits.attributionsPerItemMax) are at most."))
+        // The pin is on a conversation that is not listed.
+        #expect(shelf.contains("others</bdi></span> <span class=\"badge\">pinned</span></p>"))
     }
 
     @Test("Principals are listed with roles, limits and uses, and never with keys")

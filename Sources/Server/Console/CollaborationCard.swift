@@ -12,57 +12,83 @@ struct CollaborationCard {
     /// `facts`: about the set of root hashes. `attribution`: of the link, on the shelves of people. `more`: the last
     /// participant of the page, when there are others behind.
     func markup(
-        facts: Markup, attribution: [(account: Account, details: AttributionDetails)], more: Participant?,
-        _ identifier: CollaborationIdentifier
+        facts: Markup, attribution: LinkAttribution, more: Participant?, _ identifier: CollaborationIdentifier
     ) -> Markup {
-        let highlight = details.highlight
         let link = more.map { last -> Markup in
             let fields = [("id", identifier.description), ("after", last.identity.rootHash.description)]
             return "<p>\(Markup.link("Show more", to: "/collaboration", fields))</p>"
         }
         return """
-            <h1>\(Markup.name(highlight.title ?? identifier.description))</h1>
+            <h1>\(title(or: .name(identifier.description)))</h1>
             <div class="columns wide"><section aria-labelledby="popover"><h2 id="popover">As people see it</h2>
             \(popover)</section>
             <section aria-labelledby="facts"><h2 id="facts">Facts</h2>\(facts)\(share)</section></div>
+            <section aria-labelledby="attribution"><h2 id="attribution">Attribution</h2>\(attribution.markup)</section>
             <section aria-labelledby="people"><h2 id="people">Participants</h2>\(participants)\(link ?? "")</section>
             <section aria-labelledby="options"><h2 id="options">Share options</h2>\(options)</section>
-            <section aria-labelledby="attribution"><h2 id="attribution">Attribution</h2>\
-            \(attributions(attribution))</section>
             """
     }
+
+    private func title(or other: Markup) -> Markup { .name(details.highlight.title, or: other) }
 
     // MARK: The popover
 
     private var popover: Markup {
-        let faces = details.participants.prefix(5).map { Pill.face($0.displayName ?? "?") }
+        let highlight = details.highlight
         let count = details.participantCount
-        let activity = details.recentActivity.prefix(3).map { notice in
-            "<li>\(notice.sentence) <small>\(Markup.time(notice.date))</small></li>" as Markup
-        }
-        let items = details.customItems.map { item in
-            "<li><b>\(Markup.name(item.title))</b> \(item.subtitle.map { Markup.name($0) } ?? "")</li>" as Markup
-        }
+        let sharer = Markup.name(highlight.initiatorName, or: "")
+        let shared: Markup = sharer.html.isEmpty ? "" : "<p>Shared by \(sharer)</p>"
         let app = activity + items
         return """
-            <div class="popover"><section aria-label="People"><p class="faces">\(faces)</p>
-            <p><b>\(Markup.name(details.highlight.title ?? "Untitled"))</b><br>\
-            \(count) \(count == 1 ? "person" : "people") · \(details.highlight.summary)</p></section>
+            <div class="popover"><section aria-label="People"><p><b>\(title(or: "Untitled"))</b><br>\
+            \(count) \(count == 1 ? "person" : "people") · \(Markup.name(highlight.summary))</p>\(shared)
+            <ul>\(collaborators)</ul></section>
             <section aria-label="The app's items"><ul>\(app.isEmpty ? ["<li class=\"empty\">Nothing new.</li>"] : app)\
             </ul></section>
-            <section aria-label="Managing"><span class="manage">\(details.manageButtonTitle)</span></section></div>
+            <section aria-label="Managing"><button type="button" disabled>\(Markup.name(details.manageButtonTitle))\
+            </button></section></div>
             """
     }
+
+    /// The owner, then others, with their names.
+    private var collaborators: [Markup] {
+        let owners = details.participants.filter { $0.role == .owner }
+        let people = owners + details.participants.filter { $0.role != .owner }
+        let named = people.prefix(Limits.consolePopoverNamesMax).map { person -> Markup in
+            let words = [person.role == .owner ? "owner" : nil, person.state == .invited ? "invited" : nil]
+            let notes = words.compactMap { $0 }.joined(separator: ", ")
+            return """
+                <li>\(Pill.face(person.displayName)) \(Markup.name(person.displayName, or: "no name")) \
+                <small>\(notes)</small></li>
+                """
+        }
+        return named + rest(details.participantCount - named.count)
+    }
+
+    private var activity: [Markup] {
+        let shown = details.recentActivity.prefix(Limits.consolePopoverNoticesMax).map { notice in
+            "<li>\(Markup.name(notice.sentence)) <small>\(Markup.time(notice.date))</small></li>" as Markup
+        }
+        return shown + rest(details.recentActivity.count - shown.count)
+    }
+
+    private var items: [Markup] {
+        details.customItems.map { item in
+            "<li><b>\(Markup.name(item.title, or: "Untitled"))</b> \(Markup.name(item.subtitle, or: ""))</li>"
+        }
+    }
+
+    /// A line about those that are not shown.
+    private func rest(_ count: Int) -> [Markup] { count > 0 ? ["<li class=\"empty\">and \(count) more</li>"] : [] }
 
     private var share: Markup {
         let highlight = details.highlight
         let entries: [(name: String, value: Markup?)] = [
             ("link", highlight.url.map { "<code>\($0.absoluteString)</code>" }),
             ("shared since", .time(highlight.creationDate)),
-            ("shared by", highlight.initiatorName.map { .name($0) }),
-            ("handle", highlight.initiatorHandle.map { .name($0) }),
-            ("who may do what", "\(highlight.summary)"),
-            ("manage button", "\(details.manageButtonTitle)"),
+            ("shared by", highlight.initiatorName.map { .name($0, or: "a blank name") }),
+            ("handle", highlight.initiatorHandle.map { .name($0, or: "a blank handle") }),
+            ("summary, in the app's words", .name(highlight.summary)),
         ]
         return .list(entries.compactMap { entry in entry.value.map { (entry.name, $0) } })
     }
@@ -71,20 +97,24 @@ struct CollaborationCard {
 
     private var participants: Markup {
         let rows = people.map { person -> [Markup] in
-            let own: Markup = person.followsShareOptions ? " (share options)" : " (own)"
-            let permission: Markup = person.permission == .readOnly ? "may read" : "may change"
-            return [
-                "\(Pill.face(person.displayName ?? "?")) \(Markup.name(person.displayName ?? "no name"))",
-                "\(person.role.rawValue)", permission + own, "\(person.state.rawValue)",
-                (person.joinedAt ?? person.removedAt).map { Markup.time($0) } ?? "–",
+            [
+                "\(Pill.face(person.displayName)) \(Markup.name(person.displayName, or: "no name"))",
+                "\(person.role.rawValue)", CollaborationCard.permission(of: person), "\(person.state.rawValue)",
+                person.joinedAt.map { Markup.time($0) } ?? "–", person.removedAt.map { Markup.time($0) } ?? "–",
                 person.account.map { Markup.link(.name($0.name), to: "/shelf", [("account", $0.name)]) } ?? "–",
                 "<code>\(String(person.identity.rootHash.description.prefix(16)))…</code>",
             ]
         }
         return .table(
             "Participants, by root hash",
-            ["name", "role", "permission", "state", "joined", "account", "root hash"], rows,
+            ["name", "role", "permission", "state", "joined", "removed", "account", "root hash"], rows,
             empty: "There is no participant.")
+    }
+
+    private static func permission(of person: Participant) -> Markup {
+        guard person.state != .removed else { return "none" }
+        let own: Markup = person.followsShareOptions ? " (share options)" : " (own)"
+        return (person.permission == .readOnly ? "may read" : "may change") + own
     }
 
     private var options: Markup {
@@ -93,9 +123,12 @@ struct CollaborationCard {
             let options = content.options.map { option -> Markup in
                 let mark: Markup = option.isSelected ? "<b class=\"good\">selected</b>" : "<span>not selected</span>"
                 let effects = option.effects.map(\.rawValue).joined(separator: ", ")
-                let told: Markup = effects.isEmpty ? "" : " <small>· effects: \(effects)</small>"
+                let needs = option.requiredOptionsIdentifiers.joined(separator: ", ")
+                let needed: Markup = needs.isEmpty ? "" : "; needs \(Markup.name(needs))"
+                let effect: Markup = effects.isEmpty ? "no effect on what anybody may do" : "effects: \(effects)"
                 return """
-                    <li>\(mark) \(Markup.name(option.title)) <small>\(Markup.name(option.subtitle))</small>\(told)</li>
+                    <li>\(mark) \(Markup.name(option.title, or: "Untitled")) \
+                    <small>\(Markup.name(option.subtitle, or: "")) · \(effect)\(needed)</small></li>
                     """
             }
             let kind: Markup =
@@ -103,26 +136,12 @@ struct CollaborationCard {
                 case .switches: "any number of"
                 case .picker: "one of"
                 }
-            let footer: Markup = content.footer.isEmpty ? "" : "<p class=\"note\">\(content.footer)</p>"
+            let footer = Markup.name(content.footer, or: "")
             return """
-                <div class="group"><h3>\(Markup.name(content.title.isEmpty ? content.identifier : content.title)) \
-                <small>\(kind)</small></h3><ul>\(options)</ul>\(footer)</div>
+                <div class="group"><h3>\(Markup.name(content.title, or: "")) <small>\(kind)</small></h3>\
+                <ul>\(options)</ul>\(footer.html.isEmpty ? "" : "<p class=\"note\">\(footer)</p>" as Markup)</div>
                 """
         }
         return groups.isEmpty ? "<p class=\"empty\">There is no option.</p>" : "\(groups)"
-    }
-
-    private func attributions(_ found: [(account: Account, details: AttributionDetails)]) -> Markup {
-        guard !found.isEmpty else {
-            return """
-                <p class="empty">The link is on no shelf of these participants, or none of them has an account that is \
-                known.</p>
-                """
-        }
-        let items = found.map { entry -> Markup in
-            let whose = Markup.link(.name(entry.account.name), to: "/shelf", [("account", entry.account.name)])
-            return "<li>On the shelf of \(whose): \(Pill.pills(of: entry.details))</li>"
-        }
-        return "<ul class=\"attributions\">\(items)</ul>"
     }
 }

@@ -103,7 +103,7 @@ extension ConsoleFrame {
             dt { flex: 0 0 11rem; color: var(--soft); }
             dd { margin: 0; min-width: 0; font-variant-numeric: tabular-nums; }
             form { display: grid; gap: .4rem; max-width: 46rem; margin: 1rem 0; }
-            form.row { display: flex; flex-wrap: wrap; align-items: center; gap: .6rem; }
+            form.row { display: flex; flex-wrap: wrap; align-items: center; gap: .6rem; max-width: none; }
             label { font-weight: 500; }
             input, textarea, button {
               font: inherit; color: inherit; background: var(--card); border: 1px solid var(--soft);
@@ -156,7 +156,8 @@ extension ConsoleFrame {
             .popover section + section { border-top: 1px solid var(--line); }
             .popover p { margin: 0 0 .3rem; }
             .popover ul { list-style: none; margin: 0; padding: 0; }
-            .manage { color: var(--accent); }
+            .popover button { cursor: default; color: var(--soft); }
+            th[scope="row"] { overflow-wrap: anywhere; min-width: 9rem; }
             .face {
               display: inline-flex; align-items: center; justify-content: center; width: 1.9rem;
               height: 1.9rem; margin-right: .4rem; border-radius: 50%; background: var(--wash);
@@ -164,7 +165,7 @@ extension ConsoleFrame {
             }
             .group .note { margin: .5rem 0 0; }
             .group ul, .attributions { margin: 0; padding: 0 0 0 1.2rem; }
-            .shelf, .pills { list-style: none; margin: 0; padding: 0; }
+            .shelf, .conversations { list-style: none; margin: 0; padding: 0; }
             .shelf {
               display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr));
               gap: 1rem;
@@ -180,15 +181,18 @@ extension ConsoleFrame {
               display: flex; align-items: center; justify-content: center; text-align: center;
               padding: .4rem; color: var(--soft); font-size: .75rem; border: 1px dashed var(--line);
             }
-            .pills li { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .6rem; margin: 0 0 .3rem; }
+            .conversations { padding: 0 0 .3rem .5rem; font-size: .9rem; }
+            .menu { color: var(--soft); font-size: .9rem; }
+            .menu span + span::before { content: " · "; white-space: pre; }
             .pill {
-              display: flex; align-items: center; gap: .4rem; max-width: 100%; border-radius: 1.2rem;
+              display: inline-flex; align-items: center; gap: .4rem; max-width: 100%; border-radius: 1.2rem;
               padding: .15rem .8rem .15rem .2rem; background: var(--wash); font-size: .9rem;
             }
             .pill .face { flex: none; }
             .pill .face { margin: 0; background: var(--card); }
             .badge {
-              font-size: .75rem; border: 1px solid var(--soft); border-radius: 1rem; padding: 0 .5rem;
+              white-space: nowrap; padding: 0 .5rem; border: 1px solid var(--soft);
+              border-radius: 1rem; font-size: .75rem;
               color: var(--soft);
             }
             @media (max-width: 52rem) { .explained { grid-template-columns: minmax(0, 1fr); } }

@@ -78,8 +78,13 @@ extension Markup {
         return "<dl>\(rows)</dl>"
     }
 
-    /// A name that somebody has chosen: its direction of writing does not spread.
+    /// A text that somebody has chosen: its direction of writing does not spread.
     static func name(_ text: String) -> Markup { "<bdi>\(text)</bdi>" }
+
+    /// The same, or `other` when there is nothing to be seen.
+    static func name(_ text: String?, or other: Markup) -> Markup {
+        text.flatMap { $0.isUnseen ? nil : name($0) } ?? other
+    }
 
     /// A moment to the second, in UTC.
     static func time(_ date: Date) -> Markup {
@@ -92,5 +97,12 @@ extension Markup {
     static func link(_ label: Markup, to path: String, _ fields: [(name: String, value: String)]) -> Markup {
         let query = fields.map { "\($0.name)=\(FormFields.encoded($0.value))" }.joined(separator: "&")
         return "<a href=\"\(query.isEmpty ? path : path + "?" + query)\">\(label)</a>"
+    }
+}
+
+extension String {
+    /// Whether nothing of it can be seen: it is empty, or has spaces and characters without a shape only.
+    var isUnseen: Bool {
+        unicodeScalars.allSatisfy { $0.properties.isWhitespace || $0.properties.isDefaultIgnorableCodePoint }
     }
 }

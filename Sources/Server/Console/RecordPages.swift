@@ -135,7 +135,8 @@ struct RecordPages: Sendable {
             let attribution = try attribution(of: details, people.participants)
             let more = people.hasMore ? people.participants.last : nil
             return frame.page(
-                details.highlight.title ?? identifier.description, at: "/collaborations",
+                details.highlight.title.flatMap { $0.isUnseen ? nil : $0 } ?? identifier.description,
+                at: "/collaborations",
                 card.markup(facts: facts, attribution: attribution, more: more, identifier) + Self.looking)
         } catch {
             guard error.code == .unknownCollaboration else { throw error }
@@ -152,60 +153,82 @@ struct RecordPages: Sendable {
     /// Who has shared the collaboration's link with those of the people whose accounts are known.
     private func attribution(
         of details: CollaborationDetails, _ people: [Participant]
-    ) throws(ServiceError) -> [(account: Account, details: AttributionDetails)] {
-        guard let url = details.highlight.url else { return [] }
-        var found: [(account: Account, details: AttributionDetails)] = []
+    ) throws(ServiceError) -> LinkAttribution {
+        var attribution = LinkAttribution()
+        guard let url = details.highlight.url else { return attribution }
         var accounts: [Account] = []
-        for account in people.compactMap(\.account) where !accounts.contains(account) { accounts.append(account) }
-        for account in accounts.prefix(Limits.consoleAttributionsMax) {
-            do throws(ServiceError) {
-                found.append((account, try layer.look(ReadAttribution(url, of: account, for: .everyApp))))
-            } catch {
-                guard error.code == .unknownHighlight else { throw error }
-            }
+        for account in people.filter({ $0.state != .removed }).compactMap(\.account) where !accounts.contains(account) {
+            accounts.append(account)
         }
-        return found
+        attribution.known = accounts.count
+        for account in accounts.prefix(Limits.consoleAttributionsMax) {
+            attribution.looked += 1
+            if let details = try shown(url, to: account) { attribution.found.append((account, details)) }
+        }
+        return attribution
+    }
+
+    /// The attribution of a link on an account's shelf; `nil` when the link is not there.
+    private func shown(_ url: URL, to account: Account) throws(ServiceError) -> AttributionDetails? {
+        do throws(ServiceError) {
+            return try layer.look(ReadAttribution(url, of: account, for: .everyApp))
+        } catch {
+            guard error.code == .unknownHighlight else { throw error }
+            return nil
+        }
     }
 
     // MARK: A shelf
 
     private func shelf(_ query: FormFields) throws(ServiceError) -> HTTPResponse {
-        let name = query["account"] ?? ""
-        let form: Markup = """
-            <h1>Shared with you</h1>
-            <form method="get" action="/shelf" class="row"><label for="account">The shelf of the account</label>
-            <input id="account" name="account" value="\(Markup(verbatim: name))" required autocomplete="off" \
-            autocapitalize="off" spellcheck="false"><button type="submit">Show</button></form>
-            """
+        let (name, app) = (query["account"] ?? "", query["app"] ?? "")
+        let form = Self.form(ofShelf: name, app)
         guard !name.isEmpty else { return frame.page("Shelf", at: "/shelf", form + Self.looking) }
         guard let account = Account(name) else {
             throw ServiceError(.malformedRequest, "no account can have this name")
         }
-        let offset = Int(query["offset"] ?? "0") ?? 0
+        guard let offset = Int(query["offset"] ?? "0") else {
+            throw ServiceError(.malformedRequest, "the offset is no number")
+        }
         let shelf = try layer.look(
-            ReadShelf(of: account, for: .everyApp, limit: Limits.highlightsPerPageMax, offset: offset))
+            ReadShelf(
+                of: account, for: app.isEmpty ? .everyApp : .app(app), limit: Limits.highlightsPerPageMax,
+                offset: offset))
         var cards: [Markup] = []
         for item in shelf.highlights {
-            let attribution = try layer.look(ReadAttribution(item.url, of: account, for: .everyApp))
+            // Since the shelf was read it may have been removed.
+            guard let attribution = try shown(item.url, to: account) else { continue }
             cards.append(ShelfCard(item: item, attribution: attribution, account: account).markup)
         }
         let next = offset + shelf.highlights.count
         let hasMore = next < shelf.count && !shelf.highlights.isEmpty
-        let more: Markup =
-            hasMore
-            ? "<p>\(Markup.link("Show more", to: "/shelf", [("account", name), ("offset", "\(next)")]))</p>" : ""
-        let nothing: Markup = """
-            <p class="empty">Nothing is on it. An item is there when it is pinned, or when the account has allowed \
-            automatic sharing.</p>
-            """
-        let list: Markup =
-            cards.isEmpty
-            ? nothing
-            : "<ul class=\"shelf\">\(cards)</ul>"
+        let fields = [("account", name), ("app", app), ("offset", "\(next)")].filter { !$0.1.isEmpty }
+        let more: Markup = hasMore ? "<p>\(Markup.link("Show more", to: "/shelf", fields))</p>" : ""
+        let list: Markup = cards.isEmpty ? Self.nothing(behind: offset) : "<ul class=\"shelf\">\(cards)</ul>"
         return frame.page(
             "Shelf", at: "/shelf",
             form + "<h2>\(Markup.name(name)): \(shelf.count) \(shelf.count == 1 ? "item" : "items")</h2>\(list)\(more)"
                 + Self.looking)
+    }
+
+    private static func form(ofShelf account: String, _ app: String) -> Markup {
+        """
+        <h1>Shared with You</h1>
+        <form method="get" action="/shelf" class="row"><label for="account">The shelf of the account</label>
+        <input id="account" name="account" value="\(Markup(verbatim: account))" required autocomplete="off" \
+        autocapitalize="off" spellcheck="false"><label for="app">in the app</label>
+        <input id="app" name="app" value="\(Markup(verbatim: app))" placeholder="every app" autocomplete="off" \
+        autocapitalize="off" spellcheck="false"><button type="submit">Show</button></form>
+        """
+    }
+
+    private static func nothing(behind offset: Int) -> Markup {
+        guard offset == 0 else { return "<p class=\"empty\">Nothing is behind item \(offset).</p>" }
+        return """
+            <p class="empty">Nothing is on it. An item is there when it is pinned, or when the account has allowed \
+            automatic sharing for it. It is not there when the account has removed it, or when it was shared only in \
+            groups in which the account knows nobody.</p>
+            """
     }
 
     /// A stored picture. Browsers show it as what its first bytes say, and as nothing else.

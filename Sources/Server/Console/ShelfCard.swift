@@ -12,11 +12,13 @@ struct ShelfCard {
         let badges: [Markup] =
             (item.isSuggested ? ["<span class=\"badge\">suggested</span>"] : [])
             + (item.isPinned ? ["<span class=\"badge\">pinned</span>"] : [])
+        let link: Markup = "<code>\(item.url.absoluteString)</code>"
+        let subtitle = Markup.name(item.subtitle, or: "")
         return """
-            <li class="card">\(picture)<div class="text"><h3>\(Markup.name(item.title ?? item.url.absoluteString))</h3>
-            <p>\(item.subtitle.map { Markup.name($0) } ?? "")</p>
-            <p class="note"><code>\(item.url.absoluteString)</code><br>\(Markup.name(item.app)) · \
-            \(Markup.time(item.date)) \(badges)</p>\(Pill.pills(of: attribution))</div></li>
+            <li class="card">\(picture)<div class="text"><h3>\(Markup.name(item.title, or: link))</h3>
+            \(subtitle.html.isEmpty ? "" : "<p>\(subtitle)</p>" as Markup)
+            <p class="note">\(link)<br>\(Markup.name(item.app)) · \
+            \(Markup.time(item.date)) \(badges)</p>\(Pill.view(of: attribution))</div></li>
             """
     }
 

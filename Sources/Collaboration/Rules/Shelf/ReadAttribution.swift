@@ -45,7 +45,7 @@ public struct ReadAttribution: RuledRequest {
         let told = try attributions(of: shares, limit: Limits.attributionsPerItemMax, view)
         let replies = told.map { attribution in
             AttributionDetails.MenuAction(
-                kind: .reply, title: language.reply(to: attribution.conversation?.name ?? attribution.sharer?.name),
+                kind: .reply, title: language.reply(to: attribution.nameToReplyTo),
                 handle: attribution.handle, conversation: attribution.conversation?.identifier)
         }
         let remove = AttributionDetails.MenuAction(
@@ -53,7 +53,7 @@ public struct ReadAttribution: RuledRequest {
         var summary: String?
         if view.scope == .everyApp {
             let names = try attributions(of: shares, limit: .max, view).compactMap(\.sharer?.name)
-            summary = language.summary(from: distinct(names))
+            summary = language.summary(from: distinct(names.filter { !$0.isBlank }))
         }
         return .answer(
             AttributionDetails(
@@ -68,6 +68,13 @@ private func attributions(
     var told: [Attribution] = []
     for share in shares.prefix(limit) { told.append(try share.attribution(for: view.scope)) }
     return told
+}
+
+extension Attribution {
+    /// The conversation's name, or else the sharer's. A blank name is as none.
+    fileprivate var nameToReplyTo: String? {
+        [conversation?.name, sharer?.name].lazy.compactMap { $0 }.first { !$0.isBlank }
+    }
 }
 
 /// Each sharer once, the latest first.
