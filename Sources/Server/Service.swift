@@ -24,6 +24,9 @@ package final class Service: Sendable {
     /// The paths of the operator's pages.
     package static let operatorPaths = OperatorSite.paths
 
+    /// Those that show collaborations, people and principals.
+    package static let recordPaths = ConsoleSite.recordPaths
+
     /// How a shutdown ended.
     package enum Ending: Sendable {
         /// Every accepted request was answered.

@@ -260,7 +260,8 @@ private func readSecretOptions(_ arguments: Arguments, into configuration: inout
     }
     configuration.auditPath = arguments.text("audit")
     if configuration.auditPath == nil {
-        for name in ["audit-max", "audit-optional"] where arguments.isGiven(name) {
+        let isOptional = arguments.isOn("audit-optional")
+        if let name = arguments.isGiven("audit-max") ? "audit-max" : isOptional ? "audit-optional" : nil {
             throw UsageError("--\(name) is for --audit, which is not given")
         }
     }

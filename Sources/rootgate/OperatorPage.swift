@@ -29,7 +29,8 @@ struct OperatorPage: Equatable {
             case .bytes(let count): answer += buffer[..<count]
             case .ended where answer.isEmpty:
                 throw ServiceError(
-                    .connectionLost, "\(endpoint) closed the connection without a page: it may have too many visitors")
+                    .connectionLost,
+                    "\(endpoint) closed the connection without a page: it may have too many visitors, or speak HTTPS")
             case .ended:
                 guard let page = OperatorPage(answer) else {
                     throw ServiceError(.malformedAnswer, "\(endpoint) sends no page of an operator")

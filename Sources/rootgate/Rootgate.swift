@@ -21,7 +21,7 @@ enum Rootgate {
 
         commands:
         \(commands.map { command in
-            "  " + command.name.padding(toLength: 12, withPad: " ", startingAt: 0) + command.summary
+            "  " + command.name.padding(toLength: 14, withPad: " ", startingAt: 0) + command.summary
         }.joined(separator: "\n"))
 
         rootgate COMMAND --help shows a command's options, their defaults and units.

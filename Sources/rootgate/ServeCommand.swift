@@ -45,7 +45,7 @@ let serveCommand = Command(
             }
         }
     }
-    supervisor.isReady(announce(service, isEncrypted: configuration.tls != nil))
+    supervisor.isReady(announce(service, configuration))
     await signals.first()
     if signals.isStorageLost { return end(service, supervisor, log) }
     let shutdown = "shutting down: waiting up to \(service.drainSeconds) s for accepted requests"
@@ -87,17 +87,19 @@ private func end(_ service: Service, _ supervisor: Supervisor, _ log: Log) -> Ex
 }
 
 /// Prints where the service listens, and returns that for a supervisor.
-private func announce(_ service: Service, isEncrypted: Bool) -> String {
+private func announce(_ service: Service, _ configuration: Configuration) -> String {
+    let isEncrypted = configuration.tls != nil
     let addresses = service.endpoints.map { (isEncrypted && $0.path == nil ? tlsScheme : "") + $0.description }
     let listening = "listening on \(addresses.joined(separator: ", "))"
     printNow("rootgate \(Service.version) is \(listening)")
     for endpoint in service.associationEndpoints {
         printNow("the association of apps and links is at http://\(endpoint)\(Service.associationPath)")
     }
+    let pages = Service.operatorPaths + (configuration.showsRecords ? Service.recordPaths : [])
     for endpoint in service.operatorEndpoints {
         let scheme = endpoint.isLoopback ? "http" : "https"
         let base = endpoint.path == nil ? "\(scheme)://\(endpoint)" : "\(endpoint)"
-        printNow("the operator's pages \(Service.operatorPaths.joined(separator: ", ")) are at \(base)")
+        printNow("the operator's pages \(pages.joined(separator: ", ")) are at \(base)")
     }
     return listening
 }

@@ -63,7 +63,7 @@ private func keyOption(_ arguments: Arguments) throws -> APIKey? {
         return nil
     }
     guard let key = APIKey(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-        throw UsageError("\(source) does not contain a key, which begins with rgk_")
+        throw UsageError("\(source) does not contain a whole key: rgk_ and \(Limits.keyTextBytes - 4) more characters")
     }
     return key
 }

@@ -65,6 +65,20 @@ struct ConfigurationFileTests {
         #expect(throws: UsageError.self) { try arguments() }
     }
 
+    @Test("The handbook's example of a file is taken")
+    func handbook() throws {
+        let handbook = try String(contentsOfFile: packageFile("deploy/handbook/options.md"), encoding: .utf8)
+        let lines = handbook.split(separator: "\n", omittingEmptySubsequences: false)
+        let example = lines.drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
+        #expect(example.count > 3)
+        try write(example.joined(separator: "\n") + "\n")
+        let result = try runProgram(programPath, ["check-config", "--config", path])
+        #expect(result.code == 0, "\(result.errors)")
+        try write("data = \(folder.path)/data\naudit-optional = on\n")
+        let refused = try runProgram(programPath, ["check-config", "--config", path])
+        #expect(refused.code == 2 && refused.errors.contains("--audit-optional is for --audit"))
+    }
+
     @Test("What check-config prints is a file with the same effect")
     func roundTrip() throws {
         try write("idle-seconds = 7\ndata = \(folder.path)/data\nallow-plain-text = off\n")

@@ -50,16 +50,22 @@ struct ProbeCommandTests {
     func nobody() throws {
         let silent = try TestSocket(host: "127.0.0.1")
         let service = try TestService()
-        for (place, words, reason) in [
-            ("127.0.0.1:1", [], "can't connect to 127.0.0.1:1"),
-            ("127.0.0.1:\(silent.port)", ["--timeout", "0.3"], "does not answer within the time"),
-            // The clients' port of the service itself.
-            (service.endpoint.description, ["--timeout", "5"], "sends no page of an operator"),
-            ("nowhere", [], "--operator takes HOST:PORT or unix:/PATH, not nowhere"),
+        for (place, words, reasons) in [
+            ("127.0.0.1:1", [], ["can't connect to 127.0.0.1:1"]),
+            ("127.0.0.1:\(silent.port)", ["--timeout", "0.3"], ["does not answer within the time"]),
+            // The clients' port of the service itself. Its answer is lost when the system resets the connection because
+            // the rest of the request was not read.
+            (
+                service.endpoint.description, ["--timeout", "5"],
+                ["sends no page of an operator", "closed the connection without a page"]
+            ),
+            ("nowhere", [], ["--operator takes HOST:PORT or unix:/PATH, not nowhere"]),
         ] {
             let result = try runProgram(programPath, ["probe", "--operator", place] + words)
             #expect(result.code == 2 && result.output.isEmpty, "\(place): \(result)")
-            #expect(result.errors.contains(reason) && result.errors.split(separator: "\n").count == 1, "\(result)")
+            #expect(
+                reasons.contains { result.errors.contains($0) } && result.errors.split(separator: "\n").count == 1,
+                "\(result)")
         }
     }
 
