@@ -34,7 +34,7 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 
 /// What has subjects in FuzzingTests.
 let fuzzed: [Target.Dependency] = [
-    "COpenSSL", "Audit", "Collaboration", "Core", "Hashing", "Identity", "Kernels", "Principals", "RootSets",
+    "COpenSSL", "Audit", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels", "Principals", "RootSets",
     "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport", "Verification", "Wire", "rootgate",
 ]
 

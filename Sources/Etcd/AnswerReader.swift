@@ -36,11 +36,7 @@ package struct AnswerReader {
     }
 
     private var state = State.head
-    private var bytes: [UInt8] = []
-    /// Where the bytes begin that were not read.
-    private var start = 0
-    /// No line ends before this place.
-    private var searched = 0
+    private var received = ReceivedBytes()
     private var headLines: [String] = []
     private var headBytes = 0
     private var keeps = true
@@ -51,17 +47,10 @@ package struct AnswerReader {
     package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 
     /// Takes bytes in the order in which they arrive.
-    package mutating func append(_ more: some Collection<UInt8>) {
-        if start > 0 {
-            bytes.removeFirst(start)
-            searched = max(0, searched - start)
-            start = 0
-        }
-        bytes += more
-    }
+    package mutating func append(_ more: some Collection<UInt8>) { received.append(more) }
 
     /// Whether bytes have come that belong to no part yet, or to no answer.
-    package var hasRest: Bool { start < bytes.count }
+    package var hasRest: Bool { !received.isEmpty }
 
     /// The next part; `nil` until more bytes come, and behind the end.
     ///
@@ -103,28 +92,21 @@ package struct AnswerReader {
         }
     }
 
-    /// Up to `count` bytes; `nil` when there are none.
+    /// Up to `count` bytes of the body; `nil` when there are none.
     private mutating func take(_ count: Int) throws(Fault) -> [UInt8]? {
-        let end = min(bytes.count, start + count)
-        guard end > start else { return nil }
-        bodyBytes += end - start
+        guard let part = received.take(atMost: count) else { return nil }
+        bodyBytes += part.count
         guard bodyBytes <= bodyBytesMax else { throw Fault("the answer has more than \(bodyBytesMax) bytes") }
-        defer { start = end }
-        return Array(bytes[start..<end])
+        return part
     }
 
     /// The next line without its end; `nil` until it is there.
     private mutating func line() throws(Fault) -> String? {
-        guard let end = bytes[max(start, searched)...].firstIndex(of: UInt8(ascii: "\n")) else {
-            searched = bytes.count
-            guard bytes.count - start <= Limits.etcdHeadBytesMax else { throw Fault("a line is too long") }
-            return nil
+        do throws(ReceivedBytes.TooLong) {
+            return try received.line(bytesMax: Limits.etcdHeadBytesMax).map { String(decoding: $0, as: UTF8.self) }
+        } catch {
+            throw Fault("a line is too long")
         }
-        guard end - start <= Limits.etcdHeadBytesMax else { throw Fault("a line is too long") }
-        var line = bytes[start..<end]
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        start = end + 1
-        return String(decoding: line, as: UTF8.self)
     }
 
     /// The lines of the head, when it is there as a whole.

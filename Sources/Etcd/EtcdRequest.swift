@@ -58,7 +58,6 @@ struct RangeRequest: EtcdRequest {
     var key: Data
     var range_end: Data?
     var limit: LongInteger?
-    var keys_only: Bool?
 }
 
 struct RangeAnswer: Decodable {

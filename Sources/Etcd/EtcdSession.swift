@@ -75,9 +75,6 @@ package final class EtcdSession {
         place = abs(first) % connections.count
     }
 
-    /// Closes the connections. The next request makes one.
-    package func disconnect() { for connection in connections { connection.close() } }
-
     // MARK: Keys
 
     /// Reads entries of a range in the order of their keys, `limit` at most.

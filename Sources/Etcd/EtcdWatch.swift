@@ -18,7 +18,7 @@ package final class EtcdWatch {
 
     private let connection: MemberConnection
     private let onEnd: () -> Void
-    private var line: [UInt8] = []
+    private var received = ReceivedBytes()
     private var hasEnded = false
 
     /// `onEnd` is called once, when the watch ends by itself.
@@ -39,20 +39,21 @@ package final class EtcdWatch {
     package func next(milliseconds: UInt64) -> Event {
         guard !hasEnded else { return .ended(reason: "the watch has ended") }
         let deadline = MonotonicClock.system.milliseconds + milliseconds
-        do throws(EtcdFailure) {
-            while true {
-                while let place = line.firstIndex(of: UInt8(ascii: "\n")) {
-                    let event = event(Array(line[..<place]))
-                    line.removeFirst(place + 1)
-                    if let event { return event }
+        while true {
+            do throws(ReceivedBytes.TooLong) {
+                while let line = try received.line(bytesMax: Limits.etcdAnswerBytesMax) {
+                    if let event = event(line) { return event }
                 }
-                guard line.count <= Limits.etcdAnswerBytesMax else { return finish("an event is too long") }
+            } catch {
+                return finish("the member sends too long an event")
+            }
+            do throws(EtcdFailure) {
                 guard let bytes = try connection.nextIfAny(until: deadline) else { return .silence }
                 guard !bytes.isEmpty else { return finish("the member has ended the watch") }
-                line += bytes
+                received.append(bytes)
+            } catch {
+                return finish(error.description)
             }
-        } catch {
-            return finish(error.description)
         }
     }
 

@@ -10,6 +10,7 @@ final class MemberConnection {
     private var stream: (any ByteStream)?
     /// The answer that is being read; `nil`: none is.
     private var reader: AnswerReader?
+    private var room = [UInt8](repeating: 0, count: 64 << 10)
 
     init(_ dialer: Dialer) { self.dialer = dialer }
 
@@ -45,12 +46,10 @@ final class MemberConnection {
         for field in fields { head += field + "\r\n" }
         reader = AnswerReader(bodyBytesMax: bodyBytesMax)
         try send(Array((head + "\r\n").utf8) + body, on: stream, until: deadline)
-        while true {
-            switch try part(until: deadline) {
-            case .head(let status): return status
-            case .body, .end: preconditionFailure("an answer begins with its head")
-            case nil: throw fail("does not answer in time")
-            }
+        switch try part(until: deadline) {
+        case .head(let status): return status
+        case .body, .end: preconditionFailure("an answer begins with its head")
+        case nil: throw fail("does not answer in time")
         }
     }
 
@@ -112,7 +111,6 @@ final class MemberConnection {
     /// The next part of the answer; `nil` when it has not come in time.
     private func part(until deadline: UInt64) throws(EtcdFailure) -> AnswerReader.Part? {
         guard let stream else { throw fail("has closed the connection") }
-        var room = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             do throws(AnswerReader.Fault) {
                 if let part = try reader?.next() { return part }

@@ -34,7 +34,15 @@ import Transport
                         connections.with { $0.append(accepted) }
                         continue
                     }
-                    _ = Array(answer.utf8).withUnsafeBytes { send(accepted, $0.baseAddress, $0.count, 0) }
+                    let bytes = Array(answer.utf8)
+                    var sent = 0
+                    while sent < bytes.count {
+                        let count = bytes[sent...].withUnsafeBytes {
+                            send(accepted, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+                        }
+                        guard count > 0 else { break }
+                        sent += count
+                    }
                     shutdown(accepted, CInt(SHUT_WR))
                     _ = recv(accepted, &room, room.count, 0)
                     close(accepted)
@@ -124,6 +132,31 @@ import Transport
             return
         }
         #expect(!text.utf8.contains(0x1b), "\(text)")
+    }
+
+    @Test("A watch ends when one event, or all of an answer to a read, is longer than it may be")
+    func tooLong() throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        func answer(_ count: Int, _ end: String) -> String {
+            head + String(count + end.utf8.count, radix: 16) + "\r\n" + String(repeating: " ", count: count) + end
+                + "\r\n"
+        }
+        let range = EtcdSession.KeyRange(from: [1], to: [2])
+        func event(_ count: Int) throws -> EtcdWatch.Event {
+            let end = #"{"result":{"events":[{}]}}"#
+            let member = try FalseMember(sends: [answer(count - end.utf8.count, end + "\n")])
+            let session = EtcdSession(try EtcdMembers([member.endpoint]))
+            return try session.watch(range, from: 0, milliseconds: 20_000).next(milliseconds: 20_000)
+        }
+        #expect(try event(Limits.etcdAnswerBytesMax) == .changed)
+        #expect(try event(Limits.etcdAnswerBytesMax + 1) == .ended(reason: "the member sends too long an event"))
+        func read(_ count: Int) throws -> EtcdFailure? {
+            let member = try FalseMember(sends: [answer(count - 2, "{}") + "0\r\n\r\n"])
+            let session = EtcdSession(try EtcdMembers([member.endpoint]))
+            return thrown(EtcdFailure.self) { _ = try session.read(range, limit: 1, milliseconds: 3000) }
+        }
+        #expect(try read(Limits.etcdAnswerBytesMax) == nil)
+        #expect(try read(Limits.etcdAnswerBytesMax + 1) != nil)
     }
 
     @Test("A read goes on at the other members, and a change is sent once")
