@@ -233,6 +233,8 @@ struct RecordPagesTests {
                     recipients: [ShareRecipient(contents.ana)]))
         }
         let body = try get("/collaboration", [("id", contents.collaboration.description)], endpoint).body
+        let faces = body.matches(of: /<li><span class="face".*?<bdi>(.*?)<\/bdi>/).map { String($0.1) }
+        #expect(faces.first == "Olga Example W" && faces.count == Limits.consolePopoverNamesMax)
         #expect(body.contains("and \(4 + count - Limits.consolePopoverNamesMax) more"))
         #expect(body.contains("looked at: \(Limits.consoleAttributionsMax) of \(count + 1), "))
         let shelf = try get("/shelf", [("account", "ana")], endpoint).body

@@ -20,8 +20,9 @@ struct LinkAttribution {
             ? "<p class=\"empty\">The link is on none of the shelves that were looked at.</p>"
             : "<ul class=\"attributions\">\(items)</ul>"
         return """
-            \(list)<p class="note">Shelves that were looked at: \(looked) of \(known), those of participants in the table \
-            below whose accounts are known. Those of removed participants are not looked at.</p>
+            \(list)<p class="note">Shelves that were looked at: \(looked) of \(known), those of \
+            participants in the table below whose accounts are known. Those of removed participants are not \
+            looked at.</p>
             """
     }
 }
