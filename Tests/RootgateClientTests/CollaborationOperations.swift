@@ -241,7 +241,8 @@ extension PrepareCollaborationAs: ModelledRequest {
         let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
         if let shared = model.collaborations[collaboration] {
             guard model.isRepeating, model.told == shared.began, shared.start == start else {
-                throw model.refusal(.collaborationExists)
+                // What was started by the first request has ended, and another start has its identifier.
+                throw model.refusal(model.isRepeating ? .mutationConflict : .collaborationExists)
             }
             return request.prepared(shared, isNew: true, sequence: shared.began)
         }
