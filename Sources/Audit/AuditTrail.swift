@@ -273,13 +273,15 @@ package final class AuditTrail: Sendable {
     }
 
     /// Writes the lines that wait and a last one, and waits until the writer has ended. `sequence`: that of the last
-    /// change; `nil` when it is not known. Some changes have no lines, as notes of when a key was used: with the
-    /// sequence nobody takes them for dropped lines.
+    /// change; `nil` when it is not known, or when lines of changes may still come. Some changes have no lines, as
+    /// notes of when a key was used: with the sequence nobody takes them for dropped lines. While lines are lost and no
+    /// line has told it, the last one does not name the sequence: then the next start tells which changes have none.
     package func close(sequence: UInt64? = nil) {
         if let summary = refusals.withLock({ $0.takeSummary() }), !admit(summary, leaving: roomOfChanges) {
             log(.warning, "the audit has no room for its last line about refusals: \(summary.detail ?? "")")
         }
-        note(.ofService("stop", sequence: sequence), isForced: true)
+        let isWhole = state.withLock { $0.lost == 0 }
+        note(.ofService("stop", sequence: isWhole ? sequence : nil), isForced: true)
         let wasClosed = state.withLock { state in
             defer { state.isClosed = true }
             wakeWriter(&state)

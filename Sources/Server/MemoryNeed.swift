@@ -27,8 +27,9 @@ struct MemoryNeed: Equatable {
         // Directories of the buckets, of two versions at times, and which buckets were checked.
         let ofStorage = map / 16 + min(map / 64, 128 << 20)
         let ofWorkers = configuration.workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
-        let hasPages = [configuration.servesAssociation, configuration.servesOperator]
-        let ofVisitors = hasPages.count { $0 } * Limits.visitorsBytesMax
+        // The operator's pages have one server for this machine and one for others.
+        let pages = (configuration.servesAssociation ? 1 : 0) + (configuration.servesOperator ? 2 : 0)
+        let ofVisitors = pages * Limits.visitorsBytesMax
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
             + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax

@@ -422,8 +422,9 @@ package final class Service: Sendable {
             pool.close()
             resources.rootSets.close()
         }
+        // Otherwise changes may be durable whose lines never come.
         let sequence = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
-        audit?.close(sequence: sequence)
+        audit?.close(sequence: isDrained ? sequence : nil)
         return isDrained ? .drained : .forced
     }
 }
@@ -434,9 +435,23 @@ extension Endpoint {
         guard path == nil, other.path == nil else { return path == other.path }
         guard port == other.port, port != 0 else { return false }
         if host.lowercased() == other.host.lowercased() { return true }
-        // Listeners of IPv6 take no connection of IPv4.
-        guard host.contains(":") == other.host.contains(":") else { return false }
-        return [host, other.host].contains { $0 == "0.0.0.0" || $0 == "::" }
+        let (ours, theirs) = (addresses, other.addresses)
+        return ours.contains { our in theirs.contains { our == $0 || our.isWildcard(of: $0) || $0.isWildcard(of: our) }
+        }
+    }
+
+    /// The addresses of the host as far as they are known without asking; none of any other name.
+    private var addresses: [String] {
+        if host.lowercased() == "localhost" { return ["127.0.0.1", "::1"] }
+        let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
+        return isAddress ? [host.lowercased()] : []
+    }
+}
+
+extension String {
+    /// Whether this address stands for all of the other's kind. Listeners of IPv6 take no connection of IPv4.
+    fileprivate func isWildcard(of other: String) -> Bool {
+        self == "::" && other.contains(":") || self == "0.0.0.0" && !other.contains(":")
     }
 }
 

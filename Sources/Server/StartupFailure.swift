@@ -60,10 +60,10 @@ extension StartupFailure: CustomStringConvertible {
         switch self {
         case .portTaken(let endpoint):
             (endpoint.path.map { "the socket \($0)" } ?? "port \(endpoint.port) on \(endpoint.host)")
-                + " is taken: another process listens there"
+                + " is taken: something listens there already"
         case .overlap(let first, let second):
-            "\(first) and \(second) are both this service's own, and one port can't be opened twice: give one of them "
-                + "another port"
+            "\(first) and \(second) are both this service's own, and none can be opened twice: give one of them "
+                + "another \(first.path == nil ? "port" : "path")"
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"

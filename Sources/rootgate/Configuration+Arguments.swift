@@ -49,7 +49,8 @@ private let operatorOptions = [
             + "for principals"),
     Option(
         switch: "console",
-        "with --operator: also pages that show collaborations, people and principals to whoever may read the others"),
+        "with --operator: also pages that show collaborations, people and principals: here to everybody who may "
+            + "connect, elsewhere to principals with more roles"),
     Option(
         "sample-proofs", "N", standard: "0",
         "with --console: refused proofs that are kept in memory, at most \(Limits.sampledProofsMax), to be explained"),

@@ -143,6 +143,21 @@ struct AuditDiskTests {
         #expect(try scene.verify().findings == [])
     }
 
+    @Test("A stop while lines are lost vouches for no change, so those without lines are found")
+    func stopWithLostLines() throws {
+        let trail = try scene.open(calls: disk.calls) { $0.isOptional = true }
+        disk.room.with { $0 = 0 }
+        for sequence in UInt64(1)...1000 { #expect(try trail.apply(.change(sequence)) == nil) }
+        // The last line fits into the reserve, which lines about lost ones leave alone.
+        trail.close(sequence: 1000)
+        let lines = try scene.lines()
+        #expect(lines.last?.contains("\"what\":\"stop\"") == true && !lines.contains { $0.contains("lost-lines") })
+        disk.room.with { $0 = nil }
+        try scene.open(sequence: 1000, calls: disk.calls).close(sequence: 1000)
+        let found = try scene.verify().findings
+        #expect(found.count == 1 && found[0].contains("to 1000 were made before this start"), "\(found)")
+    }
+
     @Test("A failing disk is told to who waits, stops changes, and gets the line when it works again")
     func failingDisk() throws {
         let trail = try scene.open(calls: disk.calls)

@@ -9,6 +9,8 @@ import Testing
 /// and others.
 struct ConsoleContents {
     let collaboration: CollaborationIdentifier
+    /// The owner's.
+    let grant: AccessGrant
     let people: [SimulatedIdentity]
     let client: RootgateClient
     let ana: Account
@@ -63,7 +65,7 @@ struct ConsoleContents {
             AccessRequest(
                 collaboration: collaboration, proof: try people[1].proof(ofDevice: 0, signing: challenges[1])),
         ])
-        let grant = try #require(opened[0].grant)
+        grant = try #require(opened[0].grant)
         _ = try await client.send(LinkAccount(ana, to: PersonIdentity(rootHash: people[1].rootHash), in: collaboration))
         _ = try await client.send(
             PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))

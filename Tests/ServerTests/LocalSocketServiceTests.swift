@@ -69,7 +69,7 @@ struct LocalSocketServiceTests {
         let service = try service()
         let path = try #require(endpoint.path)
         let taken = try #require(reason(path))
-        #expect(taken.isInUse && taken.description == "the socket \(path) is taken: another process listens there")
+        #expect(taken.isInUse && taken.description == "the socket \(path) is taken: something listens there already")
         service.stop()
         try Data().write(to: URL(fileURLWithPath: path))
         #expect(

@@ -173,6 +173,8 @@ struct OperatorTests {
         arguments: [
             ("0.0.0.0", "127.0.0.1", true), ("127.0.0.1", "0.0.0.0", true), ("127.0.0.1", "127.0.0.1", true),
             ("::", "::1", true), ("::", "127.0.0.1", false), ("127.0.0.1", "127.0.0.2", false),
+            ("localhost", "127.0.0.1", true), ("::1", "LOCALHOST", true), ("localhost", "0.0.0.0", true),
+            ("0.0.0.0", "::1", false),
         ])
     func overlaps(_ first: String, _ second: String, _ isRefused: Bool) throws {
         let free = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))

@@ -173,7 +173,9 @@ struct RecordPagesTests {
         #expect(removed.contains("<td>none</td><td>removed</td><td>–</td><td><time"))
         let joined = try #require(rows.first { $0.contains("Olga Example W") })
         #expect(joined.contains("<td>joined</td><td><time") && joined.contains("</time></td><td>–</td>"))
-        #expect(body.contains("Of no participant here an account is known.") && !body.contains("From Bo Chen W"))
+        #expect(
+            body.contains("Of no present participant in the table below an account is known.")
+                && !body.contains("From Bo Chen W"))
         #expect(body.contains("3 people"))
     }
 
@@ -238,9 +240,36 @@ struct RecordPagesTests {
         #expect(body.contains("and \(4 + count - Limits.consolePopoverNamesMax) more"))
         #expect(body.contains("looked at: \(Limits.consoleAttributionsMax) of \(count + 1), "))
         let shelf = try get("/shelf", [("account", "ana")], endpoint).body
-        #expect(shelf.contains("Others are not listed: \(Limits.attributionsPerItemMax) are at most."))
+        #expect(shelf.contains("<li>No more than \(Limits.attributionsPerItemMax) are listed.</li>"))
         // The pin is on a conversation that is not listed.
         #expect(shelf.contains("others</bdi></span> <span class=\"badge\">pinned</span></p>"))
+    }
+
+    @Test("The owner is named first in a large collaboration, and beyond the newest notices there are more")
+    func largeCollaboration() async throws {
+        let (service, endpoint) = try makeService()
+        let contents = try await ConsoleContents(try service.client(), word: "W")
+        for start in [0, 200] {
+            let people = try (0..<200).map { number in
+                NewParticipant(
+                    PersonIdentity(rootHash: try #require(Digest(hexadecimal: Self.lowRootHash(start + number)))),
+                    displayName: "P")
+            }
+            _ = try await contents.client.send(AddParticipants(people, to: contents.collaboration))
+        }
+        let (grant, collaboration) = (contents.grant, contents.collaboration)
+        for _ in 0...Limits.detailNoticesMax {
+            _ = try await contents.client.send(PostNotices([.change(trigger: .edit)], on: collaboration, by: grant))
+        }
+        let body = try get("/collaboration", [("id", collaboration.description)], endpoint).body
+        let faces = body.matches(of: /<li><span class="face".*?<bdi>(.*?)<\/bdi>/).map { String($0.1) }
+        #expect(faces == ["Olga Example W", "P", "P", "P", "P"])
+        #expect(body.contains("<li class=\"empty\">and more</li>"))
+    }
+
+    /// Root hashes below those of nearly all trees, so that participants with them are listed first.
+    private static func lowRootHash(_ number: Int) -> String {
+        String(repeating: "0", count: 60) + [UInt8(number >> 8), UInt8(number & 255)].hexadecimal
     }
 
     @Test("Principals are listed with roles, limits and uses, and never with keys")

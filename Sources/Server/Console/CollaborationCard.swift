@@ -8,6 +8,8 @@ struct CollaborationCard {
     let details: CollaborationDetails
     /// A page of the participants, those who were removed included.
     let people: [Participant]
+    /// `nil`: not among the participants that were looked at.
+    let owner: Participant?
 
     /// `facts`: about the set of root hashes. `attribution`: of the link, on the shelves of people. `more`: the last
     /// participant of the page, when there are others behind.
@@ -52,8 +54,7 @@ struct CollaborationCard {
 
     /// The owner, then others, with their names.
     private var collaborators: [Markup] {
-        let owners = details.participants.filter { $0.role == .owner }
-        let people = owners + details.participants.filter { $0.role != .owner }
+        let people = [owner].compactMap { $0 } + details.participants.filter { $0.role != .owner }
         let named = people.prefix(Limits.consolePopoverNamesMax).map { person -> Markup in
             let words = [person.role == .owner ? "owner" : nil, person.state == .invited ? "invited" : nil]
             let notes = words.compactMap { $0 }.joined(separator: ", ")
@@ -69,7 +70,10 @@ struct CollaborationCard {
         let shown = details.recentActivity.prefix(Limits.consolePopoverNoticesMax).map { notice in
             "<li>\(Markup.name(notice.sentence)) <small>\(Markup.time(notice.date))</small></li>" as Markup
         }
-        return shown + rest(details.recentActivity.count - shown.count)
+        // Beyond that number nobody knows how many there are.
+        let isFull = details.recentActivity.count >= Limits.detailNoticesMax
+        return shown
+            + (isFull ? ["<li class=\"empty\">and more</li>"] : rest(details.recentActivity.count - shown.count))
     }
 
     private var items: [Markup] {

@@ -14,7 +14,7 @@ enum Pill {
         return "<span class=\"face\" aria-hidden=\"true\">\(initials.isEmpty ? "?" : initials)</span>"
     }
 
-    /// One pill with the faces of all who have shared, the summary and the pin; then the conversations and the menu.
+    /// One pill with a face for each sharer's name, the summary and the pin; then the conversations and the menu.
     static func view(of details: AttributionDetails) -> Markup {
         var names: [String] = []
         for name in details.attributions.compactMap(\.sharer?.name) where !names.contains(name) { names.append(name) }
@@ -36,8 +36,9 @@ enum Pill {
                 <small>\(Markup.time(attribution.date))</small></li>
                 """
         }
+        // The attribution brings no more, and does not say how many there are.
         let isFull = attributions.count >= Limits.attributionsPerItemMax
-        let rest: Markup = isFull ? "<li>Others are not listed: \(Limits.attributionsPerItemMax) are at most.</li>" : ""
+        let rest: Markup = isFull ? "<li>No more than \(attributions.count) are listed.</li>" : ""
         return "<ul class=\"conversations\">\(items)\(rest)</ul>"
     }
 }

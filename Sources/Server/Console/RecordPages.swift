@@ -131,7 +131,8 @@ struct RecordPages: Sendable {
             let after = query["after"].flatMap { Digest(hexadecimal: $0) }.map { PersonIdentity(rootHash: $0) }
             let people = try layer.look(
                 ListParticipants(of: identifier, after: after, limit: Limits.consoleRowsMax, includesRemoved: true))
-            let card = CollaborationCard(details: details, people: people.participants)
+            let owner = try owner(of: identifier, among: details.participants)
+            let card = CollaborationCard(details: details, people: people.participants, owner: owner)
             let attribution = try attribution(of: details, people.participants)
             let more = people.hasMore ? people.participants.last : nil
             return frame.page(
@@ -150,12 +151,31 @@ struct RecordPages: Sendable {
         }
     }
 
+    /// The owner, who is searched in some pages of participants at most; `nil` when he is in none of them.
+    private func owner(
+        of identifier: CollaborationIdentifier, among first: [Participant]
+    ) throws(ServiceError) -> Participant? {
+        if let owner = first.first(where: { $0.role == .owner }) { return owner }
+        var last = first.last?.identity
+        for _ in 0..<Limits.consolePagesRead {
+            let page = try layer.look(
+                ListParticipants(of: identifier, after: last, limit: Limits.participantsPerPageMax))
+            if let owner = page.participants.first(where: { $0.role == .owner }) { return owner }
+            guard page.hasMore else { return nil }
+            last = page.participants.last?.identity
+        }
+        return nil
+    }
+
     /// Who has shared the collaboration's link with those of the people whose accounts are known.
     private func attribution(
         of details: CollaborationDetails, _ people: [Participant]
     ) throws(ServiceError) -> LinkAttribution {
         var attribution = LinkAttribution()
-        guard let url = details.highlight.url else { return attribution }
+        guard let url = details.highlight.url else {
+            attribution.hasLink = false
+            return attribution
+        }
         var accounts: [Account] = []
         for account in people.filter({ $0.state != .removed }).compactMap(\.account) where !accounts.contains(account) {
             accounts.append(account)
@@ -208,7 +228,7 @@ struct RecordPages: Sendable {
         return frame.page(
             "Shelf", at: "/shelf",
             form + "<h2>\(Markup.name(name)): \(shelf.count) \(shelf.count == 1 ? "item" : "items")</h2>\(list)\(more)"
-                + Self.looking)
+                + (app.isEmpty ? "" : Self.ofEveryApp) + Self.looking)
     }
 
     private static func form(ofShelf account: String, _ app: String) -> Markup {
@@ -221,6 +241,12 @@ struct RecordPages: Sendable {
         autocapitalize="off" spellcheck="false"><button type="submit">Show</button></form>
         """
     }
+
+    /// An app learns no names, so the system's side draws its attribution.
+    private static let ofEveryApp: Markup = """
+        <p class="note">The items are those of the app. Attribution tells everybody who has shared the link, with \
+        whichever app.</p>
+        """
 
     private static func nothing(behind offset: Int) -> Markup {
         guard offset == 0 else { return "<p class=\"empty\">Nothing is behind item \(offset).</p>" }

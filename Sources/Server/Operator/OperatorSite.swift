@@ -16,6 +16,8 @@ struct OperatorSite: HTTPSite {
         // With records it shows the proofs of others, and of which collaborations they are.
         case ExplainPage.path: [.observe, .verify] + (console.showsRecords ? [.enrol, .collaborate] : [])
         case "/principals": [.administer]
+        // They show nothing, and every page needs them.
+        case _ where ConsoleSite.parts.contains(path): []
         case _ where ConsoleSite.recordPaths.contains(path): [.observe, .enrol, .collaborate]
         default: [.observe]
         }
