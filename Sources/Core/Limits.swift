@@ -174,8 +174,8 @@ public enum Limits {
     public static let etcdHeadBytesMax = 16 << 10
     public static let etcdAnswerBytesMax = 8 << 20
     /// Bytes of an entry of a log in etcd, and how many entries one answer brings at most: as base64 they fit into one.
-    public static let etcdEntryBytesMax = 256 << 10
-    public static let etcdEntriesPerReadMax = 16
+    public static let etcdEntryBytesMax = segmentBytesMax
+    public static let etcdEntriesPerReadMax = 5
     /// Milliseconds for connecting to a member of etcd, for one attempt to append, and for asking a member how it is.
     public static let etcdConnectMilliseconds = 1000
     public static let etcdAppendMilliseconds: UInt64 = 2000
@@ -333,6 +333,16 @@ public enum Limits {
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20
+    /// Bytes of the mutations of one segment of a shared log, and of a segment: one with a single large mutation is
+    /// longer.
+    public static let mutationBytesPerSegmentMax = 256 << 10
+    public static let segmentBytesMax = editBytesMax + (4 << 10)
+    /// Segments of others that a storage lets go first before it gives up a group of mutations, and bytes of those that
+    /// it has read and not applied yet.
+    public static let segmentsLostMax = 256
+    public static let segmentBytesUnappliedMax = 8 << 20
+    /// Milliseconds between two looks at a shared log while nothing is appended.
+    public static let sharedLookMilliseconds: UInt64 = 100
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256
     public static let mutationBytesBesideUrgentMax = 256 << 10

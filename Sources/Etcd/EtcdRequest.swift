@@ -111,6 +111,13 @@ struct CreateRequest: EtcdRequest {
     var failure: [Range]
 }
 
+/// A transaction that reads in either case, and tells whether its comparison held.
+struct ReadRequest: EtcdRequest {
+    var compare: [Compare]
+    var success: [CreateRequest.Range]
+    var failure: [CreateRequest.Range]
+}
+
 struct CreateAnswer: Decodable {
     struct Response: Decodable { var response_range: RangeAnswer? }
 

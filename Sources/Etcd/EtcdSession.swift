@@ -89,6 +89,21 @@ package final class EtcdSession {
         return try page(answer).entries.first
     }
 
+    /// Reads entries of a range in the order of their keys, `limit` at most, and tells whether another key exists, both
+    /// at the same moment.
+    package func read(
+        _ range: KeyRange, limit: Int, noting key: [UInt8], milliseconds: UInt64
+    ) throws(EtcdFailure) -> (page: Page, exists: Bool) {
+        let read = CreateRequest.Range(request_range: RangeRequest(range, limit: limit))
+        let request = ReadRequest(
+            compare: [Compare(key: Data(key), result: "GREATER")], success: [read], failure: [read])
+        let answer: CreateAnswer = try repeated("/v3/kv/txn", request, milliseconds)
+        guard let found = answer.responses?.first?.response_range else {
+            throw malformed("a transaction that does not say what it read")
+        }
+        return (try page(found), answer.succeeded == true)
+    }
+
     /// Puts a key that does not exist behind another one, with one request to one member, the leader if it is known.
     /// Otherwise nothing is changed, and entries are read from the key on up to `end`.
     ///

@@ -23,6 +23,9 @@ package final class OrderedLog {
         case entries([[UInt8]], hasMore: Bool)
         /// The log begins behind that number: what was before has been removed.
         case removed(first: UInt64)
+        /// The log has neither that number nor the one before it. Whoever has read that one has read another log, or
+        /// etcd has lost entries.
+        case lost
     }
 
     private let session: EtcdSession
@@ -83,11 +86,12 @@ package final class OrderedLog {
 
     /// Reads the log from a number on, some entries at most. It sees every entry that was appended before.
     package func read(from number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Reading {
+        precondition(number > 0, "the first entry is number 1")
         let range = EtcdSession.KeyRange(from: key(number), to: end)
-        let page = try session.read(range, limit: Limits.etcdEntriesPerReadMax, milliseconds: milliseconds)
+        let (page, exists) = try session.read(
+            range, limit: Limits.etcdEntriesPerReadMax, noting: key(max(1, number - 1)), milliseconds: milliseconds)
         guard let first = page.entries.first else {
-            // Nothing from that number on. The log may end before it, or all of it was removed.
-            return .entries([], hasMore: false)
+            return exists || number == 1 ? .entries([], hasMore: false) : .lost
         }
         if first.key != key(number) { return .removed(first: try self.number(of: first.key)) }
         let entries = try following(page, from: number)

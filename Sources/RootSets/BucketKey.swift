@@ -24,8 +24,9 @@ import Core
 // `log`: the change log. Key: sequence, big-endian. Value: see `LogRecord`.
 // `records`: what the layers above keep; see `Applier+Records.swift`.
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
-// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes. While
-// the format is upgraded: "upgrade" -> `StorageUpgrade.Progress`.
+// `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes. In a
+// storage that shares a log: "shared" -> `SharedPlace`. While the format is upgraded: "upgrade" ->
+// `StorageUpgrade.Progress`.
 
 enum BucketKey {
     static let bounded: UInt8 = 0

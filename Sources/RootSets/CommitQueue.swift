@@ -10,7 +10,7 @@ import Synchronization
 final class CommitQueue: Sendable {
     typealias Completion = @Sendable (Result<MutationReceipt, ServiceError>) -> Void
 
-    private struct State {
+    struct State {
         var waiting = MutationLines()
         /// A mutation that was taken, but waits for room in the next commit.
         var next: WaitingMutation?
@@ -66,7 +66,7 @@ final class CommitQueue: Sendable {
     }
 
     /// The mutations of one commit.
-    private struct Group {
+    struct Group {
         private(set) var mutations: [WaitingMutation] = []
         private var bytes = 0
         private var hasUrgent = false
@@ -76,10 +76,16 @@ final class CommitQueue: Sendable {
         private let now: @Sendable () -> ContinuousClock.Instant
         /// Mutations that waited when the group was begun. Later ones that are not urgent go into the next group.
         let waiting: Int
+        private let bytesMax: Int
 
-        /// `written`: how long the last commit was written.
-        init(waiting: Int, written: Duration, now: @escaping @Sendable () -> ContinuousClock.Instant) {
+        /// `written`: how long the last commit was written. `bytesMax`: the most bytes of a group that has more than
+        /// one mutation.
+        init(
+            waiting: Int, written: Duration, bytesMax: Int = Limits.mutationBytesPerCommitMax,
+            now: @escaping @Sendable () -> ContinuousClock.Instant
+        ) {
             self.waiting = waiting
+            self.bytesMax = bytesMax
             self.now = now
             sharedEnd = now() + CommitQueue.sharedTime(afterWriting: written)
         }
@@ -101,8 +107,7 @@ final class CommitQueue: Sendable {
             let endsSoon = !next.isUrgent && (hasUrgent || beforeUrgent)
             return mutations.count < (next.isUrgent ? Limits.mutationsPerCommitMax : waiting)
                 && mutations.count < (endsSoon ? Limits.mutationsBesideUrgentMax : Limits.mutationsPerCommitMax)
-                && bytes + next.bytes
-                    <= (endsSoon ? Limits.mutationBytesBesideUrgentMax : Limits.mutationBytesPerCommitMax)
+                && bytes + next.bytes <= (endsSoon ? min(bytesMax, Limits.mutationBytesBesideUrgentMax) : bytesMax)
         }
 
         mutating func append(_ next: WaitingMutation) {
@@ -118,19 +123,24 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private let storage: ReadTransactionPool
+    let storage: ReadTransactionPool
     private let configuration: RootSets.Configuration
-    private let surroundings: StorageSurroundings
-    private let watch: WriterWatch
+    let surroundings: StorageSurroundings
+    let watch: WriterWatch
+    /// The log that this storage shares with others; `nil` when it shares none.
+    let shared: (any SharedLog)?
+    let sharing = Lock(Sharing())
+    /// See `RootSets.freshAsOf`, plus 1; 0: never.
+    let freshAsOf = Atomic<UInt64>(0)
     private let watchTimer = Lock<RepeatingTimer?>(nil)
     private let reopening: Reopening
     private let onLoss: @Sendable () -> Void
-    private let state = Lock(State())
+    let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
-    private let writer = ThreadConfinement()
+    let writer = ThreadConfinement()
     /// What the log was told about the lack of room.
-    private let fullness: FullnessLog
+    let fullness: FullnessLog
     /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
     /// pages. Only the writer's thread uses it.
     private let hasTriedEmptyCommit = Atomic<Bool>(false)
@@ -146,10 +156,12 @@ final class CommitQueue: Sendable {
 
     /// `onLoss` is called once, on any thread, when the writer was given up. `open` opens the storage after a failure,
     /// when the environment before is closed.
+    ///
+    /// `shared`: the log that this storage shares with others.
     init(
         _ storage: ReadTransactionPool, _ configuration: RootSets.Configuration,
         _ surroundings: StorageSurroundings = StorageSurroundings(),
-        _ log: Log = .none, watch: WriterWatch = WriterWatch(),
+        _ log: Log = .none, watch: WriterWatch = WriterWatch(), shared: (any SharedLog)? = nil,
         onLoss: @escaping @Sendable () -> Void = {},
         open: @escaping @Sendable () throws(ServiceError) -> StorageEnvironment
     ) {
@@ -157,6 +169,7 @@ final class CommitQueue: Sendable {
         self.configuration = configuration
         self.surroundings = surroundings
         self.watch = watch
+        self.shared = shared
         self.onLoss = onLoss
         fullness = FullnessLog(log)
         reopening = Reopening(storage, log: log, open: open)
@@ -227,12 +240,12 @@ final class CommitQueue: Sendable {
         if !wasAbandoned { onLoss() }
     }
 
-    private func wakeWriter() {
+    func wakeWriter() {
         state.withLock { wakeWriter(&$0) }
     }
 
     /// Wakes the writer if it sleeps. Called under the lock.
-    private func wakeWriter(_ state: inout State) {
+    func wakeWriter(_ state: inout State) {
         guard state.isWriterAsleep else { return }
         state.isWriterAsleep = false
         if let wakeWriter = surroundings.wakeWriter { wakeWriter() } else { wake.signal() }
@@ -325,7 +338,12 @@ final class CommitQueue: Sendable {
                 commit(group)
                 workBegan.store(0, ordering: .relaxed)
                 watch.end()
+                followIfDue()
             case .over: break loop
+            case .wait where shared != nil:
+                let pause = DispatchTimeInterval.milliseconds(Int(Limits.sharedLookMilliseconds))
+                if wake.wait(timeout: .now() + pause) == .timedOut { state.withLock { $0.isWriterAsleep = false } }
+                followIfDue()
             case .wait: wake.wait()
             case .waitFor(let seconds):
                 if wake.wait(timeout: .now() + seconds) == .timedOut { state.withLock { $0.isWriterAsleep = false } }
@@ -373,7 +391,10 @@ final class CommitQueue: Sendable {
         defer { finished.removeAll() }
         return state.withLock { state -> Work in
             guard !state.isAbandoned else { return .over }
-            var group = Group(waiting: state.waiting.count, written: state.written, now: surroundings.now)
+            var group = Group(
+                waiting: state.waiting.count, written: state.written,
+                bytesMax: shared == nil ? Limits.mutationBytesPerCommitMax : Limits.mutationBytesPerSegmentMax,
+                now: surroundings.now)
             swap(&finished, &state.inWork)
             state.answered = 0
             if let next = state.next {
@@ -391,7 +412,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Answers the next mutation of the group, unless somebody else has done so when the writer was given up.
-    private func answer(_ pending: WaitingMutation, _ result: Result<MutationReceipt, ServiceError>) {
+    func answer(_ pending: WaitingMutation, _ result: Result<MutationReceipt, ServiceError>) {
         let isOurs = state.withLock { state in
             guard !state.isAbandoned else { return false }
             state.answered += 1
@@ -405,6 +426,7 @@ final class CommitQueue: Sendable {
     /// is aborted and the mutations are committed one by one: then the mutations that free space succeed.
     private func commit(_ begun: Group) {
         writer.assertIsCurrent()
+        if let shared { return share(begun, by: shared) }
         var group = begun
         do throws(StorageFailure) {
             let results = try attempt(&group, isJoined: true)
@@ -468,7 +490,7 @@ final class CommitQueue: Sendable {
 
     /// Calls `body` with the environment, after all of it was checked. Reports damage, and a failure that ends the use
     /// of it.
-    private func writing<R>(
+    func writing<R>(
         _ body: (StorageEnvironment) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
         let guarded = StorageGuard()
@@ -519,14 +541,7 @@ final class CommitQueue: Sendable {
             switch try room.judge(mutation.change, isAlone: !isWritten) {
             case .passes: findsRoom = findsRoom || hasRoom
             case .lacks(let what): lack = what
-            case .waits:
-                let next = group.removeLast()
-                precondition(results.count == group.mutations.count, "a mutation waits that is not the last one")
-                state.withLock { state in
-                    guard !state.isAbandoned else { return }
-                    state.inWork.removeLast()
-                    state.next = next
-                }
+            case .waits: postponeLast(of: &group)
             }
             if results.count == group.mutations.count { break }
             watch.proceed()
@@ -552,20 +567,39 @@ final class CommitQueue: Sendable {
             trimmingLogTo: UInt64(logShare(in: room)),
             count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
         watch.proceed()
+        try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
+        if findsRoom { fullness.hasRoomAgain() }
+        state.withLock { $0.written = surroundings.now() - applied }
+        return results
+    }
+
+    /// Commits so many mutations, the last of which has the sequence `last`. `began`: when they began to be applied, in
+    /// nanoseconds.
+    func commit(
+        _ transaction: WriteTransaction, _ environment: StorageEnvironment, of count: Int, last: UInt64,
+        _ began: UInt64, isDiskFull: Bool
+    ) throws(StorageFailure) {
         // What was answered with a failure meanwhile is not committed.
         guard !storage.health.hasFailed else { throw .failed("the storage has failed") }
         try check(surroundings.willCommit(), "committing")
         let written = MonotonicClock.nanoseconds
-        try commit(transaction, environment, isDiskFull: room.isDiskFull)
+        try commit(transaction, environment, isDiskFull: isDiskFull)
         let ended = MonotonicClock.nanoseconds
         surroundings.didCommit(last)
-        counted.withLock { $0.count(mutations: results.count, applying: written - began, writing: ended - written) }
-        if findsRoom { fullness.hasRoomAgain() }
-        state.withLock { $0.written = surroundings.now() - applied }
+        counted.withLock { $0.count(mutations: count, applying: written - began, writing: ended - written) }
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
-        committed.add(UInt64(results.count), ordering: .relaxed)
-        return results
+        committed.add(UInt64(count), ordering: .relaxed)
+    }
+
+    /// Takes the last mutation of the group out of it. It begins the next one.
+    func postponeLast(of group: inout Group) {
+        let next = group.removeLast()
+        state.withLock { state in
+            guard !state.isAbandoned else { return }
+            state.inWork.removeLast()
+            state.next = next
+        }
     }
 
     /// Commits, and tells a lack of space from a failure of the disk: LMDB takes a write that the disk has cut short
@@ -599,8 +633,8 @@ final class CommitQueue: Sendable {
 
     /// The room for the commit of a group. If its first mutation finds room only with the pages that the last commit
     /// has freed, an empty commit is made first. If it finds none because the change log is larger than it should be,
-    /// the log is made shorter first.
-    private func room(
+    /// the log is made shorter first, unless storages that share a log have to keep the same part of it.
+    func room(
         for group: Group, in environment: StorageEnvironment
     ) throws(StorageFailure) -> CommitRoom {
         var room = try newRoom(environment)
@@ -610,7 +644,7 @@ final class CommitQueue: Sendable {
                 try commitNothing(environment)
                 room = try newRoom(environment)
             }
-            while first.change.needsSpace, try room.lacksRoom(for: first.change),
+            while shared == nil, first.change.needsSpace, try room.lacksRoom(for: first.change),
                 try trimLog(to: logShare(in: room), count: Limits.logRecordsTrimmedMax, environment)
             {
                 try commitNothing(environment)
@@ -637,7 +671,7 @@ final class CommitQueue: Sendable {
         return room.isDiskFull ? min(count, recordsBefore) : count
     }
 
-    private func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
+    func newRoom(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
         try CommitRoom(environment, reserveBytes: configuration.reserveBytes, logBytes: retentionBytes / 4 * 5)
     }
 
@@ -663,7 +697,7 @@ final class CommitQueue: Sendable {
 
     /// Makes an empty commit: it writes the totals as they are, because LMDB does not commit what wrote nothing. The
     /// next commit may then use the pages that the last one has freed.
-    private func commitNothing(_ environment: StorageEnvironment) throws(StorageFailure) {
+    func commitNothing(_ environment: StorageEnvironment) throws(StorageFailure) {
         hasTriedEmptyCommit.store(true, ordering: .relaxed)
         let transaction = try WriteTransaction(in: environment)
         try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)

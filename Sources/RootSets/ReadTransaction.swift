@@ -61,6 +61,11 @@ final class ReadTransaction: @unchecked Sendable {
         return try SetsVersion(reading: value.contents)
     }
 
+    /// Reads how far a shared log was applied.
+    func sharedPlace() throws(StorageFailure) -> SharedPlace? {
+        try SharedPlace.read(try value(environment.meta, SharedPlace.key))
+    }
+
     /// Reads a value, which stays in the map; `nil` when there is none.
     ///
     /// Throws `damaged` when it is not what was written.

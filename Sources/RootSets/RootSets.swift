@@ -45,11 +45,13 @@ package final class RootSets: Sendable {
     ///
     /// `acceptsLoss`: whether this is the start that takes the operator's word that the newest commit may be gone.
     /// `log` gets a line when additions find no room, and when they find some again; when the storage has failed or is
-    /// damaged, and when it was opened again. `onLoss` is called once, on any thread, when the storage can't be opened
+    /// damaged, and when it was opened again. `shared`: the log that this storage shares with others, from its first
+    /// segment on; a storage that shares one can't be used without it, nor one with changes of its own with it.
+    /// `onLoss` is called once, on any thread, when the storage can't be opened
     /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
     package init(
         _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
-        acceptsLoss: Bool = false, log: Log = .none,
+        acceptsLoss: Bool = false, shared: (any SharedLog)? = nil, log: Log = .none,
         onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
         try StorageRestore.checkFinished(configuration.directory)
@@ -60,8 +62,11 @@ package final class RootSets: Sendable {
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
         if let loss = environment.possibleLoss { log(.critical, loss) }
+        try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
-        queue = CommitQueue(readers, configuration, surroundings, log, onLoss: onLoss) { () throws(ServiceError) in
+        queue = CommitQueue(
+            readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
+        ) { () throws(ServiceError) in
             try RootSets.open(configuration, lock, surroundings, health, startCheck)
         }
         queue.start()
@@ -185,6 +190,22 @@ package final class RootSets: Sendable {
     /// Commits the mutations whose turn it is, on this thread: for a storage whose writer has no thread of its own.
     /// Returns false when none waits.
     package func write() -> Bool { queue.write() }
+
+    // MARK: A shared log
+
+    /// Up to when this storage has everything that was in the log that it shares, in milliseconds of the log's clock;
+    /// `nil`: it does not know yet, or shares none. One load of a number.
+    package var freshAsOf: UInt64? {
+        let number = queue.freshAsOf.load(ordering: .acquiring)
+        return number == 0 ? nil : number - 1
+    }
+
+    /// Why the storage does not follow the log that it shares; `nil`: it does, as far as is known.
+    package var sharingProblem: String? { queue.sharing.withLock { $0.problem } }
+
+    /// Somebody has heard that the shared log has something new. The writer looks at it at once. It looks all the same
+    /// from time to time.
+    package func sharedLogHasChanged() { queue.ring() }
 
     /// What the commits took.
     package var commitFigures: CommitFigures { queue.figures }

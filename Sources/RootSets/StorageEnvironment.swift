@@ -269,6 +269,28 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Ends a check of the structure soon.
     func stopChecking() { structure.withLock { $0 }?.stop() }
 
+    /// Throws when the storage shares a log and is to be used without one, or has changes of its own and is to share
+    /// one: it would come to differ from the others.
+    func checkSharing(_ isShared: Bool) throws(ServiceError) {
+        do throws(StorageFailure) {
+            let hasPlace = try withReader { reader throws(StorageFailure) -> Bool in
+                var value = MDB_val()
+                let code = withMDBValue(SharedPlace.key) { mdb_get(reader, meta.handle, $0, &value) }
+                if code == MDB_NOTFOUND { return false }
+                try check(code, "reading the place in the shared log")
+                return true
+            }
+            if hasPlace, !isShared {
+                throw .mismatched("the storage shares a log with others, so it can't be used alone")
+            }
+            if !hasPlace, isShared, let lastSequence, lastSequence > 0 {
+                throw .mismatched("the storage has changes of its own, so it can't share a log with others")
+            }
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
     // MARK: Faults
 
     /// Why nothing may be answered from what was read in place; `nil` when every page could be read.

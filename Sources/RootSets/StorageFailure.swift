@@ -64,6 +64,11 @@ struct StorageFailure: Error {
         StorageFailure(STORAGE_FAULT, what)
     }
 
+    /// Why a storage can't go on with the log that it shares. The storage itself is whole.
+    static func mismatched(_ what: String) -> StorageFailure {
+        StorageFailure(EPROTO, what, isWhole: true)
+    }
+
     /// Why a backup can't be made or restored: a whole sentence.
     static func refused(_ sentence: String) -> StorageFailure {
         StorageFailure(STORAGE_FAULT, sentence)

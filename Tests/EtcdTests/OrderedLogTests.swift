@@ -57,6 +57,8 @@ struct OrderedLogTests {
             try log.read(from: 4, milliseconds: patient)
                 == .entries([entry("4"), entry("5"), entry("6")], hasMore: false))
         #expect(try log.read(from: 7, milliseconds: patient) == .entries([], hasMore: false))
+        // Whoever has applied number 7 has read another log.
+        #expect(try log.read(from: 8, milliseconds: patient) == .lost)
         for number in UInt64(1)...3 {
             #expect(try log.append(entry("late"), as: number, milliseconds: patient) == .misplaced)
         }

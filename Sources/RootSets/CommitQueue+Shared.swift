@@ -1,0 +1,248 @@
+import Core
+import Hashing
+
+// A storage that shares a log. Its writer does not commit what it is given. It packs the mutations that wait into a
+// segment, appends that to the log, and applies every segment in the order of the log: those of others, and its own. A
+// mutation is answered when its segment was applied here. So it is in the log, and every other storage comes to the
+// same result.
+
+extension CommitQueue {
+    /// What the writer knows of the shared log.
+    struct Sharing {
+        /// When the log is to be looked at again, in milliseconds of the system's clock.
+        var lookAt: UInt64 = 0
+        /// Whether somebody has said that the log has something new.
+        var isRung = false
+        /// Why the storage does not follow the log; `nil`: it does, as far as is known.
+        var problem: String?
+    }
+
+    // MARK: Following
+
+    /// Somebody says that the log has something new.
+    func ring() {
+        sharing.withLock { $0.isRung = true }
+        wakeWriter()
+    }
+
+    /// Looks at the log, unless that was a moment ago, and applies what is new. Called on the writer's thread.
+    func followIfDue() {
+        guard let shared, !storage.health.hasFailed else { return }
+        let now = MonotonicClock.system.milliseconds
+        let isDue = sharing.withLock { sharing in
+            guard sharing.isRung || now >= sharing.lookAt else { return false }
+            sharing.isRung = false
+            return true
+        }
+        guard isDue else { return }
+        watch.begin()
+        follow(shared)
+        watch.end()
+        looked()
+    }
+
+    private func follow(_ log: any SharedLog) {
+        do throws(StorageFailure) {
+            var next = try place().map { $0.number + 1 } ?? 1
+            while true {
+                switch log.read(from: next) {
+                case .segments(let segments, let hasMore, let asOf):
+                    if !segments.isEmpty { _ = try apply(segments) }
+                    next += UInt64(segments.count)
+                    guard hasMore else { return next > 1 ? noteFresh(asOf) : note("the shared log is empty") }
+                case .removed(let first):
+                    return note("the shared log begins at \(first), and this storage needs \(next)")
+                case .lost: return note("the shared log has lost segment \(next - 1), which was applied here")
+                case .failed(let reason): return note("the shared log does not answer: \(reason)")
+                }
+            }
+        } catch {
+            note(error.text)
+        }
+    }
+
+    private func looked() {
+        let next = MonotonicClock.system.milliseconds + Limits.sharedLookMilliseconds
+        sharing.withLock { $0.lookAt = next }
+    }
+
+    /// The storage has everything that was in the log at that time. One that is damaged is not relied on.
+    private func noteFresh(_ asOf: UInt64) {
+        guard storage.health.level == .intact else { return note("the storage is damaged") }
+        sharing.withLock { $0.problem = nil }
+        freshAsOf.max(asOf + 1, ordering: .releasing)
+    }
+
+    private func note(_ problem: String) {
+        sharing.withLock { $0.problem = problem }
+    }
+
+    private func place() throws(StorageFailure) -> SharedPlace? {
+        try writing { _ throws(StorageFailure) in
+            try storage.withTransaction { transaction throws(StorageFailure) in try transaction.sharedPlace() }
+        }
+    }
+
+    // MARK: Appending
+
+    /// Appends the group's mutations to the log, applies the log up to them, and answers them. Those for which there is
+    /// no room here are refused before.
+    func share(_ begun: Group, by log: any SharedLog) {
+        var group = begun
+        do throws(StorageFailure) {
+            let refusals = try judge(&group)
+            precondition(refusals.count == group.mutations.count, "there is not one judgement for each mutation")
+            let appended = zip(group.mutations, refusals).filter { $0.1 == nil }.map(\.0.mutation)
+            var results = (appended.isEmpty ? [] : try append(appended, to: log))[...]
+            for (pending, refusal) in zip(group.mutations, refusals) {
+                if let refusal {
+                    answer(pending, .failure(refusal))
+                } else {
+                    answer(pending, results.popFirst() ?? .failure(ServiceError(.internalFault, "a result is missing")))
+                }
+            }
+        } catch {
+            for pending in group.mutations { answer(pending, .failure(error.asServiceError)) }
+        }
+    }
+
+    /// The error of each mutation that is not to be appended. What waits joins the group, as long as it has room.
+    private func judge(_ group: inout Group) throws(StorageFailure) -> [ServiceError?] {
+        try writing { environment throws(StorageFailure) in
+            var room = try room(for: group, in: environment)
+            var refusals: [ServiceError?] = []
+            while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
+                let change = group.mutations[refusals.count].mutation.change
+                switch try room.judge(change, isAlone: refusals.isEmpty) {
+                case .passes:
+                    if change.needsSpace, let need = fullness.need, try room.has(need) { fullness.hasRoomAgain() }
+                    refusals.append(change.needsSpace ? storage.health.refusalOfAdditions : nil)
+                case .lacks(let lack):
+                    fullness.refused(lack)
+                    refusals.append(lack.error)
+                case .waits:
+                    postponeLast(of: &group)
+                    return refusals
+                }
+            }
+            return refusals
+        }
+    }
+
+    /// Appends mutations as one segment behind the last one. Returns what came of each. Throws when they are not in the
+    /// log, and will not be.
+    private func append(
+        _ mutations: [Mutation], to log: any SharedLog
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        func all(_ error: ServiceError) -> [Result<MutationReceipt, ServiceError>] {
+            mutations.map { _ in .failure(error) }
+        }
+        guard let place = try place() else {
+            return all(ServiceError(.busy, "the shared log was not read yet: try again later"))
+        }
+        var (number, hash) = (place.number, place.hash)
+        // What others have appended meanwhile, read and not applied. The next attempt needs only its hash.
+        var unapplied: [[UInt8]] = []
+        for _ in 0..<Limits.segmentsLostMax {
+            let segment = Segment(identifier: .random(in: .min ... .max), after: hash, .mutations(mutations)).bytes
+            guard segment.count <= Limits.segmentBytesMax else {
+                return all(ServiceError(.limitExceeded, "a change is too long for the shared log"))
+            }
+            var others: [[UInt8]]
+            switch log.append(segment, as: number + 1) {
+            case .appended(let asOf): return finish(unapplied + [segment], asOf) ?? all(applicationFailure)
+            case .taken(let found): others = found
+            case .misplaced:
+                guard case .segments(let found, _, _) = log.read(from: number + 1) else {
+                    // The next look says why.
+                    return all(ServiceError(.busy, "the end of the shared log is not known: try again later"))
+                }
+                others = found
+            case .failed(let reason, let isUnknown):
+                note("the shared log does not answer: \(reason)")
+                return all(
+                    isUnknown
+                        ? ServiceError(
+                            .storageFailed, "whether the change is in the shared log is not known: \(reason)")
+                        : ServiceError(.busy, "the shared log does not answer: \(reason)"))
+            }
+            number += UInt64(others.count)
+            hash = others.last.map { Segment.hash($0) } ?? hash
+            unapplied += others
+            if unapplied.reduce(0, { $0 + $1.count }) > Limits.segmentBytesUnappliedMax {
+                _ = try apply(unapplied)
+                unapplied = []
+            }
+        }
+        return all(ServiceError(.busy, "others append to the shared log without a pause: try again later"))
+    }
+
+    /// Applies segments, the last of which was appended here. `nil`: they could not be applied.
+    private func finish(_ segments: [[UInt8]], _ asOf: UInt64) -> [Result<MutationReceipt, ServiceError>]? {
+        do throws(StorageFailure) {
+            let results = try apply(segments)
+            noteFresh(asOf)
+            looked()
+            return results
+        } catch {
+            note(error.text)
+            return nil
+        }
+    }
+
+    private var applicationFailure: ServiceError {
+        let problem = sharing.withLock { $0.problem } ?? "unknown"
+        return ServiceError(.storageFailed, "the change is in the shared log, but was not applied here: \(problem)")
+    }
+
+    // MARK: Applying
+
+    /// Applies segments behind the place in one commit; when they lack room together, in one commit each. Returns what
+    /// came of the last segment's mutations.
+    private func apply(_ segments: [[UInt8]]) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        try writing { environment throws(StorageFailure) in
+            do throws(StorageFailure) {
+                return try apply(segments, in: environment)
+            } catch {
+                guard error.isLackOfSpace else { throw error }
+            }
+            var results: [Result<MutationReceipt, ServiceError>] = []
+            for segment in segments {
+                try commitNothing(environment)
+                results = try apply([segment], in: environment)
+            }
+            return results
+        }
+    }
+
+    private func apply(
+        _ segments: [[UInt8]], in environment: StorageEnvironment
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        let (began, applied) = (MonotonicClock.nanoseconds, surroundings.now())
+        // Blocks of the disk are reserved first. What is in the log is applied even when there seem to be too few.
+        var room = try newRoom(environment)
+        var read: [(segment: Segment, hash: Digest)] = []
+        for bytes in segments {
+            guard let segment = Segment(bytes) else { throw .mismatched("the shared log has an entry that is none") }
+            if case .mutations(let mutations) = segment.contents {
+                for mutation in mutations { _ = try room.judge(mutation.change, isAlone: false) }
+            }
+            read.append((segment, Segment.hash(bytes)))
+        }
+        let transaction = try WriteTransaction(in: environment, watch)
+        var applier = try Applier(transaction, environment)
+        var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
+        var results: [Result<MutationReceipt, ServiceError>] = []
+        var count = 0
+        for (segment, hash) in read {
+            let outcome = try applier.apply(segment, hash: hash, at: place)
+            (place, results) = (outcome.place, outcome.results)
+            count += results.count
+            watch.proceed()
+        }
+        try commit(
+            transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
+        state.withLock { $0.written = surroundings.now() - applied }
+        return results
+    }
+}

@@ -1,0 +1,35 @@
+/// A log of segments that several storages share. Its entries are numbered from 1 on, without a hole, and none ever
+/// changes. Only the thread of the writer calls it, and waits for it.
+package protocol SharedLog: Sendable {
+    /// Appends a segment as `number`, if the log ends before that number.
+    func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending
+
+    /// Reads the log from a number on, some segments at most. It sees every segment that was appended before.
+    func read(from number: UInt64) -> SharedReading
+}
+
+/// What came of appending.
+package enum SharedAppending: Equatable, Sendable {
+    /// The segment is in the log for good. `asOf`: when this was asked, in milliseconds of the log's clock. The log
+    /// ended before that number then.
+    case appended(asOf: UInt64)
+    /// The segment is not in the log, and will not be: others have the numbers from that one on. There may be more.
+    case taken([[UInt8]])
+    /// The segment is not in the log, and will not be: the log's end is elsewhere, so it has to be read.
+    case misplaced
+    /// The log has not answered. `isUnknown`: whether the segment may be in the log all the same, or come to be.
+    case failed(reason: String, isUnknown: Bool)
+}
+
+/// What is in the log from a number on.
+package enum SharedReading: Equatable, Sendable {
+    /// The segments from that number on, one after the other; none when the log ends before it. `hasMore`: whether
+    /// others follow. `asOf`: when this was asked.
+    case segments([[UInt8]], hasMore: Bool, asOf: UInt64)
+    /// The log begins behind that number: what was before it has been removed.
+    case removed(first: UInt64)
+    /// The log has neither that number nor the one before it, so it is another log, or has lost segments.
+    case lost
+    /// The log has not answered.
+    case failed(reason: String)
+}
