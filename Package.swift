@@ -89,6 +89,7 @@ let package = Package(
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
         layer("Etcd", ["Core", "Platform", "Transport", "TLS"]),
+        layer("Cluster", ["Core", "Platform", "RootSets", "Etcd"]),
         layer("Principals", ["Core", "Hashing", "Wire"]),
         layer("Collaboration", ["Core", "Principals"]),
         layer(
@@ -171,6 +172,10 @@ let package = Package(
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
+        // Members of etcd for a test.
+        .target(
+            name: "EtcdTestSupport", dependencies: ["Core", "Etcd", "TLS", "TestSupport", "Transport"],
+            path: "Tests/EtcdTestSupport", swiftSettings: swift),
         // Uses a storage that is damaged, or whose disk fails, in a process of its own.
         .target(name: "FailingDisk", path: "Tests/FailingDisk"),
         .executableTarget(
@@ -206,7 +211,8 @@ let package = Package(
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),
         tests(of: "Collaboration", ["Core", "Hashing", "Principals"]),
         tests(of: "Transport", ["Core", "Platform"]),
-        tests(of: "Etcd", ["Core", "Identity", "TLS", "Transport"]),
+        tests(of: "Etcd", ["Core", "EtcdTestSupport", "Identity", "TLS", "Transport"]),
+        tests(of: "Cluster", ["Core", "Etcd", "EtcdTestSupport", "RootSets"]),
         tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",

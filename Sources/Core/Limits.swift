@@ -181,6 +181,13 @@ public enum Limits {
     public static let etcdAppendMilliseconds: UInt64 = 2000
     public static let etcdSurveyMilliseconds: UInt64 = 200
 
+    /// Milliseconds for a gate's question to the log of its cluster, and for appending to it.
+    public static let clusterReadMilliseconds: UInt64 = 1000
+    public static let clusterAppendMilliseconds: UInt64 = 5000
+    /// Milliseconds before another watch is begun when one has ended, and of silence after which one is given up.
+    public static let clusterWatchPauseMilliseconds: UInt64 = 100
+    public static let clusterSilenceMilliseconds: UInt64 = 5000
+
     /// Connections to a server of pages at once, and those that are being told that there are too many. Peers share
     /// both.
     public static let visitorsMax = 64

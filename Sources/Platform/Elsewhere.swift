@@ -4,6 +4,9 @@ import Darwin
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = SOCK_STREAM
+    /// Milliseconds of a clock that goes on while the machine sleeps, and that nobody can set.
+    package static var millisecondsWithSleep: UInt64 { clock_gettime_nsec_np(CLOCK_MONOTONIC_RAW) / 1_000_000 }
+
     /// `SOCK_DGRAM` as a number.
     package static let datagramSocket = SOCK_DGRAM
     /// Flags of send(2). `silenceBrokenPipe` prevents SIGPIPE here, so no flag is needed.

@@ -50,6 +50,13 @@ final class EpollPoller: Poller {
 package enum System {
     /// `SOCK_STREAM` as a number.
     package static let streamSocket = CInt(SOCK_STREAM.rawValue)
+    /// Milliseconds of a clock that goes on while the machine sleeps, and that nobody can set.
+    package static var millisecondsWithSleep: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
+    }
+
     /// `SOCK_DGRAM` as a number.
     package static let datagramSocket = CInt(SOCK_DGRAM.rawValue)
     /// Flags of send(2) that prevent SIGPIPE when the peer has closed the connection.

@@ -1,5 +1,6 @@
 package import Core
 import Dispatch
+import Foundation
 
 /// Every collaboration's set of root hashes, and the durable log of all changes, in one LMDB environment.
 ///
@@ -192,6 +193,12 @@ package final class RootSets: Sendable {
     package func write() -> Bool { queue.write() }
 
     // MARK: A shared log
+
+    /// Whether the directory has no storage yet.
+    package static func isNew(_ directory: String) -> Bool {
+        var status = stat()
+        return stat(directory + "/" + DataFile.fileName, &status) != 0
+    }
 
     /// Up to when this storage has everything that was in the log that it shares, in milliseconds of the log's clock;
     /// `nil`: it does not know yet, or shares none. One load of a number.

@@ -25,9 +25,10 @@ package struct Segment: Equatable, Sendable {
     /// What all storages that share a log have in common. It is the first segment.
     package struct Founding: Equatable, Sendable {
         static let byteCount = 24
-        static let hashKeyBytes = 16
+        /// Bytes of the key for hashing names.
+        package static let hashKeyBytes = 16
 
-        /// The key for hashing names: 16 bytes. The place of a collaboration among the others follows from it.
+        /// The key for hashing names. The place of a collaboration among the others follows from it.
         package let hashKey: [UInt8]
         /// Bytes of change log that each storage keeps. What it still keeps decides which repetitions it recognizes.
         package let logRetentionBytes: UInt64

@@ -1,4 +1,5 @@
 import Core
+import EtcdTestSupport
 import Foundation
 import TestSupport
 import Testing

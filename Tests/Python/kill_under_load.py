@@ -60,9 +60,10 @@ IMPORT = 4_000
 PAGE = 4_096
 """Root hashes in a page; the protocol's limit. A page has a quarter as many collaborations."""
 START_TIMEOUT = 60.0
-OPTIONS = ["--storage-max", "8", "--storage-reserve", "4", "--log-retention", "2"]
+OPTIONS = ["--storage-max", "8", "--storage-reserve", "8", "--log-retention", "2"]
 OPTIONS += ["--link-base", "https://example.com/c"]
-"""A storage that is small, with a log that is long enough for what is not acknowledged."""
+"""A storage that is small, with a log that is long enough for what is not acknowledged. The reserve is so large that
+the log seldom gives way to removals: of a change without an acknowledgement only the log tells."""
 REFUSALS = (ErrorCode.UNKNOWN_COLLABORATION, ErrorCode.STORAGE_FULL, ErrorCode.BUSY)
 
 

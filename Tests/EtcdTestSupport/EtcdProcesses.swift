@@ -1,25 +1,25 @@
-import Etcd
+package import Etcd
 import Foundation
-import TLS
+package import TLS
 import TestSupport
-import Transport
+package import Transport
 
 /// The program `etcd`; `nil` when there is none.
-let etcd: String? = {
+package let etcd: String? = {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
     return folders.map { $0 + "/etcd" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 }()
 
 /// Some members of an etcd on this machine, each in a process of its own. They end with this object.
-final class EtcdProcesses {
+package final class EtcdProcesses {
     private let directory = ScratchDirectory()
     private var arguments: [[String]] = []
     private var processes: [Process?] = []
-    private(set) var endpoints: [Endpoint] = []
-    let tls: TLSOptions?
+    package private(set) var endpoints: [Endpoint] = []
+    package let tls: TLSOptions?
 
     /// Starts the members. `words`: further arguments of each. `tls`: of their clients, with what those arguments say.
-    init(members count: Int = 1, _ words: [String] = [], tls: TLSOptions? = nil) throws {
+    package init(members count: Int = 1, _ words: [String] = [], tls: TLSOptions? = nil) throws {
         self.tls = tls
         // Somebody else may take a port between its choice and its use.
         for attempt in 0..<3 {
@@ -62,7 +62,7 @@ final class EtcdProcesses {
     deinit { end() }
 
     /// Ends all members.
-    func end() {
+    package func end() {
         for member in processes.indices {
             signal(SIGCONT, member)
             kill(member)
@@ -75,7 +75,7 @@ final class EtcdProcesses {
         return listeners.map(\.endpoint.port)
     }
 
-    func start(_ member: Int) throws {
+    package func start(_ member: Int) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: etcd ?? "")
         process.arguments = arguments[member]
@@ -90,13 +90,13 @@ final class EtcdProcesses {
         processes[member] = process
     }
 
-    func signal(_ number: CInt, _ member: Int) {
+    package func signal(_ number: CInt, _ member: Int) {
         guard let process = processes[member], process.isRunning else { return }
         Foundation.kill(process.processIdentifier, number)
     }
 
     /// Ends a member at once, and waits for its end.
-    func kill(_ member: Int) {
+    package func kill(_ member: Int) {
         guard let process = processes[member] else { return }
         signal(SIGKILL, member)
         process.waitUntilExit()
@@ -104,7 +104,7 @@ final class EtcdProcesses {
     }
 
     /// The first session of new members.
-    func session(_ credentials: EtcdMembers.Credentials? = nil, first: Int = 0) throws -> EtcdSession {
+    package func session(_ credentials: EtcdMembers.Credentials? = nil, first: Int = 0) throws -> EtcdSession {
         EtcdSession(try EtcdMembers(endpoints, tls: tls, credentials: credentials), first: first)
     }
 }

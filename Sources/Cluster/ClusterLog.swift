@@ -1,0 +1,83 @@
+package import Core
+package import Etcd
+import Platform
+package import RootSets
+
+/// The log that the gates of a cluster share, in etcd.
+package final class ClusterLog: SharedLog {
+    /// The writer's thread uses it, and for a moment whoever founds the log.
+    private let log: Lock<OrderedLog>
+    private let members: EtcdMembers
+    private let name: LogName
+
+    /// `first`: the place of the member that is asked first, so that the gates of a cluster can be spread.
+    package init(_ members: EtcdMembers, name: LogName, first: Int = 0) {
+        (self.members, self.name) = (members, name)
+        log = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
+    }
+
+    /// The clock of what the log says, in milliseconds. It goes on while the machine sleeps, and nobody can set it.
+    package static var now: UInt64 { System.millisecondsWithSleep }
+
+    package func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending {
+        // Before the first attempt the segment was nowhere. So whichever attempt had its effect, the log ended before
+        // the number at this moment.
+        let asOf = ClusterLog.now
+        do throws(EtcdFailure) {
+            let outcome = try log.withLock { log throws(EtcdFailure) in
+                try log.append(segment, as: number, milliseconds: Limits.clusterAppendMilliseconds)
+            }
+            switch outcome {
+            case .appended: return .appended(asOf: asOf)
+            case .taken(let others): return .taken(others)
+            case .misplaced: return .misplaced
+            }
+        } catch {
+            if case .unknown = error { return .failed(reason: error.description, isUnknown: true) }
+            return .failed(reason: error.description, isUnknown: false)
+        }
+    }
+
+    package func read(from number: UInt64) -> SharedReading {
+        let asOf = ClusterLog.now
+        do throws(EtcdFailure) {
+            let reading = try log.withLock { log throws(EtcdFailure) in
+                try log.read(from: number, milliseconds: Limits.clusterReadMilliseconds)
+            }
+            switch reading {
+            case .entries(let segments, let hasMore): return .segments(segments, hasMore: hasMore, asOf: asOf)
+            case .removed(let first): return .removed(first: first)
+            case .lost: return .lost
+            }
+        } catch {
+            return .failed(reason: error.description)
+        }
+    }
+
+    /// What the log was founded with. An empty log is founded with `new`; when somebody else is quicker, that is the
+    /// founding. `nil`: the first segment has been removed, so a new storage can't begin with it.
+    ///
+    /// Throws `storageFailed` when etcd does not answer, and when the log begins with something else.
+    package func founding(orWith new: Segment.Founding) throws(ServiceError) -> Segment.Founding? {
+        let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
+        let first: [UInt8]
+        switch append(segment.bytes, as: 1) {
+        case .appended: return new
+        case .taken(let found): first = found.first ?? []
+        case .misplaced: return nil
+        case .failed(let reason, _):
+            throw ServiceError(.storageFailed, "a new gate begins with the cluster's log, but \(reason)")
+        }
+        guard case .founding(let founding)? = Segment(first)?.contents else {
+            throw ServiceError(.storageFailed, "the log \(name) in etcd does not begin as a cluster's does")
+        }
+        return founding
+    }
+
+    /// Begins to watch for new segments, on a session of the caller's own.
+    func watch(on session: EtcdSession) throws(EtcdFailure) -> EtcdWatch {
+        try OrderedLog(session, name: name).watch(on: session, milliseconds: Limits.clusterReadMilliseconds)
+    }
+
+    func session(first: Int) -> EtcdSession { EtcdSession(members, first: first) }
+}
