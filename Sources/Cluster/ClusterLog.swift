@@ -9,20 +9,22 @@ package final class ClusterLog: SharedLog {
     private let log: Lock<OrderedLog>
     private let members: EtcdMembers
     private let name: LogName
+    package let stalenessMilliseconds: UInt64
 
-    /// `first`: the place of the member that is asked first, so that the gates of a cluster can be spread.
-    package init(_ members: EtcdMembers, name: LogName, first: Int = 0) {
-        (self.members, self.name) = (members, name)
+    /// `stalenessMilliseconds`: see `SharedLog`. `first`: the place of the member that is asked first, so that the
+    /// gates of a cluster can be spread.
+    package init(_ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, first: Int = 0) {
+        (self.members, self.name, self.stalenessMilliseconds) = (members, name, stalenessMilliseconds)
         log = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
     }
 
-    /// The clock of what the log says, in milliseconds. It goes on while the machine sleeps, and nobody can set it.
-    package static var now: UInt64 { System.millisecondsWithSleep }
+    /// The clock goes on while the machine sleeps, and nobody can set it.
+    package var now: UInt64 { System.millisecondsWithSleep }
 
     package func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending {
         // Before the first attempt the segment was nowhere. So whichever attempt had its effect, the log ended before
         // the number at this moment.
-        let asOf = ClusterLog.now
+        let asOf = now
         do throws(EtcdFailure) {
             let outcome = try log.withLock { log throws(EtcdFailure) in
                 try log.append(segment, as: number, milliseconds: Limits.clusterAppendMilliseconds)
@@ -39,7 +41,7 @@ package final class ClusterLog: SharedLog {
     }
 
     package func read(from number: UInt64) -> SharedReading {
-        let asOf = ClusterLog.now
+        let asOf = now
         do throws(EtcdFailure) {
             let reading = try log.withLock { log throws(EtcdFailure) in
                 try log.read(from: number, milliseconds: Limits.clusterReadMilliseconds)

@@ -45,14 +45,14 @@ package final class Doorbell: Sendable {
 
     /// Hears a watch until it ends, or has been silent for so long that the member may be gone.
     private func hear(_ watch: EtcdWatch) {
-        var heard = ClusterLog.now
+        var heard = log.now
         while !isOver.load(ordering: .relaxed) {
             switch watch.next(milliseconds: Limits.clusterWatchPauseMilliseconds) {
             case .changed:
-                heard = ClusterLog.now
+                heard = log.now
                 ring()
             case .silence:
-                guard ClusterLog.now - heard < Limits.clusterSilenceMilliseconds else { return }
+                guard log.now - heard < Limits.clusterSilenceMilliseconds else { return }
             case .ended: return
             }
         }

@@ -22,7 +22,6 @@ package final class Gate: Sendable {
     }
 
     package let rootSets: RootSets
-    private let stalenessMilliseconds: UInt64
     private let doorbell: Doorbell
 
     /// Opens the storage, which is new or was in the same cluster before. A new one begins with the first segment of
@@ -34,7 +33,9 @@ package final class Gate: Sendable {
         surroundings: StorageSurroundings = StorageSurroundings(), log: Log = .none,
         onLoss: @escaping @Sendable () -> Void = {}
     ) throws(ServiceError) {
-        let shared = ClusterLog(members, name: settings.name, first: settings.firstMember)
+        let shared = ClusterLog(
+            members, name: settings.name, stalenessMilliseconds: settings.stalenessMilliseconds,
+            first: settings.firstMember)
         var surroundings = surroundings
         if RootSets.isNew(configuration.directory) {
             let own = Segment.Founding(
@@ -50,18 +51,10 @@ package final class Gate: Sendable {
         }
         let sets = try RootSets(configuration, surroundings: surroundings, shared: shared, log: log, onLoss: onLoss)
         rootSets = sets
-        stalenessMilliseconds = settings.stalenessMilliseconds
         doorbell = Doorbell(shared, first: settings.firstMember) { [weak sets] in sets?.sharedLogHasChanged() }
     }
 
     deinit { doorbell.close() }
-
-    /// Whether the storage has everything that was in the log at most `stalenessMilliseconds` ago. To be asked when an
-    /// answer leaves: a process that was stopped in between must not send what was true before.
-    package var isFresh: Bool {
-        guard let asOf = rootSets.freshAsOf else { return false }
-        return ClusterLog.now <= asOf + stalenessMilliseconds
-    }
 
     /// Ends the storage.
     package func close() {

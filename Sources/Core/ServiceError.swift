@@ -26,6 +26,7 @@ public struct ServiceError: Error, Sendable {
         // Errors of the service's state: try again later, or call its operator.
         case busy = 32
         case shuttingDown = 33
+        case stale = 34
         case storageFull = 48
         case storageFailed = 49
         case storageDamaged = 50
@@ -65,7 +66,7 @@ public struct ServiceError: Error, Sendable {
         /// Whether the same request, unchanged, may succeed later.
         public var isTransient: Bool {
             switch self {
-            case .busy, .shuttingDown, .tooManyConnections, .connectionLost, .connectionRefused,
+            case .busy, .shuttingDown, .stale, .tooManyConnections, .connectionLost, .connectionRefused,
                 .deadlineExceeded, .behindSequence, .staleEdit:
                 true
             default: false

@@ -39,6 +39,7 @@ package final class RootSets: Sendable {
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
     private let startCheck: StartCheck
+    let shared: (any SharedLog)?
 
     /// Opens the storage, and creates it when it is missing.
     ///
@@ -60,6 +61,7 @@ package final class RootSets: Sendable {
         let (health, startCheck) = (StorageHealth(log: log), StartCheck())
         self.health = health
         self.startCheck = startCheck
+        self.shared = shared
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
         if let loss = environment.possibleLoss { log(.critical, loss) }

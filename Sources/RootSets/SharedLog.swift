@@ -6,6 +6,13 @@ package protocol SharedLog: Sendable {
 
     /// Reads the log from a number on, some segments at most. It sees every segment that was appended before.
     func read(from number: UInt64) -> SharedReading
+
+    /// The log's clock, in milliseconds. Any thread may read it.
+    var now: UInt64 { get }
+
+    /// For how many milliseconds of that clock a storage may be used after a question to the log that found nothing
+    /// new. After that it may lack a removal.
+    var stalenessMilliseconds: UInt64 { get }
 }
 
 /// What came of appending.

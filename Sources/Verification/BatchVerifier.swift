@@ -76,7 +76,7 @@ package final class BatchVerifier {
     /// Writes the verdict of every signed proof. Also writes its root hash, or zero if none was computed.
     ///
     /// `proofs`: at most `capacity`. `verdicts` and `roots`: as long as `proofs`. Throws when the service can't answer
-    /// (storage, memory). Then no verdict is valid.
+    /// (storage, memory, `stale`). Then no verdict is valid.
     package func verify(
         _ proofs: UnsafeBufferPointer<BorrowedProof>, verdicts: UnsafeMutableBufferPointer<Verdict>,
         roots: UnsafeMutableBufferPointer<Digest>
@@ -85,6 +85,7 @@ package final class BatchVerifier {
         defer { isBusy = false }
         filter(verdicts) { judgeShape(of: proofs[$1], at: $1) }
         stopwatch.lap(.shape)
+        let moment = resources.rootSets.moment
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             stopwatch.lap(.collaboration)
@@ -97,6 +98,8 @@ package final class BatchVerifier {
         stopwatch.lap(.membership)
         try filterSigned(proofs, verdicts)
         stopwatch.lap(.signature)
+        // What is not answered should spend nothing.
+        try resources.rootSets.checkFresh(moment)
         resources.challenges.withMemory { memory in
             filter(verdicts) {
                 spend($1, MemoryHolder(collaboration: proofs[$1].collaboration, root: roots[$1]), &memory)
@@ -105,6 +108,7 @@ package final class BatchVerifier {
         settle(as: .granted, verdicts)
         offerKeys()
         stopwatch.lap(.spend)
+        try resources.rootSets.checkFresh(moment)
         stopwatch.finish(proofs.count)
     }
 
@@ -119,6 +123,7 @@ package final class BatchVerifier {
         defer { isBusy = false }
         filter(verdicts) { judgePath(of: proofs[$1], at: $1) }
         stopwatch.lap(.shape)
+        let moment = resources.rootSets.moment
         try resources.rootSets.read { snapshot throws(ServiceError) in
             try findCollaborations(of: proofs, in: snapshot, verdicts)
             stopwatch.lap(.collaboration)
@@ -128,6 +133,7 @@ package final class BatchVerifier {
         }
         stopwatch.lap(.membership)
         settle(as: .included, verdicts)
+        try resources.rootSets.checkFresh(moment)
         stopwatch.finish(proofs.count)
     }
 

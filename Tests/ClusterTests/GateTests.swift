@@ -71,7 +71,7 @@ struct GateTests {
         defer { scene.end() }
         let deck = try #require(CollaborationIdentifier("deck"))
         var random = SeededGenerator(seed: runSeed)
-        #expect(becomesTrue { scene.gates.allSatisfy(\.isFresh) })
+        #expect(becomesTrue { scene.gates.allSatisfy(\.rootSets.isFresh) })
         try scene.gates[0].rootSets.apply(Mutation(.createCollaboration(deck, .challenge)))
         var times: [UInt64] = []
         for _ in 0..<30 {
@@ -83,12 +83,12 @@ struct GateTests {
         }
         print("a change is at the other gate \(times.sorted()[15]) us after its answer, at most \(times.max() ?? 0)")
         let late = try scene.open(2)
-        #expect(becomesTrue { (try? contents(late)) == (try? contents(scene.gates[0])) && late.isFresh })
+        #expect(becomesTrue { (try? contents(late)) == (try? contents(scene.gates[0])) && late.rootSets.isFresh })
         late.close()
         scene.close(1)
         try scene.gates[0].rootSets.apply(Mutation(.removeRoots(deck, [random.digest()])))
         let again = try scene.open(1)
-        #expect(becomesTrue { (try? contents(again)) == (try? contents(scene.gates[0])) && again.isFresh })
+        #expect(becomesTrue { (try? contents(again)) == (try? contents(scene.gates[0])) && again.rootSets.isFresh })
         again.close()
     }
 
@@ -98,23 +98,23 @@ struct GateTests {
         defer { scene.end() }
         let gate = try scene.open(0) { $0.stalenessMilliseconds = 500 }
         let deck = try #require(CollaborationIdentifier("deck"))
-        #expect(becomesTrue { gate.isFresh })
+        #expect(becomesTrue { gate.rootSets.isFresh })
         try gate.rootSets.apply(Mutation(.createCollaboration(deck, .challenge)))
         scene.processes.kill(0)
         usleep(600_000)
-        #expect(!gate.isFresh)
+        #expect(!gate.rootSets.isFresh)
         let refusal = thrown(ServiceError.self) { try gate.rootSets.apply(Mutation(.addRoots(deck, [.zero]))) }
         #expect(refusal?.code == .busy && refusal?.reason.contains("the shared log does not answer") == true)
         #expect(gate.rootSets.sharingProblem?.contains("the shared log does not answer") == true)
         try scene.processes.start(0)
-        #expect(becomesTrue { gate.isFresh })
+        #expect(becomesTrue { gate.rootSets.isFresh })
         #expect(try gate.rootSets.apply(Mutation(.addRoots(deck, [.zero]))).changed == 1)
         // Nobody looked for a second: what was true before may not be any more.
         scene.processes.signal(SIGSTOP, 0)
         usleep(700_000)
-        #expect(!gate.isFresh)
+        #expect(!gate.rootSets.isFresh)
         scene.processes.signal(SIGCONT, 0)
-        #expect(becomesTrue { gate.isFresh && gate.rootSets.sharingProblem == nil })
+        #expect(becomesTrue { gate.rootSets.isFresh && gate.rootSets.sharingProblem == nil })
         gate.close()
     }
 
@@ -124,7 +124,7 @@ struct GateTests {
         defer { scene.end() }
         let log = OrderedLog(try scene.processes.session(), name: name)
         let deck = try #require(CollaborationIdentifier("deck"))
-        #expect(becomesTrue { scene.gates[0].isFresh })
+        #expect(becomesTrue { scene.gates[0].rootSets.isFresh })
         try scene.gates[0].rootSets.apply(Mutation(.createCollaboration(deck, .challenge)))
         #expect(try log.remove(before: 2, milliseconds: 5000))
         let late = thrown(ServiceError.self) { _ = try scene.open(1) }
@@ -144,7 +144,7 @@ struct GateTests {
             name, members: 3, gates: 3, ["--heartbeat-interval", "50", "--election-timeout", "500"])
         defer { scene.end() }
         let deck = try #require(CollaborationIdentifier("deck"))
-        #expect(becomesTrue { scene.gates.allSatisfy(\.isFresh) })
+        #expect(becomesTrue { scene.gates.allSatisfy(\.rootSets.isFresh) })
         try scene.gates[0].rootSets.apply(Mutation(.createCollaboration(deck, .challenge)))
         let isOver = Shared(false)
         let (acknowledged, unknown) = (Shared<[Digest]>([]), Shared(0))

@@ -11,7 +11,8 @@ that was not acknowledged has been sent once more:
 
 - the change log has no gaps, and nothing in it that was not sent, or was refused, or is there twice;
 - every acknowledged mutation is in it, whole, at the sequence of its receipt, unless it was trimmed;
-- every other mutation is in it whole or not at all;
+- every other mutation is in it whole or not at all, unless it was trimmed: then what the sets have more or less than
+  expected has to be what such mutations add or remove;
 - the collaborations, root sets and participants are what all these changes, replayed in a plain model, lead to.
 
 The choices come from the seed; what the service has received when it is killed is a matter of timing. A killed process
@@ -60,10 +61,10 @@ IMPORT = 4_000
 PAGE = 4_096
 """Root hashes in a page; the protocol's limit. A page has a quarter as many collaborations."""
 START_TIMEOUT = 60.0
-OPTIONS = ["--storage-max", "8", "--storage-reserve", "8", "--log-retention", "2"]
+OPTIONS = ["--storage-max", "8", "--storage-reserve", "4", "--log-retention", "2"]
 OPTIONS += ["--link-base", "https://example.com/c"]
-"""A storage that is small, with a log that is long enough for what is not acknowledged. The reserve is so large that
-the log seldom gives way to removals: of a change without an acknowledgement only the log tells."""
+"""A storage that is small, with a log that is long enough for what is not acknowledged, unless it gives way to a
+removal."""
 REFUSALS = (ErrorCode.UNKNOWN_COLLABORATION, ErrorCode.STORAGE_FULL, ErrorCode.BUSY)
 
 
@@ -311,10 +312,15 @@ class Model:
         self.collaborations = collaborations
         self.kept: dict[int, Mutation] = {}
         """The newest changes by their sequence."""
+        self.untold = 0
+        """Changes that were trimmed before anybody was told of them."""
 
-    def apply(self, mutation: Mutation) -> int:
-        """Applies a change and returns how many collaborations or root hashes came or went."""
+    def apply(self, mutation: Mutation, is_certain: bool = True) -> int:
+        """Applies a change and returns how many collaborations or root hashes came or went. `is_certain`: whether the
+        model knows all changes before."""
         name, sets = mutation.collaboration, self.collaborations
+        if not is_certain and name not in sets:
+            sets[name] = Collaboration(*DECKS[name])
         if mutation.operation == Operation.CREATE_COLLABORATION:
             if name in sets:
                 return 0
@@ -334,10 +340,11 @@ class Model:
         roots.difference_update(mutation.removed)
         return added + before + added - len(roots)
 
-    def advance(self, mutation: Mutation, changed: int | None) -> None:
+    def advance(self, mutation: Mutation, changed: int | None, is_certain: bool = True) -> None:
         """Applies the next change of the log. `changed`: what came or went, if that is known."""
         self.sequence += 1
-        found = self.apply(mutation)
+        found = self.apply(mutation, is_certain)
+        changed = changed if is_certain else None
         check(changed in (None, found), f"change {self.sequence} changed {found}, not {changed}: {mutation}")
         self.kept[self.sequence] = mutation
 
@@ -351,12 +358,18 @@ def check_everything(client: Connection, sent: dict[bytes, Mutation], model: Mod
     check(len(logged) == len(log), "a mutation is in the log twice")
     receipts = {mutation.sequence: mutation for mutation in sent.values() if mutation.sequence}
     last = log[-1].sequence if log else first - 1
+    untold = 0
     while model.sequence < min(first - 1, last):
         # The log does not have it any more, so only its receipt tells what it was.
         mutation = receipts.get(model.sequence + 1)
-        check(mutation is not None, f"change {model.sequence + 1} was trimmed, and nobody knows it")
-        assert mutation is not None
-        model.advance(mutation, None if mutation.operation == Operation.COLLABORATE else mutation.changed)
+        if mutation is None:
+            untold += 1
+            model.sequence += 1
+            continue
+        known = None if mutation.operation == Operation.COLLABORATE else mutation.changed
+        model.advance(mutation, known, not untold)
+    unknown = [mutation for mutation in sent.values() if mutation.is_open and mutation.logged not in logged]
+    check(untold <= len(unknown), f"{untold} changes were trimmed, and only {len(unknown)} mutations have no answer")
     for number, change in enumerate(log, first):
         check(change.sequence == number, f"change {change.sequence} stands where {number} belongs")
         mutation = sent.get(change.mutation) or model.kept.get(number)
@@ -365,11 +378,14 @@ def check_everything(client: Connection, sent: dict[bytes, Mutation], model: Mod
         check(not mutation.refused, f"change {number} was refused: {mutation}")
         check(mutation.matches(change), f"change {number} is not what was sent:\n  {change}\n  {mutation}")
         if number > model.sequence:
-            model.advance(mutation, change.changed)
+            model.advance(mutation, change.changed, not untold)
         check(model.kept.get(number) is mutation, f"change {number} is another one than before")
     check(model.sequence == last, f"the log ends with {last}, and {model.sequence} was there")
     check(max(receipts, default=0) <= last, f"change {max(receipts, default=0)} was acknowledged, and is lost")
     model.kept = {number: mutation for number, mutation in model.kept.items() if number >= first}
+    if untold:
+        model.untold += untold
+        adopt_sets(client, model, unknown)
     check_sets(client, model)
     return logged
 
@@ -385,6 +401,43 @@ def read_log(client: Connection, first: int) -> list[Change]:
     return changes
 
 
+def adopt_sets(client: Connection, model: Model, unknown: list[Mutation]) -> None:
+    """Takes over the sets behind changes that nobody knows. Mutations without an answer have to explain them."""
+    listed, more = client.list_collaborations(PAGE // 4).result()
+    check(not more, "there are more collaborations than were created")
+    states = dict(listed)
+    for name in states.keys() | model.collaborations.keys():
+        about = [mutation for mutation in unknown if mutation.collaboration == name]
+        kinds = {mutation.operation for mutation in about}
+        if name not in states:
+            check(Operation.DROP_COLLABORATION in kinds, f"{name} is gone, and nobody has dropped it")
+            del model.collaborations[name]
+            continue
+        if name not in model.collaborations:
+            check(Operation.CREATE_COLLABORATION in kinds, f"{name} is there, and nobody has made it")
+            model.collaborations[name] = Collaboration(*DECKS[name])
+        expected = model.collaborations[name].roots
+        found = set(list_roots(client, name))
+        removals = {digest for each in about if each.operation == Operation.REMOVE_ROOTS for digest in each.digests}
+        additions = {digest for each in about if each.operation != Operation.REMOVE_ROOTS for digest in each.digests}
+        removals |= {digest for each in about for digest in each.removed}
+        check(found - expected <= additions, f"{name} has {len(found - expected - additions)} root hashes too many")
+        if Operation.DROP_COLLABORATION not in kinds:
+            check(expected - found <= removals, f"{name} lacks {len(expected - found - removals)} root hashes")
+        model.collaborations[name].roots = found
+
+
+def list_roots(client: Connection, name: str) -> list[bytes]:
+    """All root hashes of a collaboration."""
+    roots: list[bytes] = []
+    more = True
+    while more:
+        page, more = client.list_roots(name, PAGE, roots[-1] if roots else None).result()
+        check(bool(page) or not more, f"an empty page of {name} promises more")
+        roots += page
+    return roots
+
+
 def check_sets(client: Connection, model: Model) -> None:
     """Compares all collaborations, their root hashes and the participants with the model."""
     listed, more = client.list_collaborations(PAGE // 4).result()
@@ -392,12 +445,7 @@ def check_sets(client: Connection, model: Model) -> None:
     expected = {name: collaboration.state for name, collaboration in model.collaborations.items()}
     check(len(listed) == len(expected) and dict(listed) == expected, f"collaborations: {listed} are not {expected}")
     for name, collaboration in model.collaborations.items():
-        roots: list[bytes] = []
-        more = True
-        while more:
-            page, more = client.list_roots(name, PAGE, roots[-1] if roots else None).result()
-            check(bool(page) or not more, f"an empty page of {name} promises more")
-            roots += page
+        roots = list_roots(client, name)
         differing = len(set(roots) ^ collaboration.roots)
         check(roots == sorted(collaboration.roots), f"{name}: {differing} root hashes differ from the replayed changes")
         if collaboration.is_document:
@@ -540,6 +588,7 @@ def check_and_retry(client: Connection, sent: dict[bytes, Mutation], model: Mode
         if mutation.refused:
             counts[f"refused, {ErrorCode(mutation.refusal).name}"] += 1
     counts["first sequence in the log"] = min(model.kept, default=0)
+    counts["trimmed before anybody was told"] = model.untold
 
 
 def main() -> int:

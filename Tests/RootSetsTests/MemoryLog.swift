@@ -16,6 +16,7 @@ final class MemoryLog: SharedLog {
     }
 
     private let state: Lock<State>
+    let stalenessMilliseconds: UInt64 = 5
 
     /// `failures`: how likely a request is to fail.
     init(failures: Double = 0, seed: UInt64 = runSeed) {

@@ -10,7 +10,9 @@ import TestSupport
 /// much fits as before.
 ///
 /// A disk is one in memory where this process may mount one. Others end at some byte of the data file. Some of these
-/// promise room that they don't have, and cut writes short: there removals may be refused, but only for lack of space.
+/// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space.
+/// What was removed there may leave no room, either: some of the free pages may be behind the disk's end, because LMDB
+/// does not write pages that a commit has taken and given back.
 struct FullDiskTrials {
     struct Wrong: Error {
         let what: String
@@ -128,7 +130,9 @@ struct FullDiskTrials {
         guard model.isEmpty else { return "\(plan): \(first) roots, \(removals) removals, \(refused) refused" }
         if Bool.random(using: &random) { try reopen() }
         let second = try fill()
-        guard second >= first / 2 else { throw Wrong(what: "\(first) roots fitted, and \(second) in the end") }
+        guard isLying || second >= first / 2 else {
+            throw Wrong(what: "\(first) roots fitted, and \(second) in the end")
+        }
         try compare()
         return "\(plan): \(first) roots, then \(second); file \(full.fileBytes >> 10) KiB when full, "
             + "of it \(full.usedBytes >> 10) KiB used; \(removals) removals"

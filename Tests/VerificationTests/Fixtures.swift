@@ -71,10 +71,15 @@ final class Fixture: Sendable {
 
     init(
         people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20,
-        noncesMax: Int = 1 << 20
+        noncesMax: Int = 1 << 20, shared: (any SharedLog)? = nil,
+        _ surroundings: StorageSurroundings = StorageSurroundings()
     ) throws {
         let random = RandomSource.seeded(runSeed)
-        let sets = try RootSets(RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20))
+        let sets = try RootSets(
+            RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20),
+            surroundings: surroundings, shared: shared)
+        // A storage that shares a log changes nothing before it has read it.
+        #expect(shared == nil || becomesTrue { sets.isFresh })
         var people: [String: [SimulatedIdentity]] = [:]
         for (text, policy) in [
             (Fixture.challenged, ProofPolicy.challenge),

@@ -14,7 +14,9 @@ extension CollaborationLayer {
             pending.begin(.working)
             do throws(ServiceError) {
                 var answers: [UInt8] = []
+                let moment = resources.rootSets.moment
                 try append(checksOf: batch, to: &answers)
+                try resources.rootSets.checkFresh(moment)
                 pending.answer { $0.append(contentsOf: answers) }
             } catch {
                 pending.fail(error)

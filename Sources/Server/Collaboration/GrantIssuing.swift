@@ -47,7 +47,8 @@ extension CollaborationLayer {
         guard batch.count > 0 else {
             let none = [[UInt8]](
                 repeating: SelectedOptions.none, count: batch.wantsOptions ? batch.collaborationCount : 0)
-            return answer(issuing, Grants(verdicts: [], options: none), [])
+            let grants = Grants(verdicts: [], moment: resources.rootSets.moment, options: none)
+            return answer(issuing, grants, [])
         }
         pending.begin(.queued)
         let request = VerificationRequest(count: batch.count, isSigned: true, wantsRoots: true) {
@@ -64,6 +65,8 @@ extension CollaborationLayer {
     /// The decided part of the answer to a request.
     private struct Grants {
         var verdicts: [Verdict]
+        /// Before the snapshot on which they were decided.
+        let moment: ReadMoment
         /// 112 bytes for each proof, zeros where there is no grant.
         var bytes: [UInt8] = []
         /// The selected options of each of the request's collaborations, if they were asked for.
@@ -74,10 +77,11 @@ extension CollaborationLayer {
 
     /// Issues grants for the granted proofs. Reads a snapshot that is no older than the verdicts. Runs on a worker.
     private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
+        let moment = resources.rootSets.moment
         let grants: Grants
         do throws(ServiceError) {
             grants = try resources.rootSets.read { snapshot throws(ServiceError) in
-                try self.grants(issuing, verdicts, roots, in: snapshot)
+                try self.grants(issuing, Grants(verdicts: verdicts, moment: moment), roots, in: snapshot)
             }
         } catch {
             return issuing.pending.fail(error)
@@ -107,10 +111,11 @@ extension CollaborationLayer {
     }
 
     private func grants(
-        _ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest], in snapshot: borrowing Snapshot
+        _ issuing: GrantIssuing, _ undecided: Grants, _ roots: [Digest], in snapshot: borrowing Snapshot
     ) throws(ServiceError) -> Grants {
+        let verdicts = undecided.verdicts
         precondition(roots.count == verdicts.count, "a proof has no root")
-        var grants = Grants(verdicts: verdicts)
+        var grants = undecided
         grants.bytes.reserveCapacity(verdicts.count * AccessGrant.byteCount)
         let sequence = try snapshot.lastSequence()
         let milliseconds = UInt64(max(0, wallClock().timeIntervalSince1970 * 1000))
@@ -225,6 +230,12 @@ extension CollaborationLayer {
     }
 
     private func answer(_ issuing: GrantIssuing, _ grants: Grants, _ roots: [Digest]) {
+        do throws(ServiceError) {
+            // To record a joining may have taken long.
+            try resources.rootSets.checkFresh(grants.moment)
+        } catch {
+            return issuing.pending.fail(error)
+        }
         issuing.pending.answer { bytes in
             grants.verdicts.withUnsafeBufferPointer { verdicts in
                 roots.withUnsafeBufferPointer { roots in

@@ -137,6 +137,7 @@ class ErrorCode(IntEnum):
     ROLE_MISSING = 28
     BUSY = 32
     SHUTTING_DOWN = 33
+    STALE = 34
     STORAGE_FULL = 48
     STORAGE_FAILED = 49
     STORAGE_DAMAGED = 50

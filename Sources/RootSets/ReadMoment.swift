@@ -1,0 +1,38 @@
+package import Core
+
+/// As of when a reading saw all of the log that its storage shares. It is taken before the snapshot that is read, and
+/// checked when the answer leaves: then the snapshot holds at least what was in the log at that time.
+package struct ReadMoment: Sendable {
+    /// In milliseconds of the log's clock; `nil`: the storage shares no log, so a reading is never too old.
+    fileprivate let asOf: UInt64??
+
+    /// Of a storage that shares no log.
+    static let always = ReadMoment(asOf: .none)
+}
+
+extension RootSets {
+    /// To be taken before the snapshot of a reading whose answer must not be too old.
+    package var moment: ReadMoment {
+        shared == nil ? .always : ReadMoment(asOf: .some(freshAsOf))
+    }
+
+    /// Throws `stale` when a reading that began at that moment may lack a removal that somebody relies on. To be asked
+    /// as late as possible: a process that was stopped in between must not answer what was true before.
+    package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
+        guard let asOf = moment.asOf, let shared else { return }
+        guard let asOf, shared.now <= asOf + shared.stalenessMilliseconds else {
+            throw ServiceError(
+                .stale, "the changes of the other storages were not heard of for \(shared.stalenessMilliseconds) ms")
+        }
+    }
+
+    /// Whether readings that begin now are new enough.
+    package var isFresh: Bool {
+        do throws(ServiceError) {
+            try checkFresh(moment)
+            return true
+        } catch {
+            return false
+        }
+    }
+}
