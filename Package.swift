@@ -88,7 +88,7 @@ let package = Package(
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
-        layer("Etcd", ["Core", "Platform", "Transport", "TLS"]),
+        layer("Etcd", ["Core", "Platform", "Hashing", "Transport", "TLS"]),
         layer("Cluster", ["Core", "Platform", "RootSets", "Etcd"]),
         layer("Principals", ["Core", "Hashing", "Wire"]),
         layer("Collaboration", ["Core", "Principals"]),
@@ -211,7 +211,7 @@ let package = Package(
         tests(of: "Principals", ["Core", "Hashing", "Wire"]),
         tests(of: "Collaboration", ["Core", "Hashing", "Principals"]),
         tests(of: "Transport", ["Core", "Platform"]),
-        tests(of: "Etcd", ["Core", "EtcdTestSupport", "Identity", "TLS", "Transport"]),
+        tests(of: "Etcd", ["Core", "EtcdTestSupport", "Hashing", "Identity", "TLS", "Transport"]),
         tests(of: "Cluster", ["Core", "Etcd", "EtcdTestSupport", "RootSets"]),
         tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(

@@ -21,13 +21,13 @@ package final class ClusterLog: SharedLog {
     /// The clock goes on while the machine sleeps, and nobody can set it.
     package var now: UInt64 { System.millisecondsWithSleep }
 
-    package func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending {
+    package func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending {
         // Before the first attempt the segment was nowhere. So whichever attempt had its effect, the log ended before
         // the number at this moment.
         let asOf = now
         do throws(EtcdFailure) {
             let outcome = try log.withLock { log throws(EtcdFailure) in
-                try log.append(segment, as: number, milliseconds: Limits.clusterAppendMilliseconds)
+                try log.append(segment, as: number, after: hash, milliseconds: Limits.clusterAppendMilliseconds)
             }
             switch outcome {
             case .appended: return .appended(asOf: asOf)
@@ -40,11 +40,11 @@ package final class ClusterLog: SharedLog {
         }
     }
 
-    package func read(from number: UInt64) -> SharedReading {
+    package func read(from number: UInt64, after hash: Digest?) -> SharedReading {
         let asOf = now
         do throws(EtcdFailure) {
             let reading = try log.withLock { log throws(EtcdFailure) in
-                try log.read(from: number, milliseconds: Limits.clusterReadMilliseconds)
+                try log.read(from: number, after: hash, milliseconds: Limits.clusterReadMilliseconds)
             }
             switch reading {
             case .entries(let segments, let hasMore): return .segments(segments, hasMore: hasMore, asOf: asOf)
@@ -63,7 +63,7 @@ package final class ClusterLog: SharedLog {
     package func founding(orWith new: Segment.Founding) throws(ServiceError) -> Segment.Founding? {
         let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
         let first: [UInt8]
-        switch append(segment.bytes, as: 1) {
+        switch append(segment.bytes, as: 1, after: nil) {
         case .appended: return new
         case .taken(let found): first = found.first ?? []
         case .misplaced: return nil

@@ -350,6 +350,8 @@ public enum Limits {
     public static let segmentBytesUnappliedMax = 8 << 20
     /// Milliseconds between two looks at a shared log while nothing is appended.
     public static let sharedLookMilliseconds: UInt64 = 100
+    /// Milliseconds before the next look at a shared log that can't be applied.
+    public static let sharedPauseMilliseconds: UInt64 = 1000
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256
     public static let mutationBytesBesideUrgentMax = 256 << 10

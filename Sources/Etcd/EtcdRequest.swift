@@ -83,13 +83,20 @@ struct DeleteRequest: EtcdRequest {
     var range_end: Data?
 }
 
-/// A comparison of a key's, or all of a range's, revision of creation with 0: a key that does not exist has 0.
+/// A comparison of a key's, or all of a range's, revision of creation with 0, which a key has that does not exist; or
+/// of a key's value with another.
 struct Compare: Encodable {
     var key: Data
     var range_end: Data?
     var target = "CREATE"
     var result = "EQUAL"
-    var create_revision = LongInteger(0)
+    var create_revision: LongInteger? = LongInteger(0)
+    var value: Data?
+
+    /// Whether the key exists and has that value.
+    static func value(of key: [UInt8], is value: [UInt8]) -> Compare {
+        Compare(key: Data(key), target: "VALUE", create_revision: nil, value: Data(value))
+    }
 }
 
 /// A transaction that removes keys.

@@ -37,9 +37,11 @@ package final class EtcdSession {
         package var revision: Int64
     }
 
-    /// What must be there when a key is created.
+    /// What must be there when a key is created, or is asked for.
     package enum Predecessor: Equatable, Sendable {
         case key([UInt8])
+        /// The key must have that value.
+        case value([UInt8], of: [UInt8])
         /// The range must be empty.
         case nothing(in: KeyRange)
     }
@@ -89,14 +91,13 @@ package final class EtcdSession {
         return try page(answer).entries.first
     }
 
-    /// Reads entries of a range in the order of their keys, `limit` at most, and tells whether another key exists, both
+    /// Reads entries of a range in the order of their keys, `limit` at most, and tells whether something is there, both
     /// at the same moment.
     package func read(
-        _ range: KeyRange, limit: Int, noting key: [UInt8], milliseconds: UInt64
-    ) throws(EtcdFailure) -> (page: Page, exists: Bool) {
+        _ range: KeyRange, limit: Int, noting predecessor: Predecessor, milliseconds: UInt64
+    ) throws(EtcdFailure) -> (page: Page, isThere: Bool) {
         let read = CreateRequest.Range(request_range: RangeRequest(range, limit: limit))
-        let request = ReadRequest(
-            compare: [Compare(key: Data(key), result: "GREATER")], success: [read], failure: [read])
+        let request = ReadRequest(compare: [comparison(predecessor)], success: [read], failure: [read])
         let answer: CreateAnswer = try repeated("/v3/kv/txn", request, milliseconds)
         guard let found = answer.responses?.first?.response_range else {
             throw malformed("a transaction that does not say what it read")
@@ -104,23 +105,28 @@ package final class EtcdSession {
         return (try page(found), answer.succeeded == true)
     }
 
+    private func comparison(_ predecessor: Predecessor) -> Compare {
+        switch predecessor {
+        case .key(let key): Compare(key: Data(key), result: "GREATER")
+        case .value(let value, let key): .value(of: key, is: value)
+        case .nothing(let range): Compare(key: Data(range.first), range_end: Data(range.end))
+        }
+    }
+
     /// Puts a key that does not exist behind another one, with one request to one member, the leader if it is known.
-    /// Otherwise nothing is changed, and entries are read from the key on up to `end`.
+    /// `head`: another key that gets a value then. Otherwise nothing is changed, and entries are read from the key on
+    /// up to `end`.
     ///
     /// After `unknown` the key may have been put, and may still be: see `OrderedLog.append`, which finds out.
     package func create(
-        _ key: [UInt8], _ value: [UInt8], after predecessor: Predecessor, readingTo end: [UInt8], limit: Int,
-        milliseconds: UInt64
+        _ key: [UInt8], _ value: [UInt8], after predecessor: Predecessor, head: (key: [UInt8], value: [UInt8])? = nil,
+        readingTo end: [UInt8], limit: Int, milliseconds: UInt64
     ) throws(EtcdFailure) -> Creation {
         if let leader = members.leader { place = leader }
-        let comparison =
-            switch predecessor {
-            case .key(let key): Compare(key: Data(key), result: "GREATER")
-            case .nothing(let range): Compare(key: Data(range.first), range_end: Data(range.end))
-            }
+        let puts = [(key, value)] + [head].compactMap { $0 }
         let request = CreateRequest(
-            compare: [Compare(key: Data(key)), comparison],
-            success: [CreateRequest.Put(request_put: PutRequest(key: Data(key), value: Data(value)))],
+            compare: [Compare(key: Data(key)), comparison(predecessor)],
+            success: puts.map { .init(request_put: PutRequest(key: Data($0.0), value: Data($0.1))) },
             failure: [CreateRequest.Range(request_range: RangeRequest(KeyRange(from: key, to: end), limit: limit))])
         do throws(EtcdFailure) {
             let answer: CreateAnswer = try self.answer("/v3/kv/txn", request, deadline(milliseconds))

@@ -1,10 +1,13 @@
-import Core
+package import Core
+import Hashing
 
 /// A log in etcd that several processes append to. Its entries have numbers that follow one another, without a hole,
 /// and none is ever changed. One thread uses it.
 ///
-/// The entry n is the key `rootgate/NAME/log/` and n with 20 digits, from 1 on. It is put only when it does not exist
-/// and the entry before it does. So a request that arrives very late, when its number was removed, does nothing.
+/// The entry n is the key `rootgate/NAME/log/` and n with 20 digits, from 1 on. The key `rootgate/NAME/head` has the
+/// SHA-256 of the last entry. An entry is put only when its key does not exist and the head is that of the entry before
+/// it. So a request that arrives very late, when its number was removed, does nothing. Neither does one behind an etcd
+/// that was restored and has other entries than its sender has read.
 package final class OrderedLog {
     /// What came of appending.
     package enum Outcome: Equatable, Sendable {
@@ -12,7 +15,7 @@ package final class OrderedLog {
         case appended
         /// Another entry has the number. These follow from that number on; there may be more.
         case taken([[UInt8]])
-        /// The log has no entry of that number, nor of the one before: its end is elsewhere, so it has to be read.
+        /// The log has no entry of that number, and does not end with the one before: it has to be read.
         case misplaced
     }
 
@@ -23,20 +26,23 @@ package final class OrderedLog {
         case entries([[UInt8]], hasMore: Bool)
         /// The log begins behind that number: what was before has been removed.
         case removed(first: UInt64)
-        /// The log has neither that number nor the one before it. Whoever has read that one has read another log, or
+        /// The log does not go on behind an entry of that SHA-256. Whoever has read that one has read another log, or
         /// etcd has lost entries.
         case lost
     }
 
     private let session: EtcdSession
     private let prefix: [UInt8]
+    private let head: [UInt8]
 
     package init(_ session: EtcdSession, name: LogName) {
         self.session = session
         prefix = Array("rootgate/\(name)/log/".utf8)
+        head = Array("rootgate/\(name)/head".utf8)
     }
 
-    /// Appends an entry as number `number`, when the log ends before that number.
+    /// Appends an entry as number `number`, when the log ends before that number with an entry of that SHA-256.
+    /// `last`: `nil` for number 1.
     ///
     /// `entry` must differ from every other one, by random bytes in it. So when nobody knows whether a request had an
     /// effect, the log tells: the entry is there, or another one, or none, and then the same one is put at the same
@@ -44,21 +50,24 @@ package final class OrderedLog {
     ///
     /// Throws `unknown` when the time is over before that is known: then only the log tells later. Throws another
     /// failure when the entry is not in the log and will not be.
-    package func append(_ entry: [UInt8], as number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Outcome {
+    package func append(
+        _ entry: [UInt8], as number: UInt64, after last: Digest?, milliseconds: UInt64
+    ) throws(EtcdFailure) -> Outcome {
         precondition(entry.count <= Limits.etcdEntryBytesMax, "an entry is too long")
-        precondition(number > 0, "the first entry is number 1")
+        precondition(number > 0 && (last == nil) == (number == 1), "the first entry is number 1, and has none before")
         let deadline = MonotonicClock.system.milliseconds + milliseconds
         let key = key(number)
         let predecessor: EtcdSession.Predecessor =
-            number == 1 ? .nothing(in: EtcdSession.KeyRange(from: prefix, to: end)) : .key(self.key(number - 1))
+            last.map { .value($0.bytes, of: head) } ?? .nothing(in: EtcdSession.KeyRange(from: prefix, to: end))
+        let newHead = (head, SHA256.hash(entry).bytes)
         var doubt: EtcdFailure?
         while true {
             let left = max(1, deadline - min(deadline, MonotonicClock.system.milliseconds))
             let failure: EtcdFailure
             do throws(EtcdFailure) {
                 let outcome = try session.create(
-                    key, entry, after: predecessor, readingTo: end, limit: Limits.etcdEntriesPerReadMax,
-                    milliseconds: min(left, Limits.etcdAppendMilliseconds))
+                    key, entry, after: predecessor, head: newHead, readingTo: end,
+                    limit: Limits.etcdEntriesPerReadMax, milliseconds: min(left, Limits.etcdAppendMilliseconds))
                 switch outcome {
                 case .created: return .appended
                 // It may be the effect of a request before.
@@ -66,7 +75,10 @@ package final class OrderedLog {
                 case .exists(let page): return .taken(try following(page, from: number))
                 // An entry that was put and removed since is nobody's business any more: a log is not shortened beyond
                 // its last entry, so others follow.
-                case .misplaced: return .misplaced
+                // After a doubt it may have been there, and have been removed with those before the others behind it.
+                case .misplaced:
+                    guard let doubt else { return .misplaced }
+                    throw doubt
                 }
             } catch {
                 failure = error
@@ -84,14 +96,16 @@ package final class OrderedLog {
         }
     }
 
-    /// Reads the log from a number on, some entries at most. It sees every entry that was appended before.
-    package func read(from number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Reading {
-        precondition(number > 0, "the first entry is number 1")
+    /// Reads the log from a number on, some entries at most. It sees every entry that was appended before. `last`: the
+    /// SHA-256 of the entry before that number; `nil` for number 1.
+    package func read(from number: UInt64, after last: Digest?, milliseconds: UInt64) throws(EtcdFailure) -> Reading {
+        precondition(number > 0 && (last == nil) == (number == 1), "the first entry is number 1, and has none before")
         let range = EtcdSession.KeyRange(from: key(number), to: end)
-        let (page, exists) = try session.read(
-            range, limit: Limits.etcdEntriesPerReadMax, noting: key(max(1, number - 1)), milliseconds: milliseconds)
+        let (page, isThere) = try session.read(
+            range, limit: Limits.etcdEntriesPerReadMax, noting: .value(last?.bytes ?? [], of: head),
+            milliseconds: milliseconds)
         guard let first = page.entries.first else {
-            return exists || number == 1 ? .entries([], hasMore: false) : .lost
+            return isThere || number == 1 ? .entries([], hasMore: false) : .lost
         }
         if first.key != key(number) { return .removed(first: try self.number(of: first.key)) }
         let entries = try following(page, from: number)

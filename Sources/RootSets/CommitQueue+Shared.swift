@@ -35,30 +35,39 @@ extension CommitQueue {
             return true
         }
         guard isDue else { return }
+        looked()
         watch.begin()
         follow(shared)
         watch.end()
-        looked()
     }
 
     private func follow(_ log: any SharedLog) {
         do throws(StorageFailure) {
-            var next = try place().map { $0.number + 1 } ?? 1
-            while true {
-                switch log.read(from: next) {
+            let place = try place()
+            var (next, hash) = (place.map { $0.number + 1 } ?? 1, place?.hash)
+            while !state.withLock({ $0.isClosed || $0.isAbandoned }) {
+                switch log.read(from: next, after: hash) {
                 case .segments(let segments, let hasMore, let asOf):
                     if !segments.isEmpty { _ = try apply(segments) }
                     next += UInt64(segments.count)
+                    hash = segments.last.map { Segment.hash($0) } ?? hash
                     guard hasMore else { return next > 1 ? noteFresh(asOf) : note("the shared log is empty") }
                 case .removed(let first):
-                    return note("the shared log begins at \(first), and this storage needs \(next)")
-                case .lost: return note("the shared log has lost segment \(next - 1), which was applied here")
+                    return giveUp("the shared log begins at \(first), and this storage needs \(next)")
+                case .lost: return giveUp("the shared log has lost segment \(next - 1), which was applied here")
                 case .failed(let reason): return note("the shared log does not answer: \(reason)")
                 }
             }
         } catch {
-            note(error.text)
+            giveUp(error.text)
         }
+    }
+
+    /// Notes a problem that will not pass in a moment.
+    private func giveUp(_ problem: String) {
+        note(problem)
+        let next = MonotonicClock.system.milliseconds + Limits.sharedPauseMilliseconds
+        sharing.withLock { $0.lookAt = next }
     }
 
     private func looked() {
@@ -112,21 +121,40 @@ extension CommitQueue {
             var room = try room(for: group, in: environment)
             var refusals: [ServiceError?] = []
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
-                let change = group.mutations[refusals.count].mutation.change
-                switch try room.judge(change, isAlone: refusals.isEmpty) {
+                let mutation = group.mutations[refusals.count].mutation
+                var refusal = mutation.change.needsSpace ? storage.health.refusalOfAdditions : nil
+                switch try room.judge(mutation.change, isAlone: refusals.isEmpty) {
                 case .passes:
-                    if change.needsSpace, let need = fullness.need, try room.has(need) { fullness.hasRoomAgain() }
-                    refusals.append(change.needsSpace ? storage.health.refusalOfAdditions : nil)
+                    if mutation.change.needsSpace, let need = fullness.need, try room.has(need) {
+                        fullness.hasRoomAgain()
+                    }
                 case .lacks(let lack):
                     fullness.refused(lack)
-                    refusals.append(lack.error)
+                    refusal = lack.error
                 case .waits:
                     postponeLast(of: &group)
                     return refusals
                 }
+                // A repetition gets its receipt, whatever is lacking.
+                if refusal != nil, try isKnown(mutation.identifier) { refusal = nil }
+                refusals.append(refusal)
             }
             return refusals
         }
+    }
+
+    /// Whether the change log has a mutation of that identifier.
+    private func isKnown(_ identifier: MutationIdentifier) throws(StorageFailure) -> Bool {
+        let key = withUnsafeBytes(of: identifier.value.littleEndian) { Array($0) }
+        return try storage.withTransaction { transaction throws(StorageFailure) in
+            try transaction.value(transaction.environment.mutations, key) != nil
+        }
+    }
+
+    /// Refuses what waits, so that nobody waits for a log that is silent: each group would wait for it anew.
+    private func refuseWaiting(_ error: ServiceError) {
+        let waiting = state.withLock { $0.takeWaiting() }
+        for pending in waiting { pending.completion(.failure(error)) }
     }
 
     /// Appends mutations as one segment behind the last one. Returns what came of each. Throws when they are not in the
@@ -149,17 +177,18 @@ extension CommitQueue {
                 return all(ServiceError(.limitExceeded, "a change is too long for the shared log"))
             }
             var others: [[UInt8]]
-            switch log.append(segment, as: number + 1) {
+            switch log.append(segment, as: number + 1, after: hash) {
             case .appended(let asOf): return finish(unapplied + [segment], asOf) ?? all(applicationFailure)
             case .taken(let found): others = found
             case .misplaced:
-                guard case .segments(let found, _, _) = log.read(from: number + 1) else {
+                guard case .segments(let found, _, _) = log.read(from: number + 1, after: hash) else {
                     // The next look says why.
                     return all(ServiceError(.busy, "the end of the shared log is not known: try again later"))
                 }
                 others = found
             case .failed(let reason, let isUnknown):
                 note("the shared log does not answer: \(reason)")
+                refuseWaiting(ServiceError(.busy, "the shared log does not answer: \(reason)"))
                 return all(
                     isUnknown
                         ? ServiceError(

@@ -51,10 +51,17 @@ final class CommitQueue: Sendable {
 
         /// Takes all mutations that were not answered. Those that were get into `finished`.
         mutating func takeAll(finished: inout [WaitingMutation]) -> [WaitingMutation] {
-            var all = Array(inWork[answered...])
+            let all = Array(inWork[answered...])
             finished = inWork
+            (inWork, answered) = ([], 0)
+            return all + takeWaiting()
+        }
+
+        /// Takes all mutations that wait.
+        mutating func takeWaiting() -> [WaitingMutation] {
+            var all: [WaitingMutation] = []
             if let next { all.append(next) }
-            (inWork, answered, next) = ([], 0, nil)
+            next = nil
             while let waitingNext = waiting.first {
                 waiting.removeFirst()
                 places.giveBack(1, by: waitingNext.peer)

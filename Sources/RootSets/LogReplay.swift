@@ -25,6 +25,9 @@ final class LogReplay {
         self.environment = environment
         self.until = until
         let transaction = try WriteTransaction(environment.handle)
+        guard try transaction.get(environment.meta, SharedPlace.key) == nil else {
+            throw .refused("the storage shares a log with others: it goes on from that log, and not from another one")
+        }
         let totals = try transaction.totals(in: environment.meta)
         (sequence, chainHead) = (totals.sequence, totals.chainHead)
     }

@@ -70,7 +70,9 @@ package final class RootSets: Sendable {
         queue = CommitQueue(
             readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
         ) { () throws(ServiceError) in
-            try RootSets.open(configuration, lock, surroundings, health, startCheck)
+            let environment = try RootSets.open(configuration, lock, surroundings, health, startCheck)
+            try environment.checkSharing(shared != nil)
+            return environment
         }
         queue.start()
         startCheck.start()

@@ -1,11 +1,15 @@
+package import Core
+
 /// A log of segments that several storages share. Its entries are numbered from 1 on, without a hole, and none ever
 /// changes. Only the thread of the writer calls it, and waits for it.
 package protocol SharedLog: Sendable {
-    /// Appends a segment as `number`, if the log ends before that number.
-    func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending
+    /// Appends a segment as `number`, if the log ends before that number with a segment of that hash. `hash`: `nil` for
+    /// number 1.
+    func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending
 
-    /// Reads the log from a number on, some segments at most. It sees every segment that was appended before.
-    func read(from number: UInt64) -> SharedReading
+    /// Reads the log from a number on, some segments at most. It sees every segment that was appended before. `hash`:
+    /// that of the segment before; `nil` for number 1.
+    func read(from number: UInt64, after hash: Digest?) -> SharedReading
 
     /// The log's clock, in milliseconds. Any thread may read it.
     var now: UInt64 { get }
@@ -35,7 +39,7 @@ package enum SharedReading: Equatable, Sendable {
     case segments([[UInt8]], hasMore: Bool, asOf: UInt64)
     /// The log begins behind that number: what was before it has been removed.
     case removed(first: UInt64)
-    /// The log has neither that number nor the one before it, so it is another log, or has lost segments.
+    /// The log does not go on behind a segment of that hash, so it is another log, or has lost segments.
     case lost
     /// The log has not answered.
     case failed(reason: String)

@@ -58,6 +58,11 @@ package enum StorageRepair {
         guard let totals = try? reader.totals() else {
             throw .damaged("the storage can't be repaired: its totals are damaged: restore a backup")
         }
+        guard (try? reader.sharedPlace()) == .some(nil) else {
+            throw .damaged(
+                "the storage can't be repaired: it shares a log with others, and would come to differ from them: "
+                    + "restore a backup of another one")
+        }
         guard totals.firstSequence == 1 else {
             throw .damaged(
                 "the storage can't be repaired: the change log begins at \(totals.firstSequence), not at the first "

@@ -48,7 +48,7 @@ final class UnfinishedStorage {
     /// Adds an entry. Entries come in the order of a backup.
     func append(_ entry: BackupEntry) throws(StorageFailure) {
         if entry.database == .meta {
-            let known = UnfinishedStorage.lastKeys + [StorageFormat.hashKey]
+            let known = UnfinishedStorage.lastKeys + [StorageFormat.hashKey, SharedPlace.key]
             guard known.contains(entry.key) else { throw .refused("the backup has an entry that nobody knows") }
             meta[entry.key] = entry.value
             return
@@ -72,8 +72,8 @@ final class UnfinishedStorage {
         }
         let transaction = try WriteTransaction(handle)
         try transaction.putBytes(databases.meta, StorageFormat.hashKey, hashKey)
-        if let version = meta[SetsVersion.key] {
-            try transaction.putBytes(databases.meta, SetsVersion.key, version)
+        for key in [SetsVersion.key, SharedPlace.key] {
+            if let value = meta[key] { try transaction.putBytes(databases.meta, key, value) }
         }
         try transaction.putBytes(databases.meta, StorageFormat.key, format)
         // The totals count everything but themselves, so only the number of the transaction is another.

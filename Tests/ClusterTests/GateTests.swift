@@ -131,7 +131,7 @@ struct GateTests {
         #expect(late?.reason.contains("does not go back to its beginning") == true, "\(late?.reason ?? "")")
         let other = try #require(LogName("other"))
         let otherLog = OrderedLog(try scene.processes.session(), name: other)
-        #expect(try otherLog.append([1, 2, 3], as: 1, milliseconds: 5000) == .appended)
+        #expect(try otherLog.append([1, 2, 3], as: 1, after: nil, milliseconds: 5000) == .appended)
         let none = thrown(ServiceError.self) { _ = try scene.open(2) { $0.name = other } }
         #expect(none?.reason.contains("does not begin as a cluster's does") == true, "\(none?.reason ?? "")")
         // The one that was there goes on.

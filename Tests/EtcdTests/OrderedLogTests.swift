@@ -1,6 +1,7 @@
 import Core
 import EtcdTestSupport
 import Foundation
+import Hashing
 import TestSupport
 import Testing
 
@@ -18,27 +19,36 @@ struct OrderedLogTests {
 
     private func entry(_ text: String) -> [UInt8] { Array(text.utf8) }
 
+    /// The hash of the entry before a number, if each entry is its number.
+    private func before(_ number: UInt64) -> Digest? { number == 1 ? nil : SHA256.hash(entry("\(number - 1)")) }
+
     @Test("Entries get the numbers from 1 on, and a number is given once")
     func numbers() throws {
         let processes = try EtcdProcesses()
         defer { processes.end() }
         let log = OrderedLog(try processes.session(), name: name)
         #expect(try log.first(milliseconds: patient) == nil)
-        #expect(try log.append(entry("x"), as: 2, milliseconds: patient) == .misplaced)
-        #expect(try log.append(entry("1"), as: 1, milliseconds: patient) == .appended)
-        #expect(try log.append(entry("1"), as: 1, milliseconds: patient) == .appended)
-        #expect(try log.append(entry("x"), as: 1, milliseconds: patient) == .taken([entry("1")]))
-        #expect(try log.append(entry("x"), as: 3, milliseconds: patient) == .misplaced)
+        #expect(try log.append(entry("x"), as: 2, after: before(2), milliseconds: patient) == .misplaced)
+        #expect(try log.append(entry("1"), as: 1, after: before(1), milliseconds: patient) == .appended)
+        #expect(try log.append(entry("1"), as: 1, after: before(1), milliseconds: patient) == .appended)
+        #expect(try log.append(entry("x"), as: 1, after: before(1), milliseconds: patient) == .taken([entry("1")]))
+        #expect(try log.append(entry("x"), as: 3, after: before(3), milliseconds: patient) == .misplaced)
         for number in 2...20 {
-            #expect(try log.append(entry("\(number)"), as: UInt64(number), milliseconds: patient) == .appended)
+            #expect(
+                try log.append(
+                    entry("\(number)"), as: UInt64(number), after: before(UInt64(number)), milliseconds: patient)
+                    == .appended)
         }
         let later = (3..<3 + Limits.etcdEntriesPerReadMax).map { entry("\($0)") }
-        #expect(try log.append(entry("x"), as: 3, milliseconds: patient) == .taken(later))
+        #expect(try log.append(entry("x"), as: 3, after: before(3), milliseconds: patient) == .taken(later))
         // Another log in the same etcd has numbers of its own.
         let second = OrderedLog(try processes.session(), name: other)
-        #expect(try second.append(entry("y"), as: 1, milliseconds: patient) == .appended)
-        #expect(try second.read(from: 1, milliseconds: patient) == .entries([entry("y")], hasMore: false))
-        #expect(try log.read(from: 19, milliseconds: patient) == .entries([entry("19"), entry("20")], hasMore: false))
+        #expect(try second.append(entry("y"), as: 1, after: before(1), milliseconds: patient) == .appended)
+        #expect(
+            try second.read(from: 1, after: before(1), milliseconds: patient) == .entries([entry("y")], hasMore: false))
+        #expect(
+            try log.read(from: 19, after: before(19), milliseconds: patient)
+                == .entries([entry("19"), entry("20")], hasMore: false))
     }
 
     @Test("What was removed is told, the last entry stays, and a late request puts nothing in the place of one")
@@ -48,23 +58,29 @@ struct OrderedLogTests {
         let session = try processes.session()
         let log = OrderedLog(session, name: name)
         for number in 1...6 {
-            #expect(try log.append(entry("\(number)"), as: UInt64(number), milliseconds: patient) == .appended)
+            #expect(
+                try log.append(
+                    entry("\(number)"), as: UInt64(number), after: before(UInt64(number)), milliseconds: patient)
+                    == .appended)
         }
         #expect(try !log.remove(before: 7, milliseconds: patient))
         #expect(try log.remove(before: 4, milliseconds: patient))
         #expect(try log.first(milliseconds: patient) == 4)
-        #expect(try log.read(from: 2, milliseconds: patient) == .removed(first: 4))
+        #expect(try log.read(from: 2, after: before(2), milliseconds: patient) == .removed(first: 4))
         #expect(
-            try log.read(from: 4, milliseconds: patient)
+            try log.read(from: 4, after: before(4), milliseconds: patient)
                 == .entries([entry("4"), entry("5"), entry("6")], hasMore: false))
-        #expect(try log.read(from: 7, milliseconds: patient) == .entries([], hasMore: false))
-        // Whoever has applied number 7 has read another log.
-        #expect(try log.read(from: 8, milliseconds: patient) == .lost)
+        #expect(try log.read(from: 7, after: before(7), milliseconds: patient) == .entries([], hasMore: false))
+        // Whoever has read number 7, or another number 6, has read another log.
+        #expect(try log.read(from: 7, after: before(6), milliseconds: patient) == .lost)
+        #expect(try log.append(entry("7"), as: 7, after: before(6), milliseconds: patient) == .misplaced)
+        #expect(try log.read(from: 8, after: before(8), milliseconds: patient) == .lost)
         for number in UInt64(1)...3 {
-            #expect(try log.append(entry("late"), as: number, milliseconds: patient) == .misplaced)
+            #expect(
+                try log.append(entry("late"), as: number, after: before(number), milliseconds: patient) == .misplaced)
         }
         #expect(try log.first(milliseconds: patient) == 4)
-        #expect(try log.append(entry("7"), as: 7, milliseconds: patient) == .appended)
+        #expect(try log.append(entry("7"), as: 7, after: before(7), milliseconds: patient) == .appended)
     }
 
     @Test("An entry that somebody else has put under a log's keys, or a hole, is no log")
@@ -73,12 +89,12 @@ struct OrderedLogTests {
         defer { processes.end() }
         let session = try processes.session()
         let log = OrderedLog(session, name: name)
-        #expect(try log.append(entry("1"), as: 1, milliseconds: patient) == .appended)
+        #expect(try log.append(entry("1"), as: 1, after: before(1), milliseconds: patient) == .appended)
         try session.put(log.key(3), [1], lease: nil, milliseconds: patient)
-        let hole = thrown(EtcdFailure.self) { _ = try log.read(from: 1, milliseconds: patient) }
+        let hole = thrown(EtcdFailure.self) { _ = try log.read(from: 1, after: before(1), milliseconds: patient) }
         #expect(hole?.description == "the log has no entry 2, but later ones")
         try session.put(Array("rootgate/a/log/x".utf8), [1], lease: nil, milliseconds: patient)
-        let foreign = thrown(EtcdFailure.self) { _ = try log.read(from: 4, milliseconds: patient) }
+        let foreign = thrown(EtcdFailure.self) { _ = try log.read(from: 4, after: before(4), milliseconds: patient) }
         #expect(foreign?.description == "the key rootgate/a/log/x is no log entry's")
     }
 
@@ -108,19 +124,22 @@ struct OrderedLogTests {
         let log = OrderedLog(EtcdSession(processes.members, first: processes.thread), name: name)
         var work = Work()
         var (next, count) = (UInt64(1), 0)
+        var last: Digest?
         while !isOver() {
             let entry = Array("\(processes.thread)-\(count)".utf8)
             count += 1
             var isDone = false
             while !isDone {
                 do throws(EtcdFailure) {
-                    switch try log.append(entry, as: next, milliseconds: 30_000) {
+                    switch try log.append(entry, as: next, after: last, milliseconds: 30_000) {
                     case .appended:
                         work.acknowledged[next] = entry
-                        next += 1
+                        (next, last) = (next + 1, SHA256.hash(entry))
                         isDone = true
-                    case .taken(let others): next += UInt64(others.count)
-                    case .misplaced: next -= 1
+                    case .taken(let others):
+                        next += UInt64(others.count)
+                        last = others.last.map { SHA256.hash($0) } ?? last
+                    case .misplaced: (next, last) = (1, nil)
                     }
                 } catch {
                     if case .unknown = error { work.unsettled += 1 } else { work.failures += 1 }
@@ -169,7 +188,7 @@ struct OrderedLogTests {
         while true {
             guard
                 case .entries(let more, let hasMore) = try log.read(
-                    from: UInt64(found.count) + 1, milliseconds: 60_000)
+                    from: UInt64(found.count) + 1, after: found.last.map { SHA256.hash($0) }, milliseconds: 60_000)
             else {
                 Issue.record("the log begins late")
                 return

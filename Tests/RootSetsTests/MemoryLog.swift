@@ -58,7 +58,7 @@ final class MemoryLog: SharedLog {
         state.withLock { $0.first = number }
     }
 
-    func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending {
+    func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending {
         state.withLock { state in
             state.now += 1
             let asOf = state.now
@@ -71,13 +71,13 @@ final class MemoryLog: SharedLog {
                 guard number >= state.first else { return .misplaced }
                 return .taken(Array(state.segments[Int(number - 1)...].prefix(3)))
             }
-            guard number == count + 1 else { return .misplaced }
+            guard number == count + 1, state.segments.last.map({ Segment.hash($0) }) == hash else { return .misplaced }
             state.segments.append(segment)
             return fails ? .failed(reason: "lost on the way back", isUnknown: true) : .appended(asOf: asOf)
         }
     }
 
-    func read(from number: UInt64) -> SharedReading {
+    func read(from number: UInt64, after hash: Digest?) -> SharedReading {
         state.withLock { state in
             state.now += 1
             let asOf = state.now
@@ -86,7 +86,8 @@ final class MemoryLog: SharedLog {
             }
             let count = UInt64(state.segments.count)
             guard number <= count else {
-                return number == count + 1 ? .segments([], hasMore: false, asOf: asOf) : .lost
+                let isEnd = number == count + 1 && state.segments.last.map { Segment.hash($0) } == hash
+                return isEnd ? .segments([], hasMore: false, asOf: asOf) : .lost
             }
             guard number >= state.first else { return .removed(first: state.first) }
             let rest = state.segments[Int(number - 1)...]

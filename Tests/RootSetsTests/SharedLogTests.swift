@@ -248,7 +248,7 @@ struct SharedLogTests {
         "A log that is another, has a hole or something else in it is not followed, and says why",
         arguments: [
             "the shared log has an entry that is none", "is founded twice", "does not follow the one that was applied",
-            "has lost segment 2", "begins at 4, and this storage needs 3",
+            "has lost segment 2", "has lost segment 2, which was", "begins at 4, and this storage needs 3",
         ])
     func otherLogs(_ problem: String) throws {
         let log = MemoryLog()
@@ -267,6 +267,8 @@ struct SharedLogTests {
         case "is founded twice": log.segments.append(log.segments[0])
         case "does not follow the one that was applied": log.segments.append(next(after: .zero))
         case "has lost segment 2": log.segments.removeLast()
+        // A log that was restored, and has got another segment in its place.
+        case "has lost segment 2, which was": log.segments[1] = next(after: Segment.hash(log.segments[0]))
         default:
             log.segments.append(next(after: second))
             log.segments.append(next(after: Segment.hash(next(after: second))))

@@ -19,13 +19,13 @@ private final class LoneLog: SharedLog {
 
     var now: UInt64 { time.clock.milliseconds }
 
-    func append(_ segment: [UInt8], as number: UInt64) -> SharedAppending {
+    func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending {
         let asOf = now
         segments.with { $0.append(segment) }
         return .appended(asOf: asOf)
     }
 
-    func read(from number: UInt64) -> SharedReading {
+    func read(from number: UInt64, after hash: Digest?) -> SharedReading {
         let asOf = now
         guard !isSilent.value else { return .failed(reason: "silent") }
         return .segments(Array(segments.value.dropFirst(Int(number) - 1)), hasMore: false, asOf: asOf)
