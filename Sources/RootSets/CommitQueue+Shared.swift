@@ -176,7 +176,7 @@ extension CommitQueue {
             guard segment.count <= Limits.segmentBytesMax else {
                 return all(ServiceError(.limitExceeded, "a change is too long for the shared log"))
             }
-            var others: [[UInt8]]
+            let others: [[UInt8]]
             switch log.append(segment, as: number + 1, after: hash) {
             case .appended(let asOf): return finish(unapplied + [segment], asOf) ?? all(applicationFailure)
             case .taken(let found): others = found

@@ -2,24 +2,23 @@ package import Core
 
 /// As of when a reading saw all of the log that its storage shares. It is taken before the snapshot that is read, and
 /// checked when the answer leaves: then the snapshot holds at least what was in the log at that time.
-package struct ReadMoment: Sendable {
-    /// In milliseconds of the log's clock; `nil`: the storage shares no log, so a reading is never too old.
-    fileprivate let asOf: UInt64??
-
-    /// Of a storage that shares no log.
-    static let always = ReadMoment(asOf: .none)
+package enum ReadMoment: Sendable {
+    /// The storage shares no log, so a reading is never too old.
+    case always
+    /// In milliseconds of the log's clock; `nil`: the storage has not heard of the log yet.
+    case asOf(UInt64?)
 }
 
 extension RootSets {
     /// To be taken before the snapshot of a reading whose answer must not be too old.
     package var moment: ReadMoment {
-        shared == nil ? .always : ReadMoment(asOf: .some(freshAsOf))
+        shared == nil ? .always : .asOf(freshAsOf)
     }
 
     /// Throws `stale` when a reading that began at that moment may lack a removal that somebody relies on. To be asked
     /// as late as possible: a process that was stopped in between must not answer what was true before.
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
-        guard let asOf = moment.asOf, let shared else { return }
+        guard case .asOf(let asOf) = moment, let shared else { return }
         guard let asOf, shared.now <= asOf + shared.stalenessMilliseconds else {
             throw ServiceError(
                 .stale, "the changes of the other storages were not heard of for \(shared.stalenessMilliseconds) ms")

@@ -49,8 +49,8 @@ package final class RootSets: Sendable {
     /// `log` gets a line when additions find no room, and when they find some again; when the storage has failed or is
     /// damaged, and when it was opened again. `shared`: the log that this storage shares with others, from its first
     /// segment on; a storage that shares one can't be used without it, nor one with changes of its own with it.
-    /// `onLoss` is called once, on any thread, when the storage can't be opened
-    /// again in this process: the writer has met a fault inside of LMDB, or computes without an end.
+    /// `onLoss` is called once, on any thread, when the storage can't be opened again in this process: the writer has
+    /// met a fault inside of LMDB, or computes without an end.
     package init(
         _ configuration: Configuration, surroundings: StorageSurroundings = StorageSurroundings(),
         acceptsLoss: Bool = false, shared: (any SharedLog)? = nil, log: Log = .none,
@@ -217,6 +217,8 @@ package final class RootSets: Sendable {
     /// Somebody has heard that the shared log has something new. The writer looks at it at once. It looks all the same
     /// from time to time.
     package func sharedLogHasChanged() { queue.ring() }
+
+    // MARK: Figures
 
     /// What the commits took.
     package var commitFigures: CommitFigures { queue.figures }

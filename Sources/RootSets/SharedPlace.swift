@@ -5,7 +5,6 @@ import Hashing
 /// segment, so it always fits what is stored.
 package struct SharedPlace: Equatable, Sendable {
     static let key = Array("shared".utf8)
-    static let byteCount = 80
 
     /// The number of the last segment that was applied.
     package let number: UInt64
@@ -36,9 +35,7 @@ package struct SharedPlace: Equatable, Sendable {
     }
 
     /// The place that a transaction finds; `nil` in a storage that shares no log, or has not begun with it.
-    static func read(
-        _ value: SealedValue?
-    ) throws(StorageFailure) -> SharedPlace? {
+    static func read(_ value: SealedValue?) throws(StorageFailure) -> SharedPlace? {
         guard let value else { return nil }
         return try SharedPlace(reading: value.contents)
     }
