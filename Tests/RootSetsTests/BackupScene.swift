@@ -57,15 +57,19 @@ final class BackupScene {
     /// Writes a backup to a new file. Returns its path.
     @discardableResult
     func backUp(_ name: String = "backup") throws -> String {
-        let environment = try #require(environment)
         let path = scratch.path + "/" + name
+        try BackupScene.backUp(try #require(environment), to: path)
+        return path
+    }
+
+    /// Writes a backup of a storage to a new file.
+    static func backUp(_ environment: StorageEnvironment, to path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         defer { Foundation.close(descriptor) }
         let transaction = try ReadTransaction(environment)
         try transaction.renew()
         defer { transaction.reset() }
         _ = try StorageBackup.write(environment, transaction, to: descriptor, time: 1_700_000_000_000)
-        return path
     }
 
     /// Restores a backup. `name`: of the new directory.
@@ -73,12 +77,19 @@ final class BackupScene {
     func restore(
         _ backup: String, to name: String = "restored", logs: [String] = [], until: UInt64? = nil
     ) throws -> (directory: String, summary: StorageRestore.Summary) {
+        let directory = scratch.path + "/" + name
+        return (directory, try BackupScene.restore(backup, toDirectory: directory, logs: logs, until: until))
+    }
+
+    /// Restores a backup to a new directory.
+    @discardableResult
+    static func restore(
+        _ backup: String, toDirectory directory: String, logs: [String] = [], until: UInt64? = nil
+    ) throws -> StorageRestore.Summary {
         let descriptor = open(backup, O_RDONLY | O_CLOEXEC)
         defer { Foundation.close(descriptor) }
-        let directory = scratch.path + "/" + name
-        let summary = try StorageRestore.restore(
+        return try StorageRestore.restore(
             StorageRestore.Plan(backup: descriptor, directory: directory, logs: logs, until: until))
-        return (directory, summary)
     }
 
     /// Why a restore is refused. Records an issue when it isn't, or when it leaves anything behind.

@@ -1,4 +1,5 @@
 import Core
+import Foundation
 import TestSupport
 
 @testable import RootSets
@@ -12,6 +13,7 @@ final class MemoryLog: SharedLog {
         var random: SeededGenerator
         var failures: Double = 0
         var isSilent = false
+        var delay = 0.0
         var now: UInt64 = 0
     }
 
@@ -45,6 +47,12 @@ final class MemoryLog: SharedLog {
         set { state.withLock { $0.isSilent = newValue } }
     }
 
+    /// Seconds that each request takes.
+    var delay: Double {
+        get { state.withLock { $0.delay } }
+        set { state.withLock { $0.delay = newValue } }
+    }
+
     /// How likely a request is to fail.
     var failures: Double {
         get { state.withLock { $0.failures } }
@@ -59,7 +67,8 @@ final class MemoryLog: SharedLog {
     }
 
     func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending {
-        state.withLock { state in
+        usleep(UInt32(delay * 1_000_000))
+        return state.withLock { state in
             state.now += 1
             let asOf = state.now
             if state.isSilent { return .failed(reason: "silent", isUnknown: false) }

@@ -210,12 +210,17 @@ struct SharedLogTests {
         var random = SeededGenerator(seed: runSeed)
         var roots: [Digest] = []
         var refusal: ServiceError.Code?
+        var last: Mutation?
         while refusal == nil, roots.count < 200_000 {
-            let more = (0..<500).map { _ in random.digest() }
-            refusal = small.sets.refusal(of: .addRoots(decks, more))
-            if refusal == nil { roots += more }
+            let more = Mutation(.addRoots(decks, (0..<500).map { _ in random.digest() }))
+            refusal = ServiceError.code { () throws(ServiceError) in try small.sets.apply(more) }
+            guard refusal == nil, case .addRoots(_, let added) = more.change else { continue }
+            roots += added
+            last = more
         }
         #expect(refusal == .storageFull)
+        // A repetition is answered as the first time, although its change would find no room now.
+        #expect(try small.sets.apply(try #require(last)).isRepeat)
         let count = log.segments.count
         let others = (0..<500).map { _ in random.digest() }
         #expect(small.sets.refusal(of: .addRoots(decks, others)) == .storageFull && log.segments.count == count)
@@ -317,6 +322,63 @@ struct SharedLogTests {
         #expect(shared.value?.reason.contains("has changes of its own") == true, "\(shared.value?.reason ?? "")")
     }
 
+    @Test("While the log is silent, what waits is refused at once, and closing waits for no more of it")
+    func closing() throws {
+        let log = MemoryLog()
+        let member = try Member(log, log.found())
+        #expect(member.follow(to: 1))
+        log.isSilent = true
+        log.delay = 0.2
+        let answered = Shared(0)
+        let decks = try name("decks")
+        // As groups of their own, they would wait for over a minute.
+        let roots = (0..<3000).map { _ in Digest.zero }
+        for _ in 0..<400 {
+            member.sets.submit(Mutation(.addRoots(decks, roots))) { result in
+                if case .failure(let error) = result, error.code == .busy || error.code == .shuttingDown {
+                    answered.increment()
+                }
+            }
+        }
+        let began = MonotonicClock.nanoseconds
+        try member.close()
+        #expect(answered.value == 400)
+        #expect(MonotonicClock.nanoseconds - began < 20_000_000_000)
+    }
+
+    @Test("A backup of a storage that shares a log is restored with its place, and goes on from there")
+    func backup() throws {
+        let log = MemoryLog()
+        let surroundings = log.found()
+        let members = try (0..<2).map { _ in try Member(log, surroundings) }
+        for member in members { #expect(member.follow(to: 1)) }
+        let decks = try name("decks")
+        _ = try members[0].sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        #expect(members[1].follow(to: 2))
+        try members[1].close()
+        let folder = members[1].scratch.path
+        let environment = Shared<StorageEnvironment?>(nil)
+        #expect(
+            becomesTrue {
+                let opened = try? StorageEnvironment(
+                    directory: folder + "/data", bytesMax: 1 << 30, reserveBytes: 1 << 20)
+                environment.with { $0 = opened }
+                return opened != nil
+            })
+        try BackupScene.backUp(try #require(environment.value), to: folder + "/backup")
+        environment.with { $0 = nil }
+        let restored = folder + "/restored"
+        // Changes of another log would be made beside those of the shared one.
+        let refusal = thrown(ServiceError.self) {
+            try BackupScene.restore(folder + "/backup", toDirectory: restored, logs: [folder + "/data"])
+        }
+        #expect(refusal?.reason.contains("shares a log with others") == true, "\(refusal?.reason ?? "")")
+        try BackupScene.restore(folder + "/backup", toDirectory: restored)
+        _ = try members[0].sets.apply(Mutation(.addRoots(decks, [.zero])))
+        let late = try Member(log, surroundings) { $0.directory = restored }
+        #expect(late.follow(to: 3) && late.contents == members[0].contents)
+    }
+
     @Test("A storage whose names have other places does not begin with a log")
     func otherHashKey() throws {
         let log = MemoryLog()
@@ -346,6 +408,10 @@ struct SharedLogTests {
                 #expect(read != segment && read.bytes == changed, "ROOTGATE_TEST_SEED=\(runSeed)")
             }
         }
+        let many = (0...Limits.mutationsPerCommitMax).map { _ in steps.next(growth: 0) }
+        let most = Segment(identifier: 4, after: .zero, .mutations(Array(many.dropLast())))
+        #expect(Segment(most.bytes) == most)
+        #expect(Segment(Segment(identifier: 4, after: .zero, .mutations(many)).bytes) == nil)
         let founding = Segment(
             identifier: 3, after: .zero, .founding(.init(hashKey: random.bytes(16), logRetentionBytes: 77)))
         #expect(Segment(founding.bytes) == founding && Segment(founding.bytes + [0]) == nil && Segment([]) == nil)
