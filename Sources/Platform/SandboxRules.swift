@@ -8,10 +8,17 @@ package struct SandboxRules: Sendable {
     /// may be read, at any depth, and in the folders where links of their names lead. Of the root folder, only the file
     /// itself may be read.
     package var readableFiles: [String]
+    /// Ports of TCP to which connections may be made, whatever the host. Where there are some, names of hosts may be
+    /// looked up, too.
+    package var connectionPorts: Set<UInt16>
 
-    package init(writableFolders: [String] = [], removalFolders: [String] = [], readableFiles: [String] = []) {
+    package init(
+        writableFolders: [String] = [], removalFolders: [String] = [], readableFiles: [String] = [],
+        connectionPorts: Set<UInt16> = []
+    ) {
         self.writableFolders = writableFolders
         self.removalFolders = removalFolders
         self.readableFiles = readableFiles
+        self.connectionPorts = connectionPorts
     }
 }

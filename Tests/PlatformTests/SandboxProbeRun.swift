@@ -26,9 +26,10 @@ struct SandboxProbeRun {
 
     /// The exit code or the signal, the report, and the outcome on each thread.
     func attempt(
-        _ name: String, isSandboxed: Bool
+        _ name: String, isSandboxed: Bool, isConnecting: Bool = false
     ) throws -> (code: Int32, report: String, threads: [String: Int], output: String) {
-        let result = try runProgram(SandboxProbeRun.path, [isSandboxed ? "on" : "off", name, folder.path])
+        let mode = isSandboxed ? isConnecting ? "connecting" : "on" : "off"
+        let result = try runProgram(SandboxProbeRun.path, [mode, name, folder.path])
         var threads: [String: Int] = [:]
         for line in result.output.split(separator: "\n") where !line.hasPrefix("sandbox") {
             let parts = line.split(separator: ":")

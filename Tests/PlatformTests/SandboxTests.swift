@@ -56,6 +56,30 @@ struct SandboxTests {
     }
 
     @Test(
+        "A process that connects reaches its port and looks up names, and no other port, socket or process",
+        .enabled(if: hasFilters, "needs a kernel with seccomp"))
+    func connecting() throws {
+        let probe = try SandboxProbeRun()
+        func outcome(_ name: String) throws -> Set<Int> {
+            let attempt = try probe.attempt(name, isSandboxed: true, isConnecting: true)
+            return Set(attempt.threads.values)
+        }
+        for name in ["allowedPort", "lookUp", "socket", "writeInside", "readKey"] {
+            #expect(try outcome(name) == [0], "\(name)")
+        }
+        #expect(try outcome("otherPort") == [SandboxProbeRun.kernel.landlock >= 4 ? Int(EACCES) : 0])
+        for name in ["localSocket", "fork", "executableMemory"] {
+            #expect(try outcome(name) == [Int(EPERM)], "\(name)")
+        }
+        if hasLandlock { #expect(try outcome("readOutside") == [Int(EACCES)]) }
+        let report = try probe.attempt("nothing", isSandboxed: true, isConnecting: true).report
+        #expect(report.contains("no new TCP sockets but to 2379 and 53") == hasLandlock, "\(report)")
+        // Without a port, and on a system that does not look names up here.
+        #expect(try probe.attempt("allowedPort", isSandboxed: true).threads["main"] == Int(EPERM))
+        #expect(try probe.attempt("otherPort", isSandboxed: false).threads["main"] == 0)
+    }
+
+    @Test(
         "What other processes keep in memory can't be read", .enabled(if: hasLandlock, "needs a kernel with Landlock"))
     func otherProcesses() throws {
         let probe = try SandboxProbeRun()

@@ -48,14 +48,17 @@ struct SystemCallFilterTests {
 
     private let process: UInt32 = 4242
 
-    func outcome(_ architecture: Architecture, _ number: UInt32, _ arguments: [UInt64] = []) throws -> UInt32 {
+    func outcome(
+        _ architecture: Architecture, _ number: UInt32, _ arguments: [UInt64] = [],
+        _ groups: [SystemCallFilter.Group] = SystemCallTable.groups
+    ) throws -> UInt32 {
         try run(
-            SystemCallFilter(for: architecture, ownProcess: process).program, number: number,
+            SystemCallFilter(groups, for: architecture, ownProcess: process).program, number: number,
             architecture: architecture.identifier, arguments: arguments)
     }
 
     func number(_ name: String, _ architecture: Architecture) throws -> UInt32 {
-        let call = try #require(SystemCallTable.groups.flatMap(\.calls).first { $0.name == name })
+        let call = try #require(SystemCallTable.groups(connecting: true).flatMap(\.calls).first { $0.name == name })
         return try #require(architecture == .x86 ? call.x86 : call.arm)
     }
 
@@ -74,7 +77,7 @@ struct SystemCallFilterTests {
             let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
             if words.count >= 3, words[0] == "#define", values[words[1]] == nil { values[words[1]] = words[2] }
         }
-        for call in SystemCallTable.groups.flatMap(\.calls) {
+        for call in SystemCallTable.groups(connecting: true).flatMap(\.calls) {
             var value = values["__NR_\(call.name)"]
             while let name = value, UInt32(name) == nil { value = values[name] }
             let expected = value.flatMap { UInt32($0) }
@@ -84,7 +87,7 @@ struct SystemCallFilterTests {
 
     @Test("No call is listed twice, and every group has a reason")
     func groups() {
-        let calls = SystemCallTable.groups.flatMap(\.calls)
+        let calls = SystemCallTable.groups(connecting: true).flatMap(\.calls)
         for numbers in [calls.map(\.name), calls.compactMap { $0.x86 }.map(String.init)] {
             #expect(Set(numbers).count == numbers.count)
         }
@@ -93,16 +96,18 @@ struct SystemCallFilterTests {
     }
 
     @Test(
-        "Every call has the outcome of its group, and what is not listed is refused", arguments: Architecture.allCases)
-    func everyNumber(architecture: Architecture) throws {
+        "Every call has the outcome of its group, and what is not listed is refused",
+        arguments: Architecture.allCases, [false, true])
+    func everyNumber(architecture: Architecture, isConnecting: Bool) throws {
+        let groups = SystemCallTable.groups(connecting: isConnecting)
         var decisions: [UInt32: SystemCallFilter.Decision] = [:]
-        for group in SystemCallTable.groups {
+        for group in groups {
             for call in group.calls {
                 if let number = architecture == .x86 ? call.x86 : call.arm { decisions[number] = group.decision }
             }
         }
         for number in 0..<UInt32(700) {
-            let found = try outcome(architecture, number)
+            let found = try outcome(architecture, number, [], groups)
             switch decisions[number] {
             case .allow: #expect(found == Self.allow, "\(number)")
             case .kill: #expect(found == Self.kill, "\(number)")

@@ -6,8 +6,12 @@ import Foundation
 enum Attempt: String {
     case writeInside, readKey, thread, crowd, nothing
     case readOutside, writeOutside, writeKey, listKeys, makeFolder, readParent
-    case socket, connect, fork, executableMemory, protectMemory, signalParent, unknownCall
+    case socket, connect, allowedPort, otherPort, localSocket, lookUp, fork, executableMemory, protectMemory,
+        signalParent, unknownCall
     case execute, trace, readMemory, mount, unshare, bpf, ring, key, changeUser, otherNumbers
+
+    /// The port to which the rules of `connecting` let connections be made.
+    static let port: UInt16 = 2379
 
     /// Says whether the kernel has Landlock (its version, or 0), and filters of system calls.
     static var kernel: String {
@@ -32,6 +36,10 @@ enum Attempt: String {
         case .makeFolder: return outcome(Int(mkdir(folder + "/data/folder-\(UUID())", 0o700)))
         case .socket: return outcome(Int(Foundation.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)))
         case .connect: return outcome(Int(Foundation.connect(-1, nil, 0)), expecting: EBADF)
+        case .allowedPort: return tryPort(Attempt.port)
+        case .otherPort: return tryPort(Attempt.port + 1)
+        case .localSocket: return outcome(Int(Foundation.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)))
+        case .lookUp: return lookUpName()
         case .fork: return forkOnce()
         case .executableMemory: return mapMemory(PROT_READ | PROT_EXEC, thenProtect: nil)
         case .protectMemory: return mapMemory(PROT_READ | PROT_WRITE, thenProtect: PROT_READ | PROT_EXEC)
@@ -49,6 +57,29 @@ enum Attempt: String {
         case .changeUser: return call(Int(SYS_setuid), Int(getuid()))
         case .otherNumbers: return call(0x4000_0000 + 39)
         }
+    }
+
+    /// Connects to a port of this machine, at which somebody may listen or not.
+    private func tryPort(_ port: UInt16) -> CInt {
+        let descriptor = Foundation.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { return errno }
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Foundation.connect(descriptor, $0, size) }
+        }
+        return outcome(Int(result), expecting: ECONNREFUSED)
+    }
+
+    private func lookUpName() -> CInt {
+        var found: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo("localhost", "2379", nil, &found)
+        freeaddrinfo(found)
+        return code == 0 ? 0 : 255
     }
 
     private func outcome(_ result: Int, expecting number: CInt = 0) -> CInt {

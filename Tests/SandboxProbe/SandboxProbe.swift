@@ -5,6 +5,7 @@ import Platform
 ///
 ///     SandboxProbe kernel                      what the kernel has
 ///     SandboxProbe on|off ATTEMPT FOLDER       FOLDER/data may be written, FOLDER/keys/key may be read
+///     SandboxProbe connecting ATTEMPT FOLDER   the same, and connections to one port
 @main
 enum SandboxProbe {
     static func main() {
@@ -29,8 +30,10 @@ enum SandboxProbe {
         }
         // Both are there when they wait.
         while DispatchQueue.global().sync(execute: { threadCount() }) < 3 { usleep(1000) }
-        if words[1] == "on" {
-            let rules = SandboxRules(writableFolders: [folder + "/data"], readableFiles: [folder + "/keys/key"])
+        if words[1] != "off" {
+            let rules = SandboxRules(
+                writableFolders: [folder + "/data"], readableFiles: [folder + "/keys/key"],
+                connectionPorts: words[1] == "connecting" ? [Attempt.port] : [])
             write("\(System.enterSandbox(rules))")
         }
         for _ in 0..<2 {

@@ -2,7 +2,8 @@
 import CLinux
 import Foundation
 
-/// A ruleset of Landlock: the files that threads may use, and no new TCP sockets. Landlock needs no privileges.
+/// A ruleset of Landlock: the files that threads may use, and the ports to which they may connect by TCP. Landlock needs
+/// no privileges.
 final class Landlock {
     /// Rights on files and folders, as linux/landlock.h has them. Headers of older systems don't have all of them.
     struct Rights: OptionSet {
@@ -40,7 +41,7 @@ final class Landlock {
         version = system_call(landlock_create_ruleset_call, 0, 0, 1, 0, 0, 0)
         guard version > 0 else { throw SystemFailure("landlock_create_ruleset") }
         let handled = Rights.all(version: version)
-        // Files; binding to and connecting to TCP ports. No rule allows any port.
+        // Files; binding to and connecting to TCP ports. No rule allows binding.
         let attributes: [UInt64] = [handled.rawValue, 0b11]
         let bytes = version >= 4 ? 16 : 8
         let made = attributes.withUnsafeBytes {
@@ -58,6 +59,30 @@ final class Landlock {
         for file in rules.readableFiles {
             for place in Landlock.places(of: file) { try allow(.readFile, beneath: place) }
         }
+        guard !rules.connectionPorts.isEmpty else { return }
+        for path in Landlock.lookupFiles where access(path, R_OK) == 0 { try allow(.readFile, beneath: path) }
+        if restrictsNetwork {
+            for port in rules.connectionPorts.union([Landlock.namesPort]) { try allowConnections(to: port) }
+        }
+    }
+
+    /// What the C library reads when it looks up a name, as far as a system has it: these files alone, not their
+    /// folder.
+    private static let lookupFiles = [
+        "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+    ]
+
+    /// The port of servers of names, which are asked by TCP when an answer is long.
+    private static let namesPort: UInt16 = 53
+
+    private func allowConnections(to port: UInt16) throws(SystemFailure) {
+        // struct landlock_net_port_attr: LANDLOCK_ACCESS_NET_CONNECT_TCP, then the port.
+        let rule: [UInt64] = [0b10, UInt64(port)]
+        // LANDLOCK_RULE_NET_PORT.
+        let added = rule.withUnsafeBytes {
+            system_call(landlock_add_rule_call, Int(descriptor), 2, Int(bitPattern: $0.baseAddress), 0, 0, 0)
+        }
+        guard added == 0 else { throw SystemFailure("landlock_add_rule for port \(port)") }
     }
 
     deinit {

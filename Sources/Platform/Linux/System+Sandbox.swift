@@ -24,10 +24,12 @@ extension System {
             if dropsCapabilities || !hasCapabilities { report.inForce.append("no capabilities") }
             if let landlock {
                 report.inForce.append("restricted files (Landlock \(landlock.version))")
+                let ports = rules.connectionPorts.sorted().map { String($0) }.joined(separator: ", ")
+                let sockets = "no new TCP sockets" + (ports.isEmpty ? "" : " but to \(ports) and 53")
                 if landlock.restrictsNetwork {
-                    report.inForce.append("no new TCP sockets")
+                    report.inForce.append(sockets)
                 } else {
-                    report.missing.append("no new TCP sockets (Landlock \(landlock.version) is too old)")
+                    report.missing.append("\(sockets) (Landlock \(landlock.version) is too old)")
                 }
             }
         } catch {
@@ -41,7 +43,8 @@ extension System {
             guard let architecture = SystemCallFilter.Architecture.own else {
                 throw SystemFailure("seccomp", number: ENOTSUP, reason: "no table for this architecture")
             }
-            try SystemCallFilter(for: architecture, ownProcess: UInt32(getpid())).install()
+            let groups = SystemCallTable.groups(connecting: !rules.connectionPorts.isEmpty)
+            try SystemCallFilter(groups, for: architecture, ownProcess: UInt32(getpid())).install()
             report.inForce.append("filtered system calls")
         } catch {
             report.missing.append("filtered system calls (\(error))")

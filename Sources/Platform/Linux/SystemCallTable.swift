@@ -213,6 +213,34 @@ enum SystemCallTable {
             ]),
     ]
 
+    /// What is needed besides for connections to other services and for looking up their names.
+    static let connectingGroups: [Group] = [
+        Group(
+            "sockets of IPv4 and IPv6, and the one that tells which of both this machine has",
+            .allowWhen([
+                Condition(0, .max, Family.ipv4), Condition(0, .max, Family.ipv6), Condition(0, .max, Family.routes),
+            ]),
+            [
+                Call("socket", 41, 198)
+            ]),
+        Group(
+            "connecting, and asking servers of names; nothing listens",
+            .allow,
+            [
+                Call("connect", 42, 203), Call("bind", 49, 200), Call("sendmmsg", 307, 269),
+            ]),
+    ]
+
+    /// Domains of socket(2): AF_INET, AF_INET6 and AF_NETLINK.
+    private enum Family {
+        static let ipv4: UInt32 = 2
+        static let ipv6: UInt32 = 10
+        static let routes: UInt32 = 16
+    }
+
+    /// The table of a process that makes connections, or of one that does not.
+    static func groups(connecting: Bool) -> [Group] { connecting ? groups + connectingGroups : groups }
+
     /// The newest call that the filter was written for. For newer ones the filter answers that the kernel has no such
     /// call, and the C library falls back to an older one.
     static let newestNumber: UInt32 = 450
