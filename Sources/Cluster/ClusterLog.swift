@@ -9,12 +9,18 @@ package final class ClusterLog: SharedLog {
     private let log: Lock<OrderedLog>
     private let members: EtcdMembers
     private let name: LogName
+    private let firstMember: Int
+    private let bytesKept: Int
+    private let following = Lock<(doorbell: Doorbell, presence: Presence)?>(nil)
     package let stalenessMilliseconds: UInt64
 
     /// `stalenessMilliseconds`: see `SharedLog`. `first`: the place of the member that is asked first, so that the
-    /// gates of a cluster can be spread.
-    package init(_ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, first: Int = 0) {
+    /// gates of a cluster can be spread. `bytesKept`: how much of the log is kept for services that come back.
+    package init(
+        _ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, bytesKept: Int, first: Int = 0
+    ) {
         (self.members, self.name, self.stalenessMilliseconds) = (members, name, stalenessMilliseconds)
+        (firstMember, self.bytesKept) = (first, bytesKept)
         log = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
     }
 
@@ -76,10 +82,38 @@ package final class ClusterLog: SharedLog {
         return founding
     }
 
-    /// Begins to watch for new segments, on a session of the caller's own.
-    func watch(on session: EtcdSession) throws(EtcdFailure) -> EtcdWatch {
-        try OrderedLog(session, name: name).watch(on: session, milliseconds: Limits.clusterReadMilliseconds)
+    package var presentTimes: ClosedRange<UInt64>? { presence?.times }
+
+    private var presence: Presence? { following.withLock { $0?.presence } }
+
+    /// From now on a thread watches for new segments, and another one keeps this service's key in etcd.
+    package func begin(_ follower: SharedFollower) {
+        let doorbell = Doorbell(members, name, first: firstMember, ring: follower.ring)
+        let presence = Presence(
+            members, name, first: firstMember, stalenessMilliseconds: stalenessMilliseconds, bytesKept: bytesKept,
+            follower)
+        following.withLock { following in
+            precondition(following == nil, "a log is followed twice")
+            following = (doorbell, presence)
+        }
     }
 
-    func session(first: Int) -> EtcdSession { EtcdSession(members, first: first) }
+    package func applied(_ number: UInt64, bytes: Int) {
+        guard let presence else { return }
+        presence.note(number, bytes: bytes)
+        presence.hasProgressed()
+    }
+
+    package func whenEverywhere(
+        _ sequence: UInt64, within milliseconds: UInt64, _ completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        guard let presence else { return completion(false) }
+        presence.whenEverywhere(sequence, within: milliseconds, completion)
+    }
+
+    package func end() {
+        let following = following.withLock { $0 }
+        following?.doorbell.close()
+        following?.presence.close()
+    }
 }

@@ -1,23 +1,24 @@
 import Core
 import Etcd
 import Foundation
+import Platform
 import Synchronization
 
 /// Tells when the log of a cluster may have something new. It never tells what, and it may miss something: the writer
 /// looks at the log from time to time all the same.
-package final class Doorbell: Sendable {
-    private let log: ClusterLog
+final class Doorbell: Sendable {
+    private let name: LogName
     private let ring: @Sendable () -> Void
     private let isOver = Atomic<Bool>(false)
     private let ended = DispatchSemaphore(value: 0)
     private let wasClosed = Atomic<Bool>(false)
 
     /// `first`: the place of the member that is watched first. `ring` is called on a thread of its own.
-    package init(_ log: ClusterLog, first: Int = 0, ring: @escaping @Sendable () -> Void) {
-        self.log = log
+    init(_ members: EtcdMembers, _ name: LogName, first: Int = 0, ring: @escaping @Sendable () -> Void) {
+        self.name = name
         self.ring = ring
         let thread = Thread { [self] in
-            watch(on: log.session(first: first))
+            watch(on: EtcdSession(members, first: first))
             ended.signal()
         }
         thread.name = "rootgate doorbell"
@@ -25,15 +26,16 @@ package final class Doorbell: Sendable {
     }
 
     /// Returns when it rings no more.
-    package func close() {
+    func close() {
         isOver.store(true, ordering: .relaxed)
         guard !wasClosed.exchange(true, ordering: .relaxed) else { return }
         ended.wait()
     }
 
     private func watch(on session: EtcdSession) {
+        let log = OrderedLog(session, name: name)
         while !isOver.load(ordering: .relaxed) {
-            if let watch = try? log.watch(on: session) {
+            if let watch = try? log.watch(on: session, milliseconds: Limits.clusterReadMilliseconds) {
                 // What was appended before the watch has begun is told by nothing else.
                 ring()
                 hear(watch)
@@ -45,14 +47,14 @@ package final class Doorbell: Sendable {
 
     /// Hears a watch until it ends, or has been silent for so long that the member may be gone.
     private func hear(_ watch: EtcdWatch) {
-        var heard = log.now
+        var heard = System.millisecondsWithSleep
         while !isOver.load(ordering: .relaxed) {
             switch watch.next(milliseconds: Limits.clusterWatchPauseMilliseconds) {
             case .changed:
-                heard = log.now
+                heard = System.millisecondsWithSleep
                 ring()
             case .silence:
-                guard log.now - heard < Limits.clusterSilenceMilliseconds else { return }
+                guard System.millisecondsWithSleep - heard < Limits.clusterSilenceMilliseconds else { return }
             case .ended: return
             }
         }

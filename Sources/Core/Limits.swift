@@ -181,9 +181,37 @@ public enum Limits {
     public static let etcdAppendMilliseconds: UInt64 = 2000
     public static let etcdSurveyMilliseconds: UInt64 = 200
 
+    /// Bytes of a challenge, and which of them are the number of the service that has issued it (see `ChallengeBook`).
+    public static let challengeBytes = 48
+    public static let challengeIssuerBytes = 16..<24
+    /// The shortest time without news of a cluster's log that an operator can choose: some looks at it.
+    public static let stalenessMillisecondsMin = 300
     /// Milliseconds for a gate's question to the log of its cluster, and for appending to it.
     public static let clusterReadMilliseconds: UInt64 = 1000
     public static let clusterAppendMilliseconds: UInt64 = 5000
+    /// Requests that wait for a change of another service of the cluster; how long one waits at most, and how often it
+    /// is looked whose time is over, in milliseconds.
+    public static let laggingRequestsMax = 4096
+    public static let laggingMilliseconds: UInt64 = 1000
+    public static let laggingLookMilliseconds = 50
+    /// Seconds of the shortest lease of a service's key, milliseconds by which it is taken for shorter, and
+    /// milliseconds between two of its renewals.
+    public static let clusterLeaseSecondsMin: UInt64 = 5
+    public static let clusterLeaseMarginMilliseconds: UInt64 = 500
+    public static let clusterKeepAliveMilliseconds: UInt64 = 1000
+    /// Milliseconds between two turns of the thread that keeps the key; the same while somebody waits for others; and
+    /// between two looks at what the log need not keep.
+    public static let clusterPresenceMilliseconds: UInt64 = 250
+    public static let clusterLookMilliseconds: UInt64 = 10
+    public static let clusterTrimMilliseconds: UInt64 = 2000
+    /// Services of a cluster, and bytes of what one tells of itself.
+    public static let gatesMax = 256
+    public static let gateRecordBytesMax = 4096
+    /// Requests of a service that wait until the others have applied something.
+    public static let everywhereWaitersMax = 4096
+    /// Milliseconds that such a request waits at most: longer than it takes until a service that was stopped answers
+    /// nothing any more, unless the operator lets services be stale for long.
+    public static let everywhereMilliseconds: UInt64 = 8000
     /// Milliseconds before another watch is begun when one has ended, and of silence after which one is given up.
     public static let clusterWatchPauseMilliseconds: UInt64 = 100
     public static let clusterSilenceMilliseconds: UInt64 = 5000

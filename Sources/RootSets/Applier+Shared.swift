@@ -37,6 +37,13 @@ extension Applier {
         }
     }
 
+    /// What the storage will hold behind a segment that was applied last.
+    func contents(at place: SharedPlace) -> SharedContents {
+        var all = totals
+        all.tallies += transaction.tallies
+        return SharedContents(at: place, all)
+    }
+
     private func hasHashKey(_ key: [UInt8]) throws(StorageFailure) -> Bool {
         guard let value = try transaction.get(environment.meta, StorageFormat.hashKey) else { return false }
         return value.contents.elementsEqual(key)

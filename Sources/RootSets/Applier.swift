@@ -8,7 +8,7 @@ import Core
 struct Applier {
     let transaction: WriteTransaction
     let environment: StorageEnvironment
-    private var totals: Totals
+    private(set) var totals: Totals
     private var value: [UInt8] = []
     /// Whether the mutation that is applied gets a log record.
     private var isLogged = true

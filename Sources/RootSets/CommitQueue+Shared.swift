@@ -15,6 +15,10 @@ extension CommitQueue {
         var isRung = false
         /// Why the storage does not follow the log; `nil`: it does, as far as is known.
         var problem: String?
+        /// When the storage began to follow the log, in milliseconds of the log's clock.
+        var began: UInt64?
+        /// Whether the service's log was told last that readings are answered; `nil`: it was told nothing yet.
+        var isFreshTold: Bool?
     }
 
     // MARK: Following
@@ -27,7 +31,9 @@ extension CommitQueue {
 
     /// Looks at the log, unless that was a moment ago, and applies what is new. Called on the writer's thread.
     func followIfDue() {
-        guard let shared, !storage.health.hasFailed else { return }
+        guard let shared else { return }
+        defer { tellFreshness(shared) }
+        guard !storage.health.hasFailed else { return }
         let now = MonotonicClock.system.milliseconds
         let isDue = sharing.withLock { sharing in
             guard sharing.isRung || now >= sharing.lookAt else { return false }
@@ -44,6 +50,7 @@ extension CommitQueue {
     private func follow(_ log: any SharedLog) {
         do throws(StorageFailure) {
             let place = try place()
+            try notePlace(place)
             var (next, hash) = (place.map { $0.number + 1 } ?? 1, place?.hash)
             while !state.withLock({ $0.isClosed || $0.isAbandoned }) {
                 switch log.read(from: next, after: hash) {
@@ -84,6 +91,48 @@ extension CommitQueue {
 
     private func note(_ problem: String) {
         sharing.withLock { $0.problem = problem }
+    }
+
+    /// Tells the service's log when readings begin to be refused because the storage is too old, and when they are
+    /// answered again.
+    private func tellFreshness(_ shared: any SharedLog) {
+        let (asOf, now) = (freshAsOf.load(ordering: .relaxed), shared.now)
+        let isFresh = asOf > 0 && now <= asOf - 1 + shared.stalenessMilliseconds
+        let problem: String? = sharing.withLock { sharing in
+            let began = sharing.began ?? now
+            sharing.began = began
+            guard sharing.isFreshTold != isFresh else { return nil }
+            // A start takes a moment.
+            guard isFresh || sharing.isFreshTold != nil || now > began + shared.stalenessMilliseconds else {
+                return nil
+            }
+            sharing.isFreshTold = isFresh
+            return sharing.problem ?? ""
+        }
+        guard let problem else { return }
+        if isFresh {
+            log(.info, "the storage has what is in the shared log: proofs and grants are answered")
+        } else {
+            let reason = problem.isEmpty ? "" : ": \(problem)"
+            log(.error, "no proof and no grant is answered, because the storage may lack what others removed\(reason)")
+        }
+    }
+
+    /// Notes where the storage is when the writer looks at the log. It changes only with a segment.
+    private func notePlace(_ place: SharedPlace?) throws(StorageFailure) {
+        guard let place, progress.withLock({ $0.segment != place.number }) else { return }
+        let sequence = try storage.withTransaction { transaction throws(StorageFailure) in
+            try transaction.totals().sequence
+        }
+        note(place, sequence, nil)
+    }
+
+    private func note(_ place: SharedPlace?, _ sequence: UInt64, _ checkpoint: SharedProgress.Checkpoint?) {
+        progress.withLock { progress in
+            progress.segment = place?.number ?? 0
+            progress.sequence = sequence
+            if let checkpoint { progress.checkpoint = checkpoint }
+        }
     }
 
     private func place() throws(StorageFailure) -> SharedPlace? {
@@ -178,7 +227,7 @@ extension CommitQueue {
             }
             let others: [[UInt8]]
             switch log.append(segment, as: number + 1, after: hash) {
-            case .appended(let asOf): return finish(unapplied + [segment], asOf) ?? all(applicationFailure)
+            case .appended(let asOf): return finish(unapplied, own: segment, asOf) ?? all(applicationFailure)
             case .taken(let found): others = found
             case .misplaced:
                 guard case .segments(let found, _, _) = log.read(from: number + 1, after: hash) else {
@@ -206,10 +255,12 @@ extension CommitQueue {
         return all(ServiceError(.busy, "others append to the shared log without a pause: try again later"))
     }
 
-    /// Applies segments, the last of which was appended here. `nil`: they could not be applied.
-    private func finish(_ segments: [[UInt8]], _ asOf: UInt64) -> [Result<MutationReceipt, ServiceError>]? {
+    /// Applies segments of others and then the one that was appended here. `nil`: they could not be applied.
+    private func finish(
+        _ segments: [[UInt8]], own segment: [UInt8], _ asOf: UInt64
+    ) -> [Result<MutationReceipt, ServiceError>]? {
         do throws(StorageFailure) {
-            let results = try apply(segments)
+            let results = try apply(segments + [segment], isLastOwn: true)
             noteFresh(asOf)
             looked()
             return results
@@ -227,27 +278,31 @@ extension CommitQueue {
     // MARK: Applying
 
     /// Applies segments behind the place in one commit; when they lack room together, in one commit each. Returns what
-    /// came of the last segment's mutations.
-    private func apply(_ segments: [[UInt8]]) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+    /// came of the last segment's mutations. `isLastOwn`: whether those are answered here, so that nobody has to be
+    /// told of them as of others' changes.
+    private func apply(
+        _ segments: [[UInt8]], isLastOwn: Bool = false
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         try writing { environment throws(StorageFailure) in
             do throws(StorageFailure) {
-                return try apply(segments, in: environment)
+                return try apply(segments[...], isLastOwn: isLastOwn, in: environment)
             } catch {
                 guard error.isLackOfSpace else { throw error }
             }
             var results: [Result<MutationReceipt, ServiceError>] = []
-            for segment in segments {
+            for position in segments.indices {
                 try commitNothing(environment)
-                results = try apply([segment], in: environment)
+                let isOwn = isLastOwn && position == segments.count - 1
+                results = try apply(segments[position...position], isLastOwn: isOwn, in: environment)
             }
             return results
         }
     }
 
     private func apply(
-        _ segments: [[UInt8]], in environment: StorageEnvironment
+        _ segments: ArraySlice<[UInt8]>, isLastOwn: Bool, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
-        let (began, applied) = (MonotonicClock.nanoseconds, surroundings.now())
+        let (began, start) = (MonotonicClock.nanoseconds, surroundings.now())
         // Blocks of the disk are reserved first. What is in the log is applied even when there seem to be too few.
         var room = try newRoom(environment)
         var read: [(segment: Segment, hash: Digest)] = []
@@ -263,15 +318,38 @@ extension CommitQueue {
         var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
         var results: [Result<MutationReceipt, ServiceError>] = []
         var count = 0
-        for (segment, hash) in read {
+        var others: [Change] = []
+        var checkpoint: SharedProgress.Checkpoint?
+        var applied: [(number: UInt64, bytes: Int)] = []
+        for (position, (segment, hash)) in read.enumerated() {
             let outcome = try applier.apply(segment, hash: hash, at: place)
             (place, results) = (outcome.place, outcome.results)
             count += results.count
+            applied.append((outcome.place.number, segments[segments.startIndex + position].count))
+            if outcome.place.number % SharedProgress.Checkpoint.interval == 0 {
+                let digest = applier.contents(at: outcome.place).digest
+                checkpoint = SharedProgress.Checkpoint(segment: outcome.place.number, digest: digest)
+            }
+            if !isLastOwn || position < read.count - 1 { others += segment.changes(with: results) }
             watch.proceed()
         }
         try commit(
             transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
-        state.withLock { $0.written = surroundings.now() - applied }
+        state.withLock { $0.written = surroundings.now() - start }
+        note(place, applier.sequence, checkpoint)
+        for (number, bytes) in applied { shared?.applied(number, bytes: bytes) }
+        if !others.isEmpty, let tell = onOthersChanges.withLock({ $0 }) { tell(others) }
         return results
+    }
+}
+
+extension Segment {
+    /// The changes that were made, of which there is one result each.
+    fileprivate func changes(with results: [Result<MutationReceipt, ServiceError>]) -> [Change] {
+        guard case .mutations(let mutations) = contents else { return [] }
+        return zip(mutations, results).compactMap { mutation, result in
+            guard case .success(let receipt) = result, !receipt.isRepeat else { return nil }
+            return mutation.change
+        }
     }
 }

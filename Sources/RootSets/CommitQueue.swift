@@ -137,8 +137,12 @@ final class CommitQueue: Sendable {
     /// The log that this storage shares with others; `nil` when it shares none.
     let shared: (any SharedLog)?
     let sharing = Lock(Sharing())
+    /// See `RootSets.onOthersChanges`.
+    let onOthersChanges = Lock<(@Sendable ([Change]) -> Void)?>(nil)
     /// See `RootSets.freshAsOf`, plus 1; 0: never.
     let freshAsOf = Atomic<UInt64>(0)
+    /// How far the writer has applied the shared log, as far as it has looked.
+    let progress = Lock(SharedProgress())
     private let watchTimer = Lock<RepeatingTimer?>(nil)
     private let reopening: Reopening
     private let onLoss: @Sendable () -> Void
@@ -146,6 +150,7 @@ final class CommitQueue: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     let writer = ThreadConfinement()
+    let log: Log
     /// What the log was told about the lack of room.
     let fullness: FullnessLog
     /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
@@ -178,6 +183,7 @@ final class CommitQueue: Sendable {
         self.watch = watch
         self.shared = shared
         self.onLoss = onLoss
+        self.log = log
         fullness = FullnessLog(log)
         reopening = Reopening(storage, log: log, open: open)
         storage.health.whenFailed { [weak self] in self?.wakeWriter() }

@@ -41,6 +41,22 @@ struct MetaPages {
         }
     }
 
+    /// Whether a data file has a commit. A file without one, or a missing one, belongs to a storage that is new.
+    ///
+    /// Throws `failed` when the file can't be read.
+    static func haveCommit(in path: String) throws(StorageFailure) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            guard errno == ENOENT else { throw StorageFailure(errno, "opening \(path)") }
+            return false
+        }
+        defer { close(file) }
+        guard lseek(file, 0, SEEK_END) > 0 else { return false }
+        let (first, second) = try read(file)
+        // What can't be read may have had one.
+        return [first, second].contains { $0.map { $0.transaction > 0 } ?? true }
+    }
+
     /// The readable pages. Where the second one stands depends on the size of a page. If the first page can't be read,
     /// or says another size than the second, the second is searched for.
     private static func read(_ file: CInt) throws(StorageFailure) -> (MetaPage?, MetaPage?) {

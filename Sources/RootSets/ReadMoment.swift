@@ -7,6 +7,16 @@ package enum ReadMoment: Sendable {
     case always
     /// In milliseconds of the log's clock; `nil`: the storage has not heard of the log yet.
     case asOf(UInt64?)
+
+    /// The older one of two moments.
+    package func older(than other: ReadMoment) -> ReadMoment {
+        switch (self, other) {
+        case (.always, _): other
+        case (_, .always): self
+        case (.asOf(let one?), .asOf(let another?)): .asOf(min(one, another))
+        case (.asOf, .asOf): .asOf(nil)
+        }
+    }
 }
 
 extension RootSets {
@@ -19,7 +29,10 @@ extension RootSets {
     /// as late as possible: a process that was stopped in between must not answer what was true before.
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
         guard case .asOf(let asOf) = moment, let shared else { return }
-        guard let asOf, shared.now <= asOf + shared.stalenessMilliseconds else {
+        let now = shared.now
+        guard let asOf, now <= asOf + shared.stalenessMilliseconds, let times = shared.presentTimes,
+            times.contains(asOf), now <= times.upperBound
+        else {
             throw ServiceError(
                 .stale, "the changes of the other storages were not heard of for \(shared.stalenessMilliseconds) ms")
         }

@@ -76,6 +76,14 @@ package final class RootSets: Sendable {
         }
         queue.start()
         startCheck.start()
+        shared?.begin(
+            SharedFollower { [weak queue] in
+                queue?.ring()
+            } progress: { [weak queue] in
+                queue?.progress.withLock { $0 } ?? SharedProgress()
+            } disagree: { [health] reason in
+                health.report(.damaged, reason)
+            })
     }
 
     private static func open(
@@ -98,6 +106,7 @@ package final class RootSets: Sendable {
     /// Refuses new mutations, commits those that wait, and ends the check of the start. Mutations wait for that check,
     /// unless `stopCheck` was called.
     package func close() {
+        shared?.end()
         queue.close()
         startCheck.stop()
     }
@@ -198,10 +207,57 @@ package final class RootSets: Sendable {
 
     // MARK: A shared log
 
-    /// Whether the directory has no storage yet.
-    package static func isNew(_ directory: String) -> Bool {
-        var status = stat()
-        return stat(directory + "/" + DataFile.fileName, &status) != 0
+    /// Whether the directory has no storage yet, or one whose first commit was not made.
+    ///
+    /// Throws `storageFailed` when that can't be read.
+    package static func isNew(_ directory: String) throws(ServiceError) -> Bool {
+        do throws(StorageFailure) {
+            return try !MetaPages.haveCommit(in: directory + "/" + DataFile.fileName)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, after
+    /// they were applied, and before the storage counts as fresh. To be called once, and to be followed by a look at
+    /// everything that is kept of the storage: others' changes may have been applied before.
+    package func onOthersChanges(_ body: @escaping @Sendable ([Change]) -> Void) {
+        queue.onOthersChanges.withLock { $0 = body }
+    }
+
+    /// Whether the storage shares a log with others.
+    package var sharesLog: Bool { shared != nil }
+
+    /// The number of the last segment that was applied, and how many milliseconds ago the storage had everything that
+    /// was in the log, unless it has not heard of the log yet; `nil`: it shares none.
+    package var sharing: (segment: UInt64, behindMilliseconds: UInt64?)? {
+        guard let shared else { return nil }
+        let now = shared.now
+        let asOf = freshAsOf
+        return (queue.progress.withLock { $0.segment }, asOf.map { now - min(now, $0) })
+    }
+
+    /// Calls `completion` once, on any thread, when every storage that shares the log has applied the change with a
+    /// sequence, or answers nothing any more. A storage that shares none is all of them.
+    ///
+    /// It gets `behindSequence` when the change was not applied here, and `busy` when nobody knows after so many
+    /// milliseconds.
+    package func whenEverywhere(
+        _ sequence: UInt64, within milliseconds: UInt64,
+        _ completion: @escaping @Sendable (Result<Void, ServiceError>) -> Void
+    ) {
+        do throws(ServiceError) {
+            try check(atLeast: sequence)
+        } catch {
+            return completion(.failure(error))
+        }
+        guard let shared else { return completion(.success(())) }
+        shared.whenEverywhere(sequence, within: milliseconds) { isEverywhere in
+            guard !isEverywhere else { return completion(.success(())) }
+            completion(
+                .failure(
+                    ServiceError(.busy, "it is not known yet whether all services have the change: ask again")))
+        }
     }
 
     /// Up to when this storage has everything that was in the log that it shares, in milliseconds of the log's clock;
@@ -213,10 +269,6 @@ package final class RootSets: Sendable {
 
     /// Why the storage does not follow the log that it shares; `nil`: it does, as far as is known.
     package var sharingProblem: String? { queue.sharing.withLock { $0.problem } }
-
-    /// Somebody has heard that the shared log has something new. The writer looks at it at once. It looks all the same
-    /// from time to time.
-    package func sharedLogHasChanged() { queue.ring() }
 
     // MARK: Figures
 

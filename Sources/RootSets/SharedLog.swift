@@ -17,6 +17,41 @@ package protocol SharedLog: Sendable {
     /// For how many milliseconds of that clock a storage may be used after a question to the log that found nothing
     /// new. After that it may lack a removal.
     var stalenessMilliseconds: UInt64 { get }
+
+    /// Between which times, in milliseconds of that clock, questions to the log count, and answers may be given by
+    /// them: only then others know of this storage, and wait for it where they have to. `nil`: at no time.
+    var presentTimes: ClosedRange<UInt64>? { get }
+
+    /// A storage begins to follow the log. Called once.
+    func begin(_ follower: SharedFollower)
+
+    /// The storage has applied a segment.
+    func applied(_ number: UInt64, bytes: Int)
+
+    /// Calls `completion` once, on any thread, when every storage has applied the change with a sequence, or answers
+    /// nothing any more; or with false when that is not known after so many milliseconds.
+    func whenEverywhere(
+        _ sequence: UInt64, within milliseconds: UInt64, _ completion: @escaping @Sendable (Bool) -> Void)
+
+    /// Returns when the follower is called no more.
+    func end()
+}
+
+/// For logs that tell nothing by themselves, and whose storages know nothing of each other.
+extension SharedLog {
+    package var presentTimes: ClosedRange<UInt64>? { 0...(.max) }
+
+    package func begin(_ follower: SharedFollower) {}
+
+    package func applied(_ number: UInt64, bytes: Int) {}
+
+    package func whenEverywhere(
+        _ sequence: UInt64, within milliseconds: UInt64, _ completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        completion(false)
+    }
+
+    package func end() {}
 }
 
 /// What came of appending.

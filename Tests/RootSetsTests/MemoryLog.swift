@@ -18,6 +18,7 @@ final class MemoryLog: SharedLog {
     }
 
     private let state: Lock<State>
+    private let rings = Lock<[@Sendable () -> Void]>([])
     let stalenessMilliseconds: UInt64 = 5
 
     /// `failures`: how likely a request is to fail.
@@ -61,6 +62,13 @@ final class MemoryLog: SharedLog {
 
     /// The clock of the log, one step a request.
     var now: UInt64 { state.withLock { $0.now } }
+
+    func begin(_ follower: SharedFollower) { rings.withLock { $0.append(follower.ring) } }
+
+    /// Tells all storages that there may be something new.
+    func ring() {
+        for ring in rings.withLock({ $0 }) { ring() }
+    }
 
     func remove(before number: UInt64) {
         state.withLock { $0.first = number }

@@ -53,7 +53,7 @@ struct SharedLogTests {
 
         /// Waits until everything in the log is applied.
         func follow(to number: Int) -> Bool {
-            sets.sharedLogHasChanged()
+            (log as? MemoryLog)?.ring()
             return becomesTrue { contents?.place.number == UInt64(number) }
         }
     }

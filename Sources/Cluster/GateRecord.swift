@@ -1,0 +1,41 @@
+import Core
+import Foundation
+import RootSets
+
+/// What a service of a cluster tells the others of itself: the value of its key in etcd, which ends with its lease.
+package struct GateRecord: Codable, Equatable, Sendable {
+    /// The number of the last segment that it has applied.
+    package var segment: UInt64
+    /// The sequence of the last change in it.
+    package var sequence: UInt64
+    /// The number of the last checkpoint that it has passed, and the digest of what it held there, in hex.
+    package var checkpoint: UInt64?
+    package var digest: String?
+
+    init(_ progress: SharedProgress) {
+        (segment, sequence) = (progress.segment, progress.sequence)
+        checkpoint = progress.checkpoint?.segment
+        digest = progress.checkpoint.map { "\($0.digest)" }
+    }
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Limits.gateRecordBytesMax,
+            let record = try? JSONDecoder().decode(GateRecord.self, from: Data(bytes))
+        else { return nil }
+        self = record
+    }
+
+    var bytes: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return (try? Array(encoder.encode(self))) ?? []
+    }
+
+    /// Whether most of the others that have passed the same checkpoint agree with each other, and not with this one.
+    func isOutvoted(by others: [GateRecord]) -> Bool {
+        let digests = others.filter { $0.checkpoint != nil && $0.checkpoint == checkpoint }.compactMap(\.digest)
+        guard let digest, !digests.contains(digest) else { return false }
+        let counts = Dictionary(digests.map { ($0, 1) }, uniquingKeysWith: +)
+        return counts.values.contains { $0 >= 2 && 2 * $0 > digests.count }
+    }
+}

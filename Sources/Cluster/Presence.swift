@@ -1,0 +1,230 @@
+import Core
+import Dispatch
+import Etcd
+import Foundation
+import Platform
+import RootSets
+import Synchronization
+
+/// This service among the others of its cluster: a key in etcd with a lease, which tells how far the service has applied
+/// the log. Whoever has no such key answers nothing that others may have changed.
+///
+/// Its thread keeps the key, removes segments from the log that everybody has applied, compares what the services hold,
+/// and tells who waits when everybody has applied a change.
+final class Presence: Sendable {
+    /// Called with whether every service has the change, or can't answer without it.
+    typealias Completion = @Sendable (Bool) -> Void
+
+    private struct State {
+        var waiting: [(sequence: UInt64, deadline: UInt64, completion: Completion)] = []
+        var share: LogShare
+        var isOver = false
+    }
+
+    private let members: EtcdMembers
+    private let name: LogName
+    private let first: Int
+    private let leaseSeconds: Int64
+    private let follower: SharedFollower
+    private let state: Lock<State>
+    private let wake = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+    /// From when and until when the key is in etcd for certain, in milliseconds of the log's clock; 0: it is not.
+    private let since = Atomic<UInt64>(0)
+    private let until = Atomic<UInt64>(0)
+
+    /// `stalenessMilliseconds`: how long the service may go without news of the log; the key outlasts that.
+    /// `bytesKept`: how much of the log is kept for services that come back.
+    init(
+        _ members: EtcdMembers, _ name: LogName, first: Int, stalenessMilliseconds: UInt64, bytesKept: Int,
+        _ follower: SharedFollower
+    ) {
+        (self.members, self.name, self.first, self.follower) = (members, name, first, follower)
+        leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, 2 * (stalenessMilliseconds + 999) / 1000))
+        state = Lock(State(share: LogShare(bytesMax: bytesKept)))
+        let thread = Thread { [self] in
+            run()
+            ended.signal()
+        }
+        thread.name = "rootgate presence"
+        thread.start()
+    }
+
+    /// Ends the key, so that nobody waits for this service.
+    func close() {
+        let wasOver = state.withLock { state in
+            defer { state.isOver = true }
+            return state.isOver
+        }
+        wake.signal()
+        if !wasOver { ended.wait() }
+    }
+
+    /// The times between which the key was in etcd for certain; `nil`: it never was. What was read of the log in that
+    /// time has everything that somebody may rely on who has looked for this service's key.
+    var times: ClosedRange<UInt64>? {
+        let until = until.load(ordering: .acquiring)
+        let since = since.load(ordering: .acquiring)
+        return since > 0 && since <= until ? since...until : nil
+    }
+
+    /// A segment is in the log.
+    func note(_ segment: UInt64, bytes: Int) {
+        state.withLock { $0.share.note(segment, bytes: bytes) }
+    }
+
+    /// Calls `completion` once, on any thread, when every service of the cluster has applied the change with a
+    /// sequence, or can't answer without it; or with false when that is not known after so many milliseconds.
+    func whenEverywhere(_ sequence: UInt64, within milliseconds: UInt64, _ completion: @escaping Completion) {
+        let deadline = System.millisecondsWithSleep + milliseconds
+        let isTaken = state.withLock { state in
+            guard !state.isOver, state.waiting.count < Limits.everywhereWaitersMax else { return false }
+            state.waiting.append((sequence, deadline, completion))
+            return true
+        }
+        guard isTaken else { return completion(false) }
+        wake.signal()
+    }
+
+    /// Something was applied: the key is to tell it soon.
+    func hasProgressed() { wake.signal() }
+
+    // MARK: The thread
+
+    /// The thread's own: what it has told etcd.
+    private struct Told {
+        var lease: Int64?
+        var record: GateRecord?
+        var nextKeepAlive: UInt64 = 0
+        var nextPut: UInt64 = 0
+        var nextLook: UInt64 = 0
+        var removedBefore: UInt64 = 0
+    }
+
+    private func run() {
+        let session = EtcdSession(members, first: first)
+        let key = Presence.prefix(name) + Array(String(UInt64.random(in: .min ... .max), radix: 16).utf8)
+        var told = Told()
+        while !state.withLock({ $0.isOver }) {
+            // A failure is repeated after a pause.
+            if (try? keep(&told, key, session)) == nil { told.nextKeepAlive = 0 }
+            let isAwaited = state.withLock { !$0.waiting.isEmpty }
+            if isAwaited || System.millisecondsWithSleep >= told.nextLook { try? look(&told, key, session) }
+            giveUpOverdue()
+            let pause = isAwaited ? Limits.clusterLookMilliseconds : Limits.clusterPresenceMilliseconds
+            if wake.wait(timeout: .now() + .milliseconds(Int(pause))) == .success {
+                // Many changes are told at once.
+                usleep(UInt32(Limits.clusterLookMilliseconds) * 1000)
+                while wake.wait(timeout: .now()) == .success {}
+            }
+        }
+        if let lease = told.lease { try? session.end(lease: lease, milliseconds: Limits.clusterReadMilliseconds) }
+        for waiting in takeWaiting({ _ in true }) { waiting.completion(false) }
+    }
+
+    /// Makes the key, keeps it, and tells in it what was applied.
+    private func keep(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
+        let now = System.millisecondsWithSleep
+        let milliseconds = Limits.clusterReadMilliseconds
+        let record = GateRecord(follower.progress())
+        guard let lease = told.lease else {
+            let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
+            try session.put(key, record.bytes, lease: lease, milliseconds: milliseconds)
+            (told.lease, told.record) = (lease, record)
+            told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
+            // Who looks for the key from now on finds it.
+            since.store(System.millisecondsWithSleep, ordering: .releasing)
+            until.store(end(of: now), ordering: .releasing)
+            return
+        }
+        do throws(EtcdFailure) {
+            if now >= told.nextKeepAlive {
+                _ = try session.keepAlive(lease: lease, milliseconds: milliseconds)
+                told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
+                until.store(end(of: now), ordering: .releasing)
+            }
+            if record != told.record, now >= told.nextPut {
+                try session.put(key, record.bytes, lease: lease, milliseconds: milliseconds)
+                told.record = record
+                told.nextPut = now + Limits.clusterLookMilliseconds
+            }
+        } catch {
+            // The key is gone. Before another one is made, everything was answered that counted on this one's end.
+            if case .refused(.noLease, _) = error { told.lease = nil }
+            throw error
+        }
+    }
+
+    /// When a lease that was asked for, or kept, at a time ends at the earliest.
+    private func end(of began: UInt64) -> UInt64 {
+        began + UInt64(leaseSeconds) * 1000 - Limits.clusterLeaseMarginMilliseconds
+    }
+
+    /// Looks how far the others are.
+    private func look(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
+        let asked = System.millisecondsWithSleep
+        let awaited = state.withLock { Set($0.waiting.map(\.sequence)) }
+        let others = try Presence.others(than: key, name, session)
+        let own = follower.progress()
+        let least = ([own.sequence] + others.map(\.sequence)).min() ?? 0
+        // Who began to wait after the question gets the next one.
+        for waiting in takeWaiting({ $0.sequence <= least && awaited.contains($0.sequence) }) {
+            waiting.completion(true)
+        }
+        guard asked >= told.nextLook else { return }
+        told.nextLook = asked + Limits.clusterTrimMilliseconds
+        if let mine = told.record, mine.isOutvoted(by: others) {
+            follower.disagree(
+                "behind segment \(mine.checkpoint ?? 0) of the cluster's log most other services hold something else")
+        }
+        guard let kept = state.withLock({ $0.share.firstKept() }) else { return }
+        let before = min(kept, ([own.segment] + others.map(\.segment)).min() ?? 0)
+        guard before > max(1, told.removedBefore) else { return }
+        let log = OrderedLog(session, name: name)
+        if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }
+    }
+
+    private func takeWaiting(
+        _ isDue: ((sequence: UInt64, deadline: UInt64, completion: Completion)) -> Bool
+    ) -> [(sequence: UInt64, deadline: UInt64, completion: Completion)] {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else { return [] }
+            let due = state.waiting.filter(isDue)
+            state.waiting.removeAll(where: isDue)
+            return due
+        }
+    }
+
+    private func giveUpOverdue() {
+        let now = System.millisecondsWithSleep
+        for waiting in takeWaiting({ $0.deadline <= now }) { waiting.completion(false) }
+    }
+
+    // MARK: Keys
+
+    static func prefix(_ name: LogName) -> [UInt8] { Array("rootgate/\(name)/gate/".utf8) }
+
+    /// What the services of a cluster tell, by the names of their keys.
+    static func records(
+        _ name: LogName, _ session: EtcdSession
+    ) throws(EtcdFailure) -> [(key: [UInt8], record: GateRecord)] {
+        let prefix = prefix(name)
+        let range = EtcdSession.KeyRange(from: prefix, to: prefix.dropLast() + [UInt8(ascii: "/") + 1])
+        let page = try session.read(range, limit: Limits.gatesMax, milliseconds: Limits.clusterReadMilliseconds)
+        var records: [(key: [UInt8], record: GateRecord)] = []
+        for entry in page.entries {
+            guard let record = GateRecord(entry.value) else {
+                throw .refused(.other, "a key of the cluster \(name) is no service's")
+            }
+            records.append((entry.key, record))
+        }
+        guard !page.hasMore else { throw .refused(.other, "the cluster \(name) has too many services") }
+        return records
+    }
+
+    private static func others(
+        than key: [UInt8], _ name: LogName, _ session: EtcdSession
+    ) throws(EtcdFailure) -> [GateRecord] {
+        try records(name, session).filter { $0.key != key }.map(\.record)
+    }
+}
