@@ -89,14 +89,14 @@ let package = Package(
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
         layer("Etcd", ["Core", "Platform", "Hashing", "Transport", "TLS"]),
-        layer("Cluster", ["Core", "Platform", "RootSets", "Etcd"]),
+        layer("Cluster", ["Core", "Platform", "RootSets", "Transport", "TLS", "Etcd"]),
         layer("Principals", ["Core", "Hashing", "Wire"]),
         layer("Collaboration", ["Core", "Principals"]),
         layer(
             "Server",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Merkle", "Signatures", "RootSets",
-                "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration",
+                "Verification", "Wire", "Transport", "TLS", "Etcd", "Cluster", "Principals", "Collaboration",
             ]),
 
         // What talks to it.
@@ -111,7 +111,8 @@ let package = Package(
             "rootgate",
             [
                 "Core", "Platform", "Kernels", "Hashing", "Secrets", "Audit", "Identity", "Signatures",
-                "Verification", "Transport", "TLS", "Principals", "Server", "RootgateClient", "LoadHarness",
+                "Verification", "Transport", "TLS", "Etcd", "Cluster", "Principals", "Server", "RootgateClient",
+                "LoadHarness",
             ]),
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
@@ -170,7 +171,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
             swiftSettings: swift),
         .target(
-            name: "ServiceTestSupport", dependencies: ["Core", "RootgateClient", "Server", "TestSupport"],
+            name: "ServiceTestSupport", dependencies: ["Core", "Identity", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
         // Members of etcd for a test.
         .target(
@@ -217,8 +218,9 @@ let package = Package(
         tests(
             of: "Server",
             [
-                "Collaboration", "Core", "Hashing", "Identity", "Platform", "Principals", "RootSets", "RootgateClient",
-                "ServiceTestSupport", "Signatures", "TLS", "Transport", "Verification", "Wire",
+                "Cluster", "Collaboration", "Core", "Etcd", "EtcdTestSupport", "Hashing", "Identity", "Platform",
+                "Principals", "RootSets", "RootgateClient", "Secrets", "ServiceTestSupport", "Signatures", "TLS",
+                "Transport", "Verification", "Wire",
             ]),
         tests(
             of: "RootgateClient",

@@ -80,12 +80,12 @@ package final class AuditTrail: Sendable {
 
     /// Opens the file, continues its chain, and starts the writer. The first line says that the service has started.
     ///
-    /// `sequence`: that of the last change. `date`: milliseconds since 1970. `clock`: that of rates. `log` gets lines
-    /// about failures.
+    /// `sequence`: that of the last change; `nil` when others make changes, too, whose lines are elsewhere. `date`:
+    /// milliseconds since 1970. `clock`: that of rates. `log` gets lines about failures.
     ///
     /// Throws when the file can't be opened or continued.
     package init(
-        _ settings: Settings, key: Key, sequence: UInt64, calls: AuditCalls = .system,
+        _ settings: Settings, key: Key, sequence: UInt64?, calls: AuditCalls = .system,
         date: @escaping @Sendable () -> UInt64, clock: MonotonicClock = .system,
         log: Log
     ) throws(AuditFailure) {
@@ -108,7 +108,7 @@ package final class AuditTrail: Sendable {
         }
         let writer = AuditWriter(file, head ?? AuditFile.Head(), settings, calls, log)
         var details = file.tornBytes > 0 ? ["cut off \(file.tornBytes) bytes of an unfinished line"] : []
-        if let known = head?.sequence, known > sequence {
+        if let known = head?.sequence, let sequence, known > sequence {
             details.append("the storage is older than this audit, which has the change \(known)")
             log(
                 .warning,

@@ -21,6 +21,7 @@ public struct ServiceError: Error, Sendable {
         case mutationConflict = 21
         case changesTrimmed = 22
         case staleEdit = 23
+        case policyRefused = 25
         case roleMissing = 28
 
         // Errors of the service's state: try again later, or call its operator.

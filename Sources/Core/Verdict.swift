@@ -20,7 +20,7 @@ public enum Verdict: UInt8, StableCode, BitwiseCopyable {
     case badSignatureEncoding = 19
     /// The signed data is not a challenge that this service issued, or its secret is no longer valid.
     case challengeForged = 20
-    /// The challenge is genuine but too old, or the service was restarted since it was issued.
+    /// The challenge is genuine but too old.
     case challengeExpired = 21
     /// The challenge was spent by an earlier granted proof.
     case challengeReplayed = 22
@@ -36,6 +36,9 @@ public enum Verdict: UInt8, StableCode, BitwiseCopyable {
     case notParticipant = 27
     /// The signature does not verify.
     case badSignature = 28
+    /// The challenge is genuine, but another service of the cluster has issued it, or this one before it was restarted:
+    /// only its issuer knows whether it was spent.
+    case challengeElsewhere = 29
 
     /// A client's name for a byte that it does not know. No service sends it.
     case unknown = 255

@@ -18,7 +18,7 @@ package enum RoleTable {
         case .hello, .ping: .nothing
         case .issueChallenges, .verify, .verifyInclusion, .open, .checkGrants: .role(.verify)
         // An edit can't be sent.
-        case .addRoots, .removeRoots, .createCollaboration, .dropCollaboration, .edit: .role(.enrol)
+        case .addRoots, .removeRoots, .createCollaboration, .dropCollaboration, .confirmEverywhere, .edit: .role(.enrol)
         case .testRoots, .listRoots, .countRoots, .listCollaborations, .statistics, .readChanges: .role(.observe)
         case .collaborate: .byName
         }

@@ -74,6 +74,14 @@ final class Connector: Sendable {
         }
     }
 
+    /// Sends no more requests over a link, so that the next ones go to another address. Returns false, and changes
+    /// nothing, when there is no other one.
+    func leave(_ link: Link) -> Bool {
+        guard dialers.count > 1 else { return false }
+        link.retire()
+        return true
+    }
+
     private func wait(_ waiter: Waiter, as number: UInt64, until deadline: ContinuousClock.Instant) {
         enum Step {
             case done(Result<Link, ServiceError>)

@@ -15,6 +15,8 @@ final class Link: ConnectionHandler {
         /// Who waits for the verdict on a single proof.
         var line = VerifyLine()
         var isClosed = false
+        /// Whether the connection is closed when nobody waits any more.
+        var isRetired = false
         /// The time that the timer is set for, which is no later than the earliest deadline. Most requests are answered
         /// long before their deadline, so the timer is rarely set again.
         var alarm: ContinuousClock.Instant?
@@ -57,6 +59,18 @@ final class Link: ConnectionHandler {
 
     func close() {
         connection.close()
+    }
+
+    /// Closes the connection when what waits has ended. Nobody sends requests over it any more.
+    func retire() {
+        isOpen.store(false, ordering: .relaxed)
+        state.withLock { $0.isRetired = true }
+        closeIfDone()
+    }
+
+    private func closeIfDone() {
+        let isDone = state.withLock { $0.isRetired && !$0.isClosed && $0.waiting.isEmpty && $0.line.isEmpty }
+        if isDone { connection.close() }
     }
 
     /// Sends a request and waits for the body of its answer.
@@ -243,6 +257,7 @@ final class Link: ConnectionHandler {
         case .proofs(let calls): finish(calls, result)
         case .nothing: return
         }
+        if !isConnected { closeIfDone() }
     }
 
     /// Ends a request with single proofs: each caller gets the verdict on its proof.

@@ -13,8 +13,10 @@ import Wire
 /// can be restarted without an error at its clients. Single proofs that share a request are sent again in smaller
 /// requests when the service refuses that request without looking at its proofs.
 ///
-/// A service may have several addresses, over several networks or through several balancers. The client uses one of
-/// them until a connection fails, and then tries the others in turn.
+/// A service may have several addresses, over several networks or through several balancers; so may the services of a
+/// cluster, which share their changes. The client uses one of them until a connection fails, or until that service
+/// hears nothing of the others, and then tries the others in turn. A proof whose challenge another service has issued
+/// is sent there, if an address leads to that service.
 ///
 /// Every method throws ``ServiceError`` only.
 public final class RootgateClient: Sendable {
@@ -51,6 +53,8 @@ public final class RootgateClient: Sendable {
     }
 
     private let connector: Connector
+    /// The ways to each address, for proofs that belong to another service; `nil`: there is one address.
+    private let issuers: Issuers?
     private let configuration: Configuration
 
     /// Makes a client, which connects at its first request.
@@ -64,7 +68,7 @@ public final class RootgateClient: Sendable {
     }
 
     /// Makes a client of a service with several addresses, of which there must be one at least. All of them have to
-    /// lead to the same service: what was changed at one address is read at another.
+    /// lead to the same service, or to services of one cluster.
     ///
     /// Throws as the initializer with one address does.
     public init(_ endpoints: [Endpoint], configuration: Configuration = Configuration()) throws(ServiceError) {
@@ -73,15 +77,17 @@ public final class RootgateClient: Sendable {
         var dialers: [Dialer] = []
         for endpoint in endpoints { dialers.append(try Dialer(endpoint, tls: configuration.tls)) }
         connector = try Connector(dialers, key: configuration.key, connectTimeout: configuration.connectTimeout)
+        issuers = dialers.count > 1 ? Issuers(dialers, configuration) : nil
     }
 
     deinit {
-        connector.close()
+        close()
     }
 
     /// Closes the connection; requests in flight fail with `connectionLost`.
     public func close() {
         connector.close()
+        issuers?.close()
     }
 
     // MARK: The service
@@ -138,9 +144,37 @@ public final class RootgateClient: Sendable {
         on proof: SignedIdentityProof, in collaboration: CollaborationIdentifier, _ kind: VerifyCall.Kind
     ) async throws(ServiceError) -> Verdict {
         let encoded = try ProofBatch.encoded(proof, isSigned: kind.isSigned)
-        return try await onLink(isRepeatable: !kind.isSigned) { link, deadline in
+        let verdict = try await onLink(isRepeatable: !kind.isSigned) { link, deadline in
             await link.verify(VerifyCall(encoded, in: collaboration, kind, deadline: deadline))
         }
+        guard verdict == .challengeElsewhere, issuers != nil else { return verdict }
+        let request = AccessRequest(collaboration: collaboration, proof: proof)
+        let elsewhere = await atIssuers([request], [0]) { requests, connector throws(ServiceError) in
+            try await self.decisions(
+                on: requests, isSigned: true, wantsRoots: false, atLeast: kind.atLeast, at: connector)
+        }
+        return elsewhere[0]?.verdict ?? verdict
+    }
+
+    /// Sends proofs whose challenges others have issued, those at `places`, to these. Returns what they say, by place.
+    /// The verdict of a proof that nobody could be asked about is missing.
+    ///
+    /// `ask` sends requests to one service.
+    func atIssuers<Decision>(
+        _ requests: [AccessRequest], _ places: [Int],
+        _ ask: ([AccessRequest], Connector) async throws(ServiceError) -> [Decision]
+    ) async -> [Int: Decision] {
+        guard let issuers, !places.isEmpty else { return [:] }
+        let deadline = ContinuousClock.now + configuration.requestTimeout
+        var decisions: [Int: Decision] = [:]
+        let groups = Dictionary(grouping: places) { Issuers.number(in: requests[$0].proof.data) }
+        for (number, places) in groups {
+            guard let number, let connector = await issuers.connector(of: number, until: deadline),
+                let answers = try? await ask(places.map { requests[$0] }, connector), answers.count == places.count
+            else { continue }
+            for (place, answer) in zip(places, answers) { decisions[place] = answer }
+        }
+        return decisions
     }
 
     /// Verifies up to 4,096 proofs. Returns a decision for each request, in order.
@@ -170,11 +204,26 @@ public final class RootgateClient: Sendable {
             let verdict = try await verdict(on: requests[0].proof, in: requests[0].collaboration, kind)
             return [AccessDecision(verdict: verdict, rootHash: nil)]
         }
+        var decisions = try await decisions(
+            on: requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast)
+        let places = decisions.indices.filter { decisions[$0].verdict == .challengeElsewhere }
+        let elsewhere = await atIssuers(requests, places) { requests, connector throws(ServiceError) in
+            try await self.decisions(
+                on: requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, at: connector)
+        }
+        for (place, decision) in elsewhere { decisions[place] = decision }
+        return decisions
+    }
+
+    /// What one service says. `connector`: the way to it; `nil`: any.
+    private func decisions(
+        on requests: [AccessRequest], isSigned: Bool, wantsRoots: Bool, atLeast: UInt64, at connector: Connector? = nil
+    ) async throws(ServiceError) -> [AccessDecision] {
         var body: [UInt8] = []
         try RootgateClient.appendBatch(
             requests, isSigned: isSigned, wantsRoots: wantsRoots, atLeast: atLeast, to: &body)
         let answer = try await send(
-            isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned)
+            isSigned ? .verify : .verifyInclusion, body: body, isRepeatable: !isSigned, at: connector)
         return try answer.withRawBytes { body throws(ServiceError) in
             try RootgateClient.decisions(in: body, count: requests.count, haveRoots: wantsRoots)
         }
@@ -282,6 +331,20 @@ public final class RootgateClient: Sendable {
         try await apply(Mutation(.removeRoots(collaboration, roots)))
     }
 
+    /// Returns when every service of the cluster has applied a change, or answers no proof without it. A service that
+    /// is alone has applied what it has answered.
+    ///
+    /// `sequence`: that of the change's receipt. Throws `behindSequence` or `busy` when that is not known yet: ask
+    /// again.
+    public func confirmEverywhere(_ sequence: UInt64) async throws(ServiceError) {
+        let confirmed = try await ask(.confirmEverywhere(sequence: sequence)) { body throws(ServiceError) in
+            try Answer.confirmation(body)
+        }
+        guard confirmed == sequence else {
+            throw ServiceError(.malformedAnswer, "the service has confirmed another change")
+        }
+    }
+
     /// Whether each of the root hashes is in the collaboration's set.
     public func testRoots(
         _ roots: [Digest], in collaboration: CollaborationIdentifier
@@ -333,10 +396,12 @@ public final class RootgateClient: Sendable {
     /// `isRepeatable` or was not begun.
     ///
     /// `waiting`: time that the service may wait before it answers, which is added to the request's time-out.
+    /// `connector`: the way to the service that is asked; `nil`: any.
     func send(
-        _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero
+        _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero,
+        at connector: Connector? = nil
     ) async throws(ServiceError) -> [UInt8] {
-        try await onLink(isRepeatable: isRepeatable, waiting: waiting) { link, deadline in
+        try await onLink(isRepeatable: isRepeatable, waiting: waiting, at: connector) { link, deadline in
             await link.request(operation, body: body, deadline: deadline)
         }
     }
@@ -344,9 +409,10 @@ public final class RootgateClient: Sendable {
     /// Calls `ask` with the present connection. When it is lost, and the request `isRepeatable` or was not begun, calls
     /// it with the next one.
     private nonisolated(nonsending) func onLink<Answer: Sendable>(
-        isRepeatable: Bool, waiting: Duration = .zero,
+        isRepeatable: Bool, waiting: Duration = .zero, at place: Connector? = nil,
         _ ask: nonisolated(nonsending) (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
     ) async throws(ServiceError) -> Answer {
+        let connector = place ?? connector
         let deadline = ContinuousClock.now + configuration.requestTimeout + waiting
         var pause = configuration.reconnectPause
         while true {
@@ -362,7 +428,10 @@ public final class RootgateClient: Sendable {
                 switch await ask(link, deadline) {
                 case .success(let answer): return answer
                 case .failure(let error):
-                    let mayRepeat = Link.wasNotBegun(error) || isRepeatable && error.code == .connectionLost
+                    // Another service of the cluster may have heard of the others.
+                    let isLeft = error.code == .stale && connector.leave(link)
+                    let mayRepeat =
+                        Link.wasNotBegun(error) || isRepeatable && (error.code == .connectionLost || isLeft)
                     guard mayRepeat, !connector.isClosed else { throw error }
                     failure = error
                 }

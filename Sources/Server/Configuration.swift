@@ -1,3 +1,4 @@
+package import Cluster
 import Core
 package import TLS
 package import Transport
@@ -11,6 +12,8 @@ package struct Configuration: Sendable {
     package var secretPath: String?
     /// Days after which a generation of the data directory's secret is replaced; 0: never.
     package var secretDays: UInt64 = 90
+    /// The cluster whose changes the service shares; `nil`: it is alone. A service of a cluster needs `secretPath`.
+    package var cluster: ClusterSettings?
     /// The file for the audit; `nil`: none.
     package var auditPath: String?
     /// Bytes after which the audit's file is moved aside.

@@ -18,6 +18,7 @@ struct Pipeline: Sendable {
     let admission: Admission
     let statistics: StatisticsSource
     let collaboration: CollaborationLayer
+    let confirmations: Confirmations
     let timers: Timers
     /// `nil` unless requests are traced.
     let tracer: RequestTracer?
@@ -39,6 +40,7 @@ struct Pipeline: Sendable {
                 isUrgent: Urgency.isUrgent(header.operation, body),
                 isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)
+            if request.needsFreshness { try resources.rootSets.checkFresh(resources.rootSets.moment) }
             if let contents = request.contents { try resources.rootSets.admit(reading: contents) }
             try pending.spend(RequestCost(request, layered))
             switch request {
@@ -47,6 +49,7 @@ struct Pipeline: Sendable {
             case .ping(let content):
                 // Whoever asks whether the service is ready asks so.
                 if let error = resources.rootSets.health.unreadiness { throw error }
+                try resources.rootSets.checkFresh(resources.rootSets.moment)
                 pending.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
@@ -54,6 +57,7 @@ struct Pipeline: Sendable {
             case .collaborate(let call): try collaboration.handle(call, layered, pending)
             case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
+            case .confirmEverywhere(let sequence): confirm(sequence, pending)
             default: try read(request, pending)
             }
         } catch {
@@ -96,8 +100,14 @@ struct Pipeline: Sendable {
         return pending
     }
 
-    private func verify(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
-        try resources.rootSets.check(atLeast: batch.atLeast)
+    private func verify(
+        _ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest,
+        _ patience: LaggingRequests.Patience = .init()
+    ) throws(ServiceError) {
+        let isKept = try resources.rootSets.lacks(batch.atLeast, keptBy: collaboration.lagging, pending, patience) {
+            () throws(ServiceError) in try self.verify(batch, in: frame, pending, patience)
+        }
+        if isKept { return }
         guard batch.count > 0 else {
             return pending.answer { VerdictList.append(UnsafeBufferPointer(start: nil, count: 0), roots: nil, to: &$0) }
         }
@@ -105,8 +115,14 @@ struct Pipeline: Sendable {
         let request = VerificationRequest(count: batch.count, isSigned: batch.isSigned, wantsRoots: batch.wantsRoots) {
             pending.begin(.working)
             batch.read($0, in: UnsafeRawBufferPointer(rebasing: frame.bytes[Limits.frameHeaderBytes...]), into: $1)
-        } completion: { request, failure in
+        } completion: { [resources] request, failure in
             if let failure { return pending.fail(failure) }
+            do throws(ServiceError) {
+                // Its first proofs may have been verified long ago.
+                try resources.rootSets.checkFresh(request.moment)
+            } catch {
+                return pending.fail(error)
+            }
             pending.answer { bytes in
                 VerdictList.append(
                     UnsafeBufferPointer(request.verdicts), roots: request.roots.map { UnsafeBufferPointer($0) },
@@ -119,6 +135,24 @@ struct Pipeline: Sendable {
     private func apply(_ mutation: Mutation, _ pending: PendingRequest) {
         pending.begin(.committing)
         storage.submit(pending.principal.own(mutation), for: pending) { result in pending.answer(result) }
+    }
+
+    /// Answers when every service of the cluster has the change, or answers nothing.
+    private func confirm(_ sequence: UInt64, _ pending: PendingRequest, _ patience: LaggingRequests.Patience = .init())
+    {
+        pending.begin(.queued)
+        guard confirmations.begin(of: pending.owner) else { return pending.fail(Admission.busy) }
+        let owner = pending.owner
+        resources.rootSets.whenEverywhere(sequence, within: Limits.everywhereMilliseconds) { [confirmations] result in
+            confirmations.end(of: owner)
+            switch result {
+            case .success: pending.answer { $0.appendInteger(sequence) }
+            case .failure(let error):
+                pending.fail(error, unlessKeptBy: collaboration.lagging, patience) { () throws(ServiceError) in
+                    self.confirm(sequence, pending, patience)
+                }
+            }
+        }
     }
 
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
@@ -185,7 +219,7 @@ struct Pipeline: Sendable {
         case .readChanges(let sequence, let limit):
             let page = try snapshot.changes(after: sequence, limit: limit)
             return { Answer.append(changes: page.items, hasMore: page.hasMore, to: &$0) }
-        case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants:
+        case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants, .confirmEverywhere:
             throw ServiceError(.internalFault, "\(request.operation) is not read from a snapshot")
         }
     }
@@ -248,15 +282,28 @@ struct Pipeline: Sendable {
             .collaborationBytes: Limits.collaborationBytesMax, .challengeBytes: ChallengeBook.challengeBytes,
             .challengeValidMilliseconds: Int(resources.challenges.validMilliseconds),
         ]
-        return Dictionary(uniqueKeysWithValues: named.map { ($0.key.rawValue, UInt64($0.value)) })
+        var limits = Dictionary(uniqueKeysWithValues: named.map { ($0.key.rawValue, UInt64($0.value)) })
+        limits[HelloAnswer.Limit.issuer.rawValue] = resources.challenges.epoch
+        return limits
     }
 }
 
 extension Request {
+    /// Whether the request depends on what is stored: its answer, or whether its sender may send it. Where services
+    /// share their changes, others may have taken a right away.
+    fileprivate var needsFreshness: Bool {
+        switch self {
+        case .hello, .ping, .issueChallenges, .statistics: false
+        case .verify, .open, .checkGrants, .mutate, .collaborate, .confirmEverywhere, .testRoots, .listRoots,
+            .countRoots, .listCollaborations, .readChanges:
+            true
+        }
+    }
+
     /// What is read for the request on a loop's thread; `nil`: nothing that the check of a start comes to late.
     fileprivate var contents: RootSets.Contents? {
         switch self {
-        case .hello, .ping, .issueChallenges, .mutate, .statistics: nil
+        case .hello, .ping, .issueChallenges, .mutate, .statistics, .confirmEverywhere: nil
         case .verify, .testRoots, .listRoots, .countRoots, .listCollaborations: .sets
         case .open, .checkGrants, .collaborate: .records
         case .readChanges: .changes
@@ -285,7 +332,7 @@ extension Request {
                 + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborations.count) : 0)
         case .ping(let content): content.count
         case .hello, .mutate, .countRoots, .testRoots, .listRoots, .listCollaborations, .statistics, .readChanges,
-            .collaborate:
+            .collaborate, .confirmEverywhere:
             0
         }
     }
@@ -299,7 +346,9 @@ extension Request {
         case .listCollaborations(_, let limit): limit * (14 + Limits.collaborationBytesMax)
         case .readChanges: Limits.changesAnswerBytesMax
         case .statistics: Limits.statisticsAnswerBytesMax
-        case .countRoots, .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants: 0
+        case .countRoots, .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants,
+            .confirmEverywhere:
+            0
         }
     }
 }

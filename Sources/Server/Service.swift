@@ -1,7 +1,9 @@
 import Audit
+import Cluster
 import Collaboration
 package import Core
 import Dispatch
+import Etcd
 package import Foundation
 import Hashing
 import Platform
@@ -80,7 +82,9 @@ package final class Service: Sendable {
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
-        let storage = AuditedStorage(rootSets: rootSets, principals: principals, trail: audit)
+        let storage = AuditedStorage(
+            rootSets: rootSets, principals: principals, trail: audit,
+            allowsNonces: configuration.cluster?.allowsNonces ?? true)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, log)
         do throws(ServiceError) {
             // The event loops' threads are its workers, so it starts no thread of its own.
@@ -108,14 +112,17 @@ package final class Service: Sendable {
             queries: SuspendedQueries(
                 clock: clock, timers: surroundings.timers, suspensionsMax: configuration.followsMax,
                 topicsMax: configuration.followedTopicsMax),
+            lagging: rootSets.sharesLog ? LaggingRequests(clock: clock, timers: surroundings.timers) : nil,
             clock: clock, wallClock: wallClock, random: random)
         statistics = StatisticsSource(
             resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, clock)
         places = Places(count: configuration.connectionsMax)
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
-            statistics: statistics, collaboration: collaboration, timers: surroundings.timers, tracer: tracer,
+            statistics: statistics, collaboration: collaboration, confirmations: Confirmations(),
+            timers: surroundings.timers, tracer: tracer,
             meter: configuration.servesOperator ? RequestMeter(date: wallClock) : nil)
+        Service.hearOthers(rootSets, principals, collaboration)
         do throws(ServiceError) {
             try sockets.start(serving: pipeline, site, places, log: log)
         } catch {
@@ -132,6 +139,21 @@ package final class Service: Sendable {
             durableClock.store()
         }
         if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
+    }
+
+    /// From now on changes that other services of the cluster have made replace the table of principals, and wake the
+    /// queries and requests that wait for them.
+    private static func hearOthers(_ rootSets: RootSets, _ principals: PrincipalTable, _ layer: CollaborationLayer) {
+        guard rootSets.sharesLog else { return }
+        rootSets.onOthersChanges {
+            [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] changes in
+            if changes.contains(where: \.changesPrincipals) { principals?.reload() }
+            let topics = Set(changes.flatMap { Topic.changed(by: $0) })
+            if !topics.isEmpty { queries?.notify(Array(topics)) }
+            lagging?.progress()
+        }
+        // Some may have been applied since the table was read.
+        principals.reload()
     }
 
     /// Opens the sockets, and calls `beforeServing` behind that.
@@ -238,13 +260,15 @@ package final class Service: Sendable {
             }
             log(.info, "\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
         }
+        let storage = RootSets.Configuration(
+            directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
+            reserveBytes: configuration.storageReserveBytes, logRetentionBytes: configuration.logRetentionBytes)
         do throws(ServiceError) {
+            guard let cluster = configuration.cluster else {
+                return try RootSets(storage, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
+            }
             return try RootSets(
-                RootSets.Configuration(
-                    directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
-                    reserveBytes: configuration.storageReserveBytes,
-                    logRetentionBytes: configuration.logRetentionBytes),
-                surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
+                storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }
@@ -277,6 +301,13 @@ package final class Service: Sendable {
                 throw StartupFailure.certificates(error.description)
             }
         }
+        if let cluster = configuration.cluster {
+            do throws(ServiceError) {
+                _ = try EtcdMembers(cluster.endpoints, tls: cluster.tls, credentials: cluster.credentials)
+            } catch {
+                throw StartupFailure.certificates(error.reason)
+            }
+        }
         guard let path = configuration.secretPath else { return }
         do throws(SecretFailure) {
             _ = try SecretFile(path: path).load()
@@ -292,9 +323,17 @@ package final class Service: Sendable {
             throw StartupFailure.consoleWithoutOperator
         }
         try checkLinkBase(configuration)
+        try checkCluster(configuration)
         return try configuration.linkBase.map { base throws(StartupFailure) in
             try AssociationSite(linkBase: base, appIdentifiers: configuration.appIdentifiers)
         }
+    }
+
+    private static func checkCluster(_ configuration: Configuration) throws(StartupFailure) {
+        guard let cluster = configuration.cluster else { return }
+        guard configuration.secretPath != nil else { throw StartupFailure.clusterWithoutSecret }
+        guard cluster.tls == nil, !configuration.allowsPlainText else { return }
+        if let open = cluster.endpoints.first(where: { !$0.isLoopback }) { throw StartupFailure.plainCluster(open) }
     }
 
     private static func checkLinkBase(_ configuration: Configuration) throws(StartupFailure) {
@@ -424,7 +463,7 @@ package final class Service: Sendable {
         }
         // Otherwise changes may be durable whose lines never come.
         let sequence = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
-        audit?.close(sequence: isDrained ? sequence : nil)
+        audit?.close(sequence: isDrained && !resources.rootSets.sharesLog ? sequence : nil)
         return isDrained ? .drained : .forced
     }
 }

@@ -12,6 +12,10 @@ package enum StartupFailure: Error, Sendable {
     case overlap(Endpoint, Endpoint)
     /// Other machines can reach the address, traffic is not encrypted, and the operator has not allowed plain text.
     case plainText(Endpoint)
+    /// A member of etcd is on another machine, and what goes there is not encrypted.
+    case plainCluster(Endpoint)
+    /// A service of a cluster has no secret in common with the others.
+    case clusterWithoutSecret
     /// Other machines can reach the address for the operator's pages.
     case openOperator(Endpoint)
     /// The operator's pages are to show collaborations, and there is no address for them.
@@ -67,6 +71,12 @@ extension StartupFailure: CustomStringConvertible {
         case .plainText(let endpoint):
             "refused to listen on \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --tls-certificate and --tls-key, or say --allow-plain-text if that is meant"
+        case .plainCluster(let endpoint):
+            "refused to use etcd at \(endpoint): it is not a loopback address and nothing is encrypted; "
+                + "give --cluster etcds://..., or say --allow-plain-text if that is meant"
+        case .clusterWithoutSecret:
+            "--cluster is given without --secret-file: the services of a cluster need the same secret, so that each "
+                + "knows the others' grants"
         case .openOperator(let endpoint):
             "refused to serve the operator's pages on \(endpoint): it is not a loopback address, and nothing is "
                 + "encrypted; give --tls-certificate and --tls-key, or --operator 127.0.0.1:PORT or unix:/PATH"

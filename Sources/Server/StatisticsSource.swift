@@ -71,6 +71,10 @@ final class StatisticsSource: Sendable {
                 ("storage-used-bytes", UInt64(storage.usedBytes)),
             ]
         }
+        if let sharing = resources.rootSets.sharing {
+            figures.append(("cluster-segment", sharing.segment))
+            if let behind = sharing.behindMilliseconds { figures.append(("cluster-behind-milliseconds", behind)) }
+        }
         figures += [
             ("challenges-issued", challenges.issued),
             ("replay-memory-bytes", UInt64(challenges.replayBytes)),

@@ -284,7 +284,8 @@ package final class BatchVerifier {
                 freshness[position] = .challenge(token)
                 return nil
             case .forged: return .challengeForged
-            case .expired, .issuedElsewhere: return .challengeExpired
+            case .expired: return .challengeExpired
+            case .issuedElsewhere: return .challengeElsewhere
             case .replayed: return .challengeReplayed
             }
         case .deviceNonce(let windowSeconds):

@@ -17,7 +17,7 @@ import Synchronization
 /// spent: see `SpentChallenges`. When it is full, `spend` refuses. A challenge that has not expired is never forgotten.
 package final class ChallengeBook: Sendable {
     /// Number of bytes in a challenge.
-    package static let challengeBytes = 48
+    package static let challengeBytes = Limits.challengeBytes
     private static let signedBytes = 24
 
     /// Whether a challenge can be spent now, or why it can't.
@@ -40,7 +40,7 @@ package final class ChallengeBook: Sendable {
     /// What authenticates challenges.
     private let keys: RotatingKeys
     /// Differs between all objects with the same keys.
-    private let epoch: UInt64
+    package let epoch: UInt64
     private let clock: MonotonicClock
     private let nextNumber = Atomic<UInt64>(0)
     private let spent: Lock<SpentChallenges>

@@ -116,7 +116,7 @@ extension Explanation {
         case .badIndex: return [.index]
         case .badSignatureEncoding: return [.signatureEncoding]
         case .unknownCollaboration: return [.collaboration]
-        case .challengeForged, .badNonce: return [.freshness]
+        case .challengeForged, .challengeElsewhere, .badNonce: return [.freshness]
         case .challengeExpired, .challengeReplayed, .nonceReplayed: return [.freshness, .spending]
         case .replayMemoryFull: return [.spending]
         case .notParticipant: return [.membership]

@@ -89,7 +89,7 @@ package final class ServiceExplainer {
             return (.failed(.challengeExpired), "the challenge was issued more than \(seconds) s ago")
         case .issuedElsewhere:
             return (
-                .failed(.challengeExpired),
+                .failed(.challengeElsewhere),
                 "the challenge was issued before this service's start, or by another service with its secret"
             )
         case .replayed: return (.failed(.challengeReplayed), "a proof with this challenge was granted")

@@ -1,5 +1,6 @@
 package import Core
 import Foundation
+package import RootSets
 import Synchronization
 
 /// The proofs of a request that the pool verifies, and their verdicts.
@@ -31,6 +32,7 @@ package final class VerificationRequest: @unchecked Sendable {
     /// Whether what one proof meets in the storage fails that proof alone.
     let failsSingly: Bool
     private let failures = Lock<[Int: ServiceError]>([:])
+    private let oldestMoment = Lock(ReadMoment.always)
 
     /// `count`: at least one. `failsSingly`: whether `failed` has the errors of single proofs. `readProofs` may
     /// capture the buffer that keeps the proofs' memory alive.
@@ -53,10 +55,15 @@ package final class VerificationRequest: @unchecked Sendable {
     /// mean nothing.
     package var failed: [Int: ServiceError] { failures.withLock { $0 } }
 
+    /// Before the oldest of the snapshots that the verdicts come from: workers verify the parts of a long request one
+    /// after the other.
+    package var moment: ReadMoment { oldestMoment.withLock { $0 } }
+
     /// Counts the proofs at `positions` as verified or failed. The call that completes the request calls `completion`.
-    /// Traps when more proofs are counted than there are.
-    func finish(_ positions: Range<Int>, failure error: ServiceError?) {
+    /// `moment`: before the snapshot on which they were verified. Traps when more proofs are counted than there are.
+    func finish(_ positions: Range<Int>, _ moment: ReadMoment, failure error: ServiceError?) {
         precondition(!positions.isEmpty, "the number of finished proofs is not positive")
+        if case .asOf = moment { oldestMoment.withLock { $0 = $0.older(than: moment) } }
         if let error {
             if failsSingly, error.isOfSingleProofs {
                 failures.withLock { failures in for position in positions { failures[position] = error } }

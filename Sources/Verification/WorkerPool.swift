@@ -1,6 +1,7 @@
 package import Core
 import Dispatch
 import Foundation
+import RootSets
 
 /// A fixed number of workers that verify proofs, make challenges and perform other short reads. A worker takes its
 /// share of the waiting work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single
@@ -300,6 +301,7 @@ package final class WorkerPool: Sendable {
         let verdicts = worker.verdicts.prefix(count)
         let roots = worker.roots.prefix(count)
         var failure: ServiceError?
+        let moment = resources.rootSets.moment
         do throws(ServiceError) {
             if isSigned {
                 try worker.verifier.verify(proofs, verdicts: verdicts, roots: roots)
@@ -318,7 +320,7 @@ package final class WorkerPool: Sendable {
             }
             failure = error
         }
-        finish(slices, on: worker, failure: failure)
+        finish(slices, on: worker, moment, failure: failure)
     }
 
     /// What can fail by itself; `nil` when nothing less than all can.
@@ -330,7 +332,9 @@ package final class WorkerPool: Sendable {
 
     /// Hands the verdicts of a pass to its requests. The answers of one connection leave together, after its last
     /// slice: they don't wait for what later requests of other connections do with their verdicts.
-    private func finish(_ slices: [Slice], on worker: PoolWorker, failure: ServiceError?) {
+    private func finish(
+        _ slices: [Slice], on worker: PoolWorker, _ moment: ReadMoment, failure: ServiceError?
+    ) {
         let gathers = slices.count > 1
         if gathers { for slice in slices { slice.source.answers?.beginGathering() } }
         var start = 0
@@ -340,7 +344,7 @@ package final class WorkerPool: Sendable {
                 slice.request.roots?[position] = worker.roots[start]
                 start += 1
             }
-            slice.request.finish(slice.range, failure: failure)
+            slice.request.finish(slice.range, moment, failure: failure)
             if gathers { slice.source.answers?.endGathering() }
         }
     }

@@ -31,6 +31,8 @@ package struct HelloAnswer: Equatable, Sendable {
         case collaborationBytes = 12
         case challengeBytes = 13
         case challengeValidMilliseconds = 14
+        /// No limit: the bytes 16 to 23 of the challenges that the service issues since its start, little-endian.
+        case issuer = 15
     }
 
     package var version: UInt8
@@ -236,6 +238,15 @@ package enum Answer {
         }
         guard reader.isAtEnd else { throw malformedAnswer }
         return statistics
+    }
+
+    /// The sequence of the change that every service has.
+    ///
+    /// Throws `malformedAnswer`.
+    package static func confirmation(_ body: UnsafeRawBufferPointer) throws(ServiceError) -> UInt64 {
+        var reader = ByteReader(body)
+        guard let sequence: UInt64 = reader.integer(), reader.isAtEnd else { throw malformedAnswer }
+        return sequence
     }
 
     /// A page of the change log: count (4), more (1), zero (3), each: sequence (8), changed (8), mutation

@@ -17,6 +17,8 @@ package enum Operation: UInt16, CaseIterable, Sendable {
     case edit = 0x33
     case statistics = 0x40
     case readChanges = 0x41
+    /// Waits until every service of the cluster has applied a change.
+    case confirmEverywhere = 0x42
     /// A request of the collaboration layer, as JSON.
     case collaborate = 0x80
     case open = 0x81

@@ -15,6 +15,7 @@ package enum Request: Sendable {
     case listCollaborations(after: CollaborationIdentifier?, limit: Int)
     case statistics
     case readChanges(after: UInt64, limit: Int)
+    case confirmEverywhere(sequence: UInt64)
     case collaborate(CollaborationCall)
     /// A verify request whose granted proofs get grants.
     case open(ProofBatch)
@@ -81,6 +82,9 @@ package enum Request: Sendable {
             guard let sequence: UInt64 = reader.integer(), let limit: UInt32 = reader.integer() else { throw tooShort }
             try checkPage(Int(limit), Limits.changesPerPageMax)
             return .readChanges(after: sequence, limit: Int(limit))
+        case .confirmEverywhere:
+            guard let sequence: UInt64 = reader.integer() else { throw tooShort }
+            return .confirmEverywhere(sequence: sequence)
         case .collaborate: return .collaborate(try CollaborationCall(&reader, bodyBytes: bodyBytes))
         case .checkGrants: return .checkGrants(try GrantBatch(&reader))
         case .edit:
@@ -167,6 +171,7 @@ package enum Request: Sendable {
         case .listCollaborations: .listCollaborations
         case .statistics: .statistics
         case .readChanges: .readChanges
+        case .confirmEverywhere: .confirmEverywhere
         case .collaborate: .collaborate
         case .open: .open
         case .checkGrants: .checkGrants
@@ -216,6 +221,7 @@ package enum Request: Sendable {
         case .readChanges(let sequence, let limit):
             bytes.appendInteger(sequence)
             bytes.appendInteger(UInt32(limit))
+        case .confirmEverywhere(let sequence): bytes.appendInteger(sequence)
         }
     }
 }

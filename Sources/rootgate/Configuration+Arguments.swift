@@ -1,3 +1,4 @@
+import Cluster
 import Core
 import Foundation
 import Kernels
@@ -119,7 +120,8 @@ let serviceOptions =
         Option("slow-milliseconds", "MS", "log requests that take longer, with the time of each stage"),
         Option("trace", "FILE", "file for the stages of requests, in the trace event format"),
         Option("trace-interval", "N", standard: "1000", "with --trace: one request in N is written"),
-    ] + storageOptions + capacityOptions + operatorOptions + logOptions + encryptionOptions + secretAndAuditOptions
+    ] + storageOptions + clusterOptions + capacityOptions + operatorOptions + logOptions + encryptionOptions
+    + secretAndAuditOptions
     + sandboxOptions
 
 extension Configuration {
@@ -163,6 +165,7 @@ private func serviceConfiguration(_ arguments: Arguments) throws -> Configuratio
     configuration.logRetentionBytes = try arguments.number("log-retention", in: 1...1_048_576) << 20
     try readCollaborationOptions(arguments, into: &configuration)
     try readSecretOptions(arguments, into: &configuration)
+    configuration.cluster = try ClusterSettings(arguments)
     if arguments.text("slow-milliseconds") != nil {
         configuration.slowMilliseconds = UInt64(try arguments.number("slow-milliseconds", in: 0...3_600_000))
     }

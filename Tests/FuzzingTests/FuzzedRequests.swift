@@ -127,7 +127,7 @@ enum FuzzedRequests {
             .testRoots(deck, [root]), .listRoots(deck, after: nil, limit: 4096),
             .listRoots(note, after: root, limit: 1), .countRoots(deck),
             .listCollaborations(after: nil, limit: 1024), .listCollaborations(after: deck, limit: 1), .statistics,
-            .readChanges(after: 7, limit: 1024),
+            .readChanges(after: 7, limit: 1024), .confirmEverywhere(sequence: 7),
             .collaborate(CollaborationCall(identifier: identifier, name: "stopSharing", json: Array("{}".utf8))),
         ]
         let plain = requests.map { request in

@@ -128,6 +128,6 @@ import Transport
         #expect(hello.version == 1)
         #expect(hello.software == "rootgate \(Service.version)")
         #expect(hello.limits[1] == UInt64(Limits.frameBodyBytesMax))
-        #expect(hello.limits.count == 14)
+        #expect(hello.limits.count == 15)
     }
 }

@@ -1028,7 +1028,8 @@ struct CollaborationModelTests {
         "listInvitations: answered", "listShares: answered", "readDetails: answered",
         "requestAccess: granted with a grant", "requestAccess: granted", "requestAccess: not-participant",
         "requestAccess: unknown-collaboration",
-        "requestAccess: bad-signature", "requestAccess: challenge-expired", "requestAccess: challenge-forged",
+        "requestAccess: bad-signature", "requestAccess: challenge-elsewhere", "requestAccess: challenge-expired",
+        "requestAccess: challenge-forged",
         "checkGrants: valid", "checkGrants: forged", "checkGrants: expired", "checkGrants: other-collaboration",
         "checkGrants: other-device", "checkGrants: revoked",
     ]

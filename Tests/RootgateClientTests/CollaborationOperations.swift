@@ -1275,7 +1275,8 @@ struct RequestAccess: ModelOperation {
         func refused(_ verdict: Verdict) -> OpenDecision { OpenDecision(verdict: verdict, grant: nil) }
         guard let shared = model.collaborations[collaboration] else { return refused(.unknownCollaboration) }
         guard let known = model.challenges[challenge] else { return refused(.challengeForged) }
-        if known.life != model.life || known.age != model.age { return refused(.challengeExpired) }
+        if known.life != model.life { return refused(.challengeElsewhere) }
+        if known.age != model.age { return refused(.challengeExpired) }
         if known.isSpent { return refused(.challengeReplayed) }
         guard shared.roots.contains(identity.rootHash) else { return refused(.notParticipant) }
         if isSpoiled { return refused(.badSignature) }

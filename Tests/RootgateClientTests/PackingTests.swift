@@ -410,7 +410,7 @@ struct PackingTests {
     }
 
     @Test(
-        "A verdict that the client does not know refuses its proof and no other", arguments: [0, 4, 15, 29, 254, 255])
+        "A verdict that the client does not know refuses its proof and no other", arguments: [0, 4, 15, 30, 254, 255])
     func unknownVerdict(byte: UInt8) async throws {
         let (calls, packed) = try await pack(3)
         service.answer(packed, bytes: [1, byte, 28])

@@ -1,4 +1,5 @@
 import Core
+import EtcdTestSupport
 import Foundation
 import Identity
 import ServiceTestSupport
@@ -17,8 +18,21 @@ struct AlertFilesTests {
         try String(contentsOfFile: Self.path(name), encoding: .utf8)
     }
 
-    /// Every sample that a service may serve: with a certificate, and with kernels that were measured.
+    /// Every sample that a service may serve: with a certificate, with kernels that were measured, and as one of a
+    /// cluster, where there is an etcd.
     private func served() throws -> [OpenMetricsReader.Sample] {
+        var samples = try servedAlone()
+        guard etcd != nil else { return samples }
+        let cluster = try TestCluster(services: 1) {
+            $0.operatorEndpoints = [Endpoint(host: "127.0.0.1", port: 0)]
+        }
+        let endpoint = try #require(cluster.services[0].service.operatorEndpoints.first)
+        let page = try OpenMetricsReader(try PageVisitor.page("/metrics", of: endpoint).body)
+        samples += page.families.flatMap(\.samples)
+        return samples
+    }
+
+    private func servedAlone() throws -> [OpenMetricsReader.Sample] {
         let directory = ScratchDirectory()
         let paths = try SimulatedAuthority().issue().write(to: directory.path, as: "server")
         let service = try TestService { configuration in
@@ -35,7 +49,9 @@ struct AlertFilesTests {
         try text("prometheus/rules.yml").matches(of: /- alert: (\w+)\n/).map { String($0.1) }
     }
 
-    @Test("Every metric and every label's value that the files name is one that the service serves")
+    @Test(
+        "Every metric and every label's value that the files name is one that the service serves",
+        .enabled(if: etcd != nil, "there is no program etcd"))
     func names() throws {
         let samples = try served()
         let names = Set(samples.map(\.name)).union(["rootgate_kernel_rate"])
@@ -69,7 +85,7 @@ struct AlertFilesTests {
         let alerts = try alerts()
         #expect(alerts.count > 20 && Set(alerts).count == alerts.count)
         let page = try ProtocolDocument("deploy/handbook/alerts.md")
-        let rows = ["The service itself", "Verdicts", "The storage", "Clients"].flatMap {
+        let rows = ["The service itself", "Verdicts", "The storage", "The cluster", "Clients"].flatMap {
             page.table(under: $0).map { $0[0] }
         }
         #expect(rows.sorted() == alerts.sorted())

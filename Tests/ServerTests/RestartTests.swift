@@ -65,7 +65,7 @@ struct RestartTests {
         let proof = try small.person.proof(ofDevice: number % 3, signing: challenge)
         switch try await client.verify(proof, in: small.collaboration) {
         case .granted: deeds.with { $0.granted += 1 }
-        case .challengeExpired: deeds.with { $0.expired += 1 }
+        case .challengeElsewhere: deeds.with { $0.expired += 1 }
         case let verdict: deeds.with { $0.failures.append("\(verdict)") }
         }
         guard let root = Digest((0..<32).map { _ in UInt8.random(in: 0...255) }) else { return }

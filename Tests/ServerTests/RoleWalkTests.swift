@@ -13,7 +13,7 @@ struct RoleWalkTests {
     private static let operations: [String: Set<Wire.Operation>] = [
         "": [.hello, .ping],
         "verify": [.issueChallenges, .verify, .verifyInclusion, .open, .checkGrants],
-        "enrol": [.addRoots, .removeRoots, .createCollaboration, .dropCollaboration],
+        "enrol": [.addRoots, .removeRoots, .createCollaboration, .dropCollaboration, .confirmEverywhere],
         "collaborate": [],
         "observe": [.testRoots, .listRoots, .countRoots, .listCollaborations, .statistics, .readChanges],
         "administer": [],
@@ -93,6 +93,7 @@ struct RoleWalkTests {
         case .countRoots: return written(.countRoots(collaboration))
         case .listCollaborations: return written(.listCollaborations(after: nil, limit: 1))
         case .readChanges: return written(.readChanges(after: 0, limit: 1))
+        case .confirmEverywhere: return written(.confirmEverywhere(sequence: 0))
         case .collaborate: return call("readConsent", Array("{}".utf8))
         }
     }
@@ -166,7 +167,9 @@ struct RoleWalkTests {
         let guarded = try await GuardedService()
         let roles = try Self.roles.filter { $0 != "administer" }.map { try limited($0, "a/") }
         let peer = try guarded.peer(try await guarded.principal("limited", roles))
-        let always: Set<Wire.Operation> = [.hello, .ping, .issueChallenges, .listCollaborations, .readChanges]
+        let always: Set<Wire.Operation> = [
+            .hello, .ping, .issueChallenges, .confirmEverywhere, .listCollaborations, .readChanges,
+        ]
         for operation in Wire.Operation.allCases where operation != .collaborate && operation != .edit {
             let covers = operation != .statistics
             for name in ["a/x", "a/", "a/../b"] {

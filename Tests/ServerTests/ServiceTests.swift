@@ -49,7 +49,7 @@ import Wire
         }
     }
 
-    @Test("A challenge from before a restart is expired, and one that nobody has issued is forged")
+    @Test("A challenge from before a restart was issued elsewhere, and one that nobody has issued is forged")
     func aChallengeDoesNotSurviveARestart() async throws {
         let directory = ScratchDirectory()
         var service: TestService? = try TestService(directory: directory)
@@ -57,7 +57,7 @@ import Wire
         let proof = try await small.proof()
         service = nil
         let next = try TestService(directory: directory)
-        #expect(try await next.client().verify(proof, in: small.collaboration) == .challengeExpired)
+        #expect(try await next.client().verify(proof, in: small.collaboration) == .challengeElsewhere)
         let unissued = try small.person.proof(ofDevice: 0, signing: [UInt8](repeating: 7, count: 48))
         #expect(try await next.client().verify(unissued, in: small.collaboration) == .challengeForged)
         let fresh = try await next.client().challenges(1).challenges[0]

@@ -54,3 +54,13 @@ package func becomesTrue(within seconds: Double = 30, _ condition: () -> Bool) -
     }
     return true
 }
+
+/// Whether `condition` becomes true before the test's patience ends. It is asked every two milliseconds.
+package func comesTrue(_ condition: () async throws -> Bool) async throws -> Bool {
+    let end = ContinuousClock.now + patience
+    while ContinuousClock.now < end {
+        if try await condition() { return true }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+    return false
+}

@@ -127,11 +127,15 @@ func unmirroredTests(_ files: [TrackedFile]) -> [Violation] {
 
 /// Options of `rootgate serve` that the operators' handbook does not list, and the reverse.
 func undocumentedOptions(_ files: [TrackedFile]) -> [Violation] {
-    guard let command = files.first(where: { $0.path == "Sources/rootgate/Configuration+Arguments.swift" }),
-        let page = files.first(where: { $0.path == "deploy/handbook/options.md" })
+    let definitions = files.filter { file in
+        ["Configuration", "ClusterSettings"].contains { file.path == "Sources/rootgate/\($0)+Arguments.swift" }
+    }
+    guard !definitions.isEmpty, let page = files.first(where: { $0.path == "deploy/handbook/options.md" })
     else { return [] }
     let listed = firstNames(under: "## Options of serve", of: page) ?? []
-    let options = quoted(behind: ["Option(", "Option(switch:"], in: command.lines.joined(separator: "\n")).map {
+    let options = quoted(
+        behind: ["Option(", "Option(switch:"], in: definitions.flatMap(\.lines).joined(separator: "\n")
+    ).map {
         "--" + $0
     }
     return options.filter { !listed.contains($0) }.map { Violation(page.path, "the option \($0) is not listed") }

@@ -228,6 +228,7 @@ struct ExplanationTests {
             (.granted, "pppppppppp"), (.malformed, "fnnnnnnnnn"), (.badKey, "pppppppfnn"), (.badIndex, "ppfnnnnnnn"),
             (.badSignatureEncoding, "pppfnnnnnn"), (.unknownCollaboration, "ppppfnnnnn"),
             (.challengeForged, "pppppfnnnn"), (.badNonce, "pppppfnnnn"), (.challengeExpired, "ppppppnnnp"),
+            (.challengeElsewhere, "pppppfnnnn"),
             (.challengeReplayed, "ppppppnnnp"), (.nonceReplayed, "ppppppnnnp"), (.notParticipant, "ppppppfnnn"),
             (.badSignature, "ppppppppfn"), (.replayMemoryFull, "pppppppppf"), (.unknown, "nnnnnnnnnn"),
             (.included, "nnnnnnnnnn"), (.unlisted, "nnnnnnnnnn"),

@@ -68,6 +68,8 @@ final class Fixture: Sendable {
     /// By collaboration; each person has three devices and is known.
     let people: [String: [SimulatedIdentity]]
     let stranger: PrivateKey
+    /// Of the challenges.
+    let keys: RotatingKeys
 
     init(
         people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20,
@@ -97,10 +99,12 @@ final class Fixture: Sendable {
         }
         self.people = people
         stranger = try PrivateKey(random: random)
+        let keys = freshKeys()
+        self.keys = keys
         resources = VerificationResources(
             rootSets: sets,
             challenges: ChallengeBook(
-                keys: freshKeys(), validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax,
+                keys: keys, validMilliseconds: validMilliseconds, replayBytesMax: replayBytesMax,
                 clock: time.clock,
                 random: random),
             nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock),

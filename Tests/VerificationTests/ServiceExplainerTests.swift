@@ -41,8 +41,10 @@ import Testing
         let old = try fixture.proof()
         fixture.time.advance(1001)
         try check(fixture, old, .challengeExpired)
-        let elsewhere = ChallengeBook(keys: freshKeys(), clock: fixture.time.clock).challenge()
-        try check(fixture, try fixture.proof(signing: elsewhere), .challengeForged)
+        let foreign = ChallengeBook(keys: freshKeys(), clock: fixture.time.clock).challenge()
+        try check(fixture, try fixture.proof(signing: foreign), .challengeForged)
+        let elsewhere = ChallengeBook(keys: fixture.keys, clock: fixture.time.clock).challenge()
+        try check(fixture, try fixture.proof(signing: elsewhere), .challengeElsewhere)
         #expect(fixture.resources.nonces.count == 0)
     }
 

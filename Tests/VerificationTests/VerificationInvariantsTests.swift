@@ -11,16 +11,16 @@ struct VerificationInvariantsTests {
     func doubleFinish() async {
         await #expect(processExitsWith: .failure) {
             let request = newRequest(of: 3)
-            request.finish(0..<3, failure: nil)
-            request.finish(0..<1, failure: nil)
+            request.finish(0..<3, .always, failure: nil)
+            request.finish(0..<1, .always, failure: nil)
         }
         await #expect(processExitsWith: .failure) {
-            newRequest(of: 3).finish(0..<4, failure: nil)
+            newRequest(of: 3).finish(0..<4, .always, failure: nil)
         }
         await #expect(processExitsWith: .success) {
             let request = newRequest(of: 3)
-            request.finish(0..<2, failure: nil)
-            request.finish(0..<1, failure: nil)
+            request.finish(0..<2, .always, failure: nil)
+            request.finish(0..<1, .always, failure: nil)
         }
     }
 

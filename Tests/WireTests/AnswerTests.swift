@@ -162,7 +162,7 @@ struct AnswerTests {
 
     @Test("A byte that is no verdict refuses, and is taken for no other verdict")
     func unknownVerdict() throws {
-        for byte in [0, 4, 15, 29, 255] as [UInt8] {
+        for byte in [0, 4, 15, 30, 255] as [UInt8] {
             let body = field(UInt32(2)) + [0, 0, 0, 0, byte, 28]
             let verdicts = try body.withUnsafeBytes { try VerdictList.decode($0).verdicts }
             #expect(verdicts == [.unknown, .badSignature], "\(byte)")

@@ -78,6 +78,7 @@ extension ProtocolExample {
             ProtocolExample("collaborations-request", 15, .listCollaborations(after: nil, limit: 2)),
             ProtocolExample("statistics-request", 16, .statistics),
             ProtocolExample("changes-request", 17, .readChanges(after: 1, limit: 1024)),
+            ProtocolExample("confirm-request", 19, .confirmEverywhere(sequence: 2)),
             ProtocolExample("collaborate-request", 8, .collaborate(stop)),
         ]
     }
@@ -170,6 +171,7 @@ extension ProtocolExample {
             ProtocolExample(
                 "changes-answer", .readChanges, 17,
                 bytes { Answer.append(changes: [change(decks)], hasMore: false, to: &$0) }),
+            ProtocolExample("confirm-answer", .confirmEverywhere, 19, field(UInt64(2))),
             ProtocolExample("collaborate-answer", .collaborate, 8, Array(#"{"changed":1,"sequence":3}"#.utf8)),
             ProtocolExample("open-answer", .open, 18, list([.granted], nil) + grant),
             ProtocolExample(

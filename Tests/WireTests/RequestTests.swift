@@ -48,6 +48,7 @@ struct RequestTests {
             .listCollaborations(after: start, limit: limit(1024, &generator)),
             .statistics,
             .readChanges(after: generator.next(), limit: limit(1024, &generator)),
+            .confirmEverywhere(sequence: generator.next()),
         ]
     }
 

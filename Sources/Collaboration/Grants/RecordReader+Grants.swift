@@ -17,7 +17,7 @@ extension RecordReader where Self: ~Copyable {
         let presentation = GrantPresentation(
             collaboration: Fingerprint(context.sha256(collaboration.utf8)),
             defaultPermission: DefaultPermission(try record(DefaultPermission.key(collaboration))),
-            deviceKey: nil, now: context.grants.now)
+            deviceKey: nil, now: context.grants.now, lastSequence: context.isShared ? try lastSequence() : nil)
         let isGenuine = context.grants.isGenuine(grant)
         return try grant.bytes.withRawBytes { bytes throws(ServiceError) in
             try presentation.check(bytes, isGenuine: isGenuine) { person throws(ServiceError) in

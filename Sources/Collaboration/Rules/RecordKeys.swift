@@ -220,6 +220,22 @@ enum RecordKeys {
         key(.principalUse, Array(name.text.utf8), ends: true)
     }
 
+    /// What a query can wait for that a record with the key, or records from the key on, tell something about; `nil`
+    /// for records whose change wakes nobody.
+    static func topic(ofKey key: [UInt8]) -> Topic? {
+        guard let first = key.first, let kind = Kind(rawValue: String(UnicodeScalar(first))) else { return nil }
+        let name = key.dropFirst().prefix { $0 != 0 }
+        switch kind {
+        case .collaboration, .defaultPermission, .selection, .arrivals, .participant, .access, .link, .notices:
+            return CollaborationIdentifier(utf8: Array(name)).map { .collaboration($0) }
+        case .linked, .accepted: return Account(String(decoding: name, as: UTF8.self)).map { .account($0) }
+        case .shelf, .consent: return Account(String(decoding: name, as: UTF8.self)).map { .shelf($0) }
+        case .start, .joining, .cleared, .invitation, .acceptance, .invitationPlace, .item, .handle, .shelfOfLink,
+            .thumbnail, .thumbnailChange, .thumbnailHolder, .thumbnailPart, .principal, .principalCount, .principalUse:
+            return nil
+        }
+    }
+
     /// All records of a collaboration except its start, links from accounts, accepted shares and places of invitations.
     static func everything(of collaboration: CollaborationIdentifier) -> [RecordRange] {
         [

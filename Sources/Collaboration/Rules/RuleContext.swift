@@ -13,11 +13,13 @@ package struct RuleContext: Sendable {
     package let earlier: UInt64?
     /// Recognizes the service's grants.
     package let grants: any GrantAuthority
+    /// Whether other services issue grants, too, whose participants may not be known here yet.
+    package let isShared: Bool
 
     package init(
         now: Date, random: RandomSource, sha256: @escaping @Sendable ([UInt8]) -> Digest,
         settings: CollaborationSettings, earlier: UInt64? = nil,
-        grants: any GrantAuthority
+        grants: any GrantAuthority, isShared: Bool = false
     ) {
         self.now = Date(timeIntervalSince1970: max(0, (now.timeIntervalSince1970 * 1000).rounded(.down)) / 1000)
         self.random = random
@@ -25,6 +27,7 @@ package struct RuleContext: Sendable {
         self.settings = settings
         self.earlier = earlier
         self.grants = grants
+        self.isShared = isShared
     }
 
     /// The time by which invitations, principals and keys expire. Unlike the date it does not go back, so what has

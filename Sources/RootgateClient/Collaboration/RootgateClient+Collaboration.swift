@@ -45,13 +45,26 @@ extension RootgateClient {
     public func open(
         _ requests: [AccessRequest], wantsOptions: Bool = false, atLeast: UInt64 = 0
     ) async throws(ServiceError) -> [OpenDecision] {
+        var decisions = try await open(requests, wantsOptions: wantsOptions, atLeast: atLeast, at: nil)
+        let places = decisions.indices.filter { decisions[$0].verdict == .challengeElsewhere }
+        let elsewhere = await atIssuers(requests, places) { requests, connector throws(ServiceError) in
+            try await self.open(requests, wantsOptions: wantsOptions, atLeast: atLeast, at: connector)
+        }
+        for (place, decision) in elsewhere { decisions[place] = decision }
+        return decisions
+    }
+
+    /// What one service says. `connector`: the way to it; `nil`: any.
+    private func open(
+        _ requests: [AccessRequest], wantsOptions: Bool, atLeast: UInt64, at connector: Connector?
+    ) async throws(ServiceError) -> [OpenDecision] {
         var named = NamedCollaborations()
         let entries = requests.map { (named.position(of: $0.collaboration), $0.proof) }
         var body: [UInt8] = []
         try ProofBatch.append(
             entries, of: named.collaborations, isSigned: true, wantsRoots: false, wantsOptions: wantsOptions,
             atLeast: atLeast, to: &body)
-        let answer = try await send(.open, body: body, isRepeatable: false)
+        let answer = try await send(.open, body: body, isRepeatable: false, at: connector)
         let optionLists = wantsOptions ? named.collaborations.count : 0
         let (verdicts, grants, options) = try answer.withRawBytes { body throws(ServiceError) in
             try OpenAnswer.decode(body, count: requests.count, optionLists: optionLists)

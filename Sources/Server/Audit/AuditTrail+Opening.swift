@@ -14,11 +14,11 @@ extension AuditTrail {
         guard let path = configuration.auditPath else { return nil }
         let failure: StartupFailure
         do throws(ServiceError) {
-            let sequence = try rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
+            let last = try rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
             let key = try secrets.auditKey()
             do throws(AuditFailure) {
                 let trail = try AuditTrail(
-                    settings(configuration, path), key: key, sequence: sequence,
+                    settings(configuration, path), key: key, sequence: rootSets.sharesLog ? nil : last,
                     date: { UInt64(max(0, date().timeIntervalSince1970 * 1000)) }, log: log)
                 secrets.onChange { key in
                     trail.use(key)

@@ -11,6 +11,8 @@ struct AuditedStorage: Sendable {
     let principals: PrincipalTable
     /// `nil` unless there is an audit.
     let trail: AuditTrail?
+    /// Whether collaborations may be created whose proofs are signed over device nonces.
+    let allowsNonces: Bool
 
     /// Queues the mutation that a request makes. `completion` is called once, when the mutation and its line are
     /// durable, or when it is refused.
@@ -21,6 +23,14 @@ struct AuditedStorage: Sendable {
         _ mutation: Mutation, for pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
     ) {
+        if !allowsNonces, mutation.change.createsNoncePolicy {
+            return completion(
+                .failure(
+                    ServiceError(
+                        .policyRefused,
+                        "the services of a cluster don't know which device nonces the others have granted, so a "
+                            + "collaboration with device nonces is only created where the operator has allowed it")))
+        }
         guard let trail else { return queue(mutation, of: pending, completion: completion) }
         var record = pending.auditRecord(mutation.change.changesPrincipals ? .key : .mutation)
         if case .edit(let edit) = mutation.change, mutation.change.changesPrincipals {
@@ -69,8 +79,20 @@ struct AuditedStorage: Sendable {
 
 extension Change {
     /// Whether principals may be different afterwards.
-    fileprivate var changesPrincipals: Bool {
+    var changesPrincipals: Bool {
         if case .edit(let edit) = self { PrincipalRecords.areChanged(by: edit) } else { false }
+    }
+
+    /// Whether it creates a collaboration whose proofs are signed over device nonces.
+    fileprivate var createsNoncePolicy: Bool {
+        let policy: ProofPolicy? =
+            switch self {
+            case .createCollaboration(_, let policy): policy
+            case .edit(let edit): edit.creation
+            case .addRoots, .removeRoots, .dropCollaboration: nil
+            }
+        if case .deviceNonce = policy { return true }
+        return false
     }
 }
 

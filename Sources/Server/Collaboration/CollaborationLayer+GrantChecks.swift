@@ -8,7 +8,9 @@ extension CollaborationLayer {
     /// Checks a batch of grants on a worker.
     ///
     /// Throws `busy`.
-    func check(_ batch: GrantBatch, _ pending: PendingRequest) throws(ServiceError) {
+    func check(
+        _ batch: GrantBatch, _ pending: PendingRequest, _ patience: LaggingRequests.Patience = .init()
+    ) throws(ServiceError) {
         pending.begin(.queued)
         let isTaken = pool.submit(from: pending.source) { [self] in
             pending.begin(.working)
@@ -19,7 +21,9 @@ extension CollaborationLayer {
                 try resources.rootSets.checkFresh(moment)
                 pending.answer { $0.append(contentsOf: answers) }
             } catch {
-                pending.fail(error)
+                pending.fail(error, unlessKeptBy: lagging, patience) { () throws(ServiceError) in
+                    try self.check(batch, pending, patience)
+                }
             }
         }
         guard isTaken else { throw Admission.busy }
@@ -35,7 +39,8 @@ extension CollaborationLayer {
         bytes.appendInteger(UInt32(batch.count))
         bytes.appendInteger(UInt32(0))
         try resources.rootSets.read { snapshot throws(ServiceError) in
-            if batch.atLeast > 0 { try checkSequence(batch.atLeast, last: try snapshot.lastSequence()) }
+            let last = try snapshot.lastSequence()
+            try checkSequence(batch.atLeast, last: last)
             var lookups: [AccessLookup] = []
             lookups.reserveCapacity(batch.collaborations.count)
             let grantsEach = max(1, batch.count / max(1, batch.collaborations.count))
@@ -45,7 +50,9 @@ extension CollaborationLayer {
             try grants.withTagChecker { checker throws(ServiceError) in
                 for start in stride(from: 0, to: batch.count, by: TagChecker.capacity) {
                     let range = start..<min(start + TagChecker.capacity, batch.count)
-                    try append(range, of: batch, &lookups, checker, in: snapshot, to: &bytes)
+                    try append(
+                        range, of: batch, &lookups, checker, lastSequence: lagging == nil ? nil : last, in: snapshot,
+                        to: &bytes)
                 }
             }
             precondition(bytes.count == end, "a check answers another number of grants than it was asked for")
@@ -76,7 +83,7 @@ extension CollaborationLayer {
     /// each of the batch's collaborations, in their order.
     private func append(
         _ range: Range<Int>, of batch: GrantBatch, _ lookups: inout [AccessLookup], _ checker: TagChecker,
-        in snapshot: borrowing Snapshot, to bytes: inout [UInt8]
+        lastSequence: UInt64?, in snapshot: borrowing Snapshot, to bytes: inout [UInt8]
     ) throws(ServiceError) {
         let now = grants.now
         try batch.withBytes { lent throws(ServiceError) in
@@ -88,7 +95,7 @@ extension CollaborationLayer {
                 let place = entry.collaboration
                 let presentation = GrantPresentation(
                     collaboration: lookups[place].fingerprint, defaultPermission: lookups[place].defaultPermission,
-                    deviceKey: entry.deviceKey.map { Fingerprint(at: $0) }, now: now)
+                    deviceKey: entry.deviceKey.map { Fingerprint(at: $0) }, now: now, lastSequence: lastSequence)
                 let isGenuine = areGenuine[index - range.lowerBound]
                 let finding = try presentation.check(entry.grant, isGenuine: isGenuine) {
                     person throws(ServiceError) in

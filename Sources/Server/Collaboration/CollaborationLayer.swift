@@ -33,6 +33,8 @@ final class CollaborationLayer: Sendable {
     let pool: WorkerPool
     let grants: GrantBook
     let queries: SuspendedQueries
+    /// `nil` unless the service is one of a cluster.
+    let lagging: LaggingRequests?
     /// The place of due queries in the worker pool's turns.
     private let dueQueries = WorkSource()
     private let settings: CollaborationSettings
@@ -44,7 +46,8 @@ final class CollaborationLayer: Sendable {
     init(
         _ resources: VerificationResources, _ storage: AuditedStorage, _ pool: WorkerPool,
         _ settings: CollaborationSettings,
-        grants: GrantBook, queries: SuspendedQueries, clock: MonotonicClock, wallClock: @escaping @Sendable () -> Date,
+        grants: GrantBook, queries: SuspendedQueries, lagging: LaggingRequests?, clock: MonotonicClock,
+        wallClock: @escaping @Sendable () -> Date,
         random: RandomSource
     ) {
         self.resources = resources
@@ -56,6 +59,7 @@ final class CollaborationLayer: Sendable {
         self.grants = grants
         self.clock = clock
         self.queries = queries
+        self.lagging = lagging
         queries.start { [weak self] in self?.askForWorker() }
     }
 
@@ -93,7 +97,9 @@ final class CollaborationLayer: Sendable {
         do throws(ServiceError) {
             decision = try self.decision(on: first)
         } catch {
-            for task in tasks { task.pending.fail(error) }
+            for task in tasks {
+                task.pending.fail(error, unlessKeptBy: lagging, task.patience) { self.enqueue([task]) }
+            }
             return
         }
         switch decision {
@@ -156,10 +162,18 @@ final class CollaborationLayer: Sendable {
     private func context(earlier: UInt64?) -> RuleContext {
         RuleContext(
             now: wallClock(), random: random, sha256: { SHA256.hash($0) }, settings: settings, earlier: earlier,
-            grants: grants)
+            grants: grants, isShared: lagging != nil)
     }
 
+    /// The decision on a task, which is no older than others' changes may be.
     private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
+        let moment = resources.rootSets.moment
+        let decision = try decideNow(task)
+        try resources.rootSets.checkFresh(moment)
+        return decision
+    }
+
+    private func decideNow(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
         try resources.rootSets.read { snapshot throws(ServiceError) in
             let earlier = try self.earlier(task, in: snapshot)
             if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
@@ -212,6 +226,10 @@ final class CollaborationLayer: Sendable {
         _ edit: Edit, as identity: RequestIdentity, changing topics: [Topic], _ task: CollaborationTask,
         withoutRoom: [UInt8]? = nil, _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
+        let derived = Topic.changed(by: edit)
+        assert(
+            derived.isSuperset(of: topics),
+            "what \(task.request) changes is not told by its records alone: \(topics) \(derived)")
         task.pending.begin(.committing)
         var edit = edit
         edit.request = identity.request

@@ -15,6 +15,8 @@ final class CollaborationTask: Sendable {
     let arrival: UInt64
     /// How often the request was decided again because something had changed that the decision depends on.
     let staleCount = Atomic<Int>(0)
+    /// How long the request may wait for a change of another service.
+    let patience = LaggingRequests.Patience()
 
     /// Whether the request only reads.
     var isQuery: Bool { type(of: request).isQuery }

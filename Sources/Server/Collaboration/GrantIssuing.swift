@@ -41,8 +41,14 @@ extension CollaborationLayer {
     /// Verifies the proofs of an open request and answers with verdicts and grants.
     ///
     /// Throws `busy` or `behindSequence`.
-    func open(_ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest) throws(ServiceError) {
-        try resources.rootSets.check(atLeast: batch.atLeast)
+    func open(
+        _ batch: ProofBatch, in frame: FrameBytes, _ pending: PendingRequest,
+        _ patience: LaggingRequests.Patience = .init()
+    ) throws(ServiceError) {
+        let isKept = try resources.rootSets.lacks(batch.atLeast, keptBy: lagging, pending, patience) {
+            () throws(ServiceError) in try self.open(batch, in: frame, pending, patience)
+        }
+        if isKept { return }
         let issuing = GrantIssuing(batch, frame, pending)
         guard batch.count > 0 else {
             let none = [[UInt8]](
@@ -57,7 +63,7 @@ extension CollaborationLayer {
         } completion: { [self] request, failure in
             if let failure { return pending.fail(failure) }
             let roots = request.roots.map { Array($0) } ?? []
-            grant(issuing, Array(request.verdicts), roots)
+            grant(issuing, Array(request.verdicts), roots, request.moment)
         }
         guard pool.submit(request, from: pending.source) else { throw Admission.busy }
     }
@@ -65,7 +71,7 @@ extension CollaborationLayer {
     /// The decided part of the answer to a request.
     private struct Grants {
         var verdicts: [Verdict]
-        /// Before the snapshot on which they were decided.
+        /// Before the oldest snapshot on which something of them was decided.
         let moment: ReadMoment
         /// 112 bytes for each proof, zeros where there is no grant.
         var bytes: [UInt8] = []
@@ -76,8 +82,10 @@ extension CollaborationLayer {
     }
 
     /// Issues grants for the granted proofs. Reads a snapshot that is no older than the verdicts. Runs on a worker.
-    private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest]) {
-        let moment = resources.rootSets.moment
+    ///
+    /// `verified`: before the oldest snapshot that the verdicts come from.
+    private func grant(_ issuing: GrantIssuing, _ verdicts: [Verdict], _ roots: [Digest], _ verified: ReadMoment) {
+        let moment = verified.older(than: resources.rootSets.moment)
         let grants: Grants
         do throws(ServiceError) {
             grants = try resources.rootSets.read { snapshot throws(ServiceError) in
@@ -101,7 +109,7 @@ extension CollaborationLayer {
                 issuing.pending.begin(.queued)
                 let isTaken = pool.submit(from: issuing.pending.source) {
                     issuing.pending.begin(.working)
-                    self.grant(issuing, grants.verdicts, roots)
+                    self.grant(issuing, grants.verdicts, roots, grants.moment)
                 }
                 if !isTaken { issuing.pending.fail(Admission.busy) }
             default:
@@ -176,13 +184,13 @@ extension CollaborationLayer {
         _ sequence: UInt64, _ milliseconds: UInt64, in snapshot: borrowing Snapshot, _ grants: inout Grants
     ) throws(ServiceError) {
         let collaboration = lookup.collaboration
-        guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else {
-            // Either the person was removed after the proof was verified, or the root hash was added to the set without
-            // the layer. In the second case the proof stays granted and gets no grant.
-            let isMember = try lookup.isMember(person, in: snapshot)
-            if !isMember { grants.verdicts[index] = .notParticipant }
+        // The person may have been removed after the proof was verified.
+        guard try lookup.isMember(person, in: snapshot) else {
+            grants.verdicts[index] = .notParticipant
             return
         }
+        // A root hash that was added to the set without the layer stays granted, and gets no grant.
+        guard let access = Access(try lookup.own(person, in: snapshot), lookup.defaultPermission) else { return }
         assert(access.since <= sequence, "a record is newer than its snapshot")
         let claim = GrantClaim(
             permission: access.permission, role: access.role, expiry: self.grants.now + self.grants.validMilliseconds,

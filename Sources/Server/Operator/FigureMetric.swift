@@ -113,6 +113,12 @@ struct FigureMetric: Sendable {
         FigureMetric(.gauge, "storage_file_bytes", .named("storage-bytes"), "Size of the data file."),
         FigureMetric(
             .gauge, "storage_used_bytes", .named("storage-used-bytes"), "What of the data file holds data."),
+        FigureMetric(
+            .gauge, "cluster_segment", .named("cluster-segment"),
+            "The number of the cluster's last segment that was applied."),
+        FigureMetric(
+            .gauge, "cluster_behind_seconds", .named("cluster-behind-milliseconds"),
+            "Time since the service had everything that the cluster's log had.", dividedBy: 1000),
     ]
 
     private static let ofVerification = [

@@ -76,12 +76,19 @@ final class ServiceWatch: Sendable {
 
     /// Whether the service should get requests.
     var readiness: ReadinessReport {
-        ReadinessReport([
-            ("drain", admission.isDraining.load(ordering: .relaxed) ? "the service is shutting down" : nil),
-            ("storage", storageFault), ("writer", writerFault), ("room", roomFault), ("disk", diskFault),
-            ("workers", workerFault(after: Limits.workerSilentMilliseconds)), ("proof", proofFault),
-            ("certificate", certificateFault),
-        ])
+        ReadinessReport(
+            [
+                ("drain", admission.isDraining.load(ordering: .relaxed) ? "the service is shutting down" : nil),
+                ("storage", storageFault), ("writer", writerFault), ("room", roomFault), ("disk", diskFault),
+                ("workers", workerFault(after: Limits.workerSilentMilliseconds)), ("proof", proofFault),
+                ("certificate", certificateFault),
+            ] + (resources.rootSets.sharesLog ? [("cluster", clusterFault)] : []))
+    }
+
+    private var clusterFault: String? {
+        guard !resources.rootSets.isFresh else { return nil }
+        let problem = resources.rootSets.sharingProblem.map { ": " + $0 } ?? ""
+        return "what the other services have changed is not known" + problem
     }
 
     private var storageFault: String? {

@@ -27,7 +27,9 @@ struct RequestCost: Equatable, Sendable {
             guard let layered, !type(of: layered).isQuery else { return }
             mutations = 1
             isRemoval = Urgency.isRemoval(layered)
-        case .hello, .ping, .testRoots, .listRoots, .countRoots, .listCollaborations, .statistics, .readChanges: break
+        case .hello, .ping, .testRoots, .listRoots, .countRoots, .listCollaborations, .statistics, .readChanges,
+            .confirmEverywhere:
+            break
         }
     }
 }

@@ -34,7 +34,7 @@ enum Urgency {
     static func isUrgent(_ operation: UInt16, _ body: UnsafeRawBufferPointer) -> Bool {
         switch Operation(rawValue: operation) {
         case .hello, .ping, .statistics, .issueChallenges, .verify, .verifyInclusion, .open, .checkGrants,
-            .removeRoots, .dropCollaboration:
+            .removeRoots, .dropCollaboration, .confirmEverywhere:
             true
         case .collaborate: CollaborationCall.name(in: body).map { namesUTF8.contains(Array($0)) } ?? false
         case .addRoots, .testRoots, .listRoots, .countRoots, .createCollaboration, .listCollaborations, .edit,

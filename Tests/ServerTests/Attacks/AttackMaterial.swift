@@ -4,6 +4,7 @@ import RootgateClient
 import TestSupport
 import Testing
 import Wire
+import ServiceTestSupport
 
 @testable import Server
 

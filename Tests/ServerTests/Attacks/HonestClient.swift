@@ -5,6 +5,7 @@ import RootgateClient
 import TestSupport
 import Testing
 import Transport
+import ServiceTestSupport
 
 /// A client that verifies signed proofs, adds and removes root hashes, pings and reads the statistics, one request
 /// after the other.

@@ -6,6 +6,7 @@ import Signatures
 import TestSupport
 import Testing
 import Wire
+import ServiceTestSupport
 
 @testable import Server
 

@@ -63,8 +63,7 @@ public struct TransferOwnership: RuledRequest {
             try demote(former, &edit, records)
         }
         try moveStart(from: found.value, to: stored, &edit, records)
-        return .change(
-            edit, topics: [.collaboration(collaboration), .account(owner), .account(account)], count: 1)
+        return .change(edit, topics: Array(Topic.changed(by: edit)), count: 1)
     }
 
     /// The accounts that have handed the collaboration over by then, and still take part. Those whose share was removed

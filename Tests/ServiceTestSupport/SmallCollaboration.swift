@@ -1,18 +1,14 @@
-import Core
-import Foundation
-import Identity
-import RootgateClient
-import Server
-import TestSupport
-import Transport
+package import Core
+package import Identity
+package import RootgateClient
 
 /// A collaboration on a service with one person who has devices.
-struct SmallCollaboration {
-    let collaboration: CollaborationIdentifier
-    let person: SimulatedIdentity
-    let client: RootgateClient
+package struct SmallCollaboration {
+    package let collaboration: CollaborationIdentifier
+    package let person: SimulatedIdentity
+    package let client: RootgateClient
 
-    init(
+    package init(
         _ client: RootgateClient, named name: String = "small", devices: Int = 3, policy: ProofPolicy = .challenge
     ) async throws {
         guard let collaboration = CollaborationIdentifier(name) else {
@@ -25,12 +21,12 @@ struct SmallCollaboration {
         try await client.addRoots([person.rootHash], to: collaboration)
     }
 
-    func proof(device: Int = 0) async throws -> SignedIdentityProof {
+    package func proof(device: Int = 0) async throws -> SignedIdentityProof {
         let challenge = try await client.challenges(1).challenges[0]
         return try person.proof(ofDevice: device, signing: challenge)
     }
 
-    func proofs(_ count: Int) async throws -> [AccessRequest] {
+    package func proofs(_ count: Int) async throws -> [AccessRequest] {
         try await client.challenges(count).challenges.enumerated().map { number, challenge in
             AccessRequest(
                 collaboration: collaboration,

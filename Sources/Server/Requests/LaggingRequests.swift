@@ -1,0 +1,124 @@
+import Core
+import RootSets
+
+/// Requests that demand a change which another service of the cluster has made, and which was not applied here yet.
+/// They are tried again whenever something was applied, for a moment. So a client that has changed something at one
+/// service can ask another one at once.
+///
+/// Peers share the places. Any thread may use it.
+final class LaggingRequests: Sendable {
+    private struct Waiting {
+        let owner: Holder
+        /// In milliseconds of the clock.
+        let deadline: UInt64
+        let retry: @Sendable () -> Void
+    }
+
+    private struct State {
+        var waiting: [Waiting] = []
+        var places = PeerShares(capacity: Limits.laggingRequestsMax)
+    }
+
+    /// A request's patience: it begins when the request lacks a change for the first time.
+    final class Patience: Sendable {
+        fileprivate let deadline = Lock<UInt64?>(nil)
+    }
+
+    private let clock: MonotonicClock
+    private let state = Lock(State())
+    private let timer = Lock<RepeatingTimer?>(nil)
+
+    init(clock: MonotonicClock, timers: Timers = .system) {
+        self.clock = clock
+        let timer = timers.every(milliseconds: Limits.laggingLookMilliseconds, leeway: 10) { [weak self] in
+            self?.retryOverdue()
+        }
+        self.timer.withLock { $0 = timer }
+    }
+
+    deinit { timer.withLock { $0 }?.cancel() }
+
+    /// Keeps a request of `owner` that lacks a change. `retry` is called once, on any thread, and must only queue the
+    /// request. Returns false, and keeps nothing, when the request has waited long enough, or when its owner has too
+    /// many that wait.
+    func keep(
+        of owner: Holder, _ patience: Patience, retry: @escaping @Sendable () -> Void
+    ) -> Bool {
+        let now = clock.milliseconds
+        let deadline = patience.deadline.withLock { deadline in
+            let known = deadline ?? now + Limits.laggingMilliseconds
+            deadline = known
+            return known
+        }
+        guard now < deadline else { return false }
+        return state.withLock { state in
+            guard state.places.take(1, by: owner) else { return false }
+            state.waiting.append(Waiting(owner: owner, deadline: deadline, retry: retry))
+            return true
+        }
+    }
+
+    /// Something was applied: tries all of them again.
+    func progress() { retry { _ in true } }
+
+    private func retryOverdue() {
+        let now = clock.milliseconds
+        retry { $0.deadline <= now }
+    }
+
+    private func retry(_ isDue: (Waiting) -> Bool) {
+        let due = state.withLock { state in
+            guard !state.waiting.isEmpty else { return [Waiting]() }
+            let due = state.waiting.filter(isDue)
+            state.waiting.removeAll(where: isDue)
+            for waiting in due { state.places.giveBack(1, by: waiting.owner) }
+            return due
+        }
+        for waiting in due { waiting.retry() }
+    }
+}
+
+extension PendingRequest {
+    /// Fails the request; but when it only lacks a change that others have made, tries it again when that may be there.
+    ///
+    /// `lagging`: `nil` where nobody else makes changes. `retry` queues the request, or throws the error that fails it.
+    func fail(
+        _ error: ServiceError, unlessKeptBy lagging: LaggingRequests?, _ patience: LaggingRequests.Patience,
+        retry: @escaping @Sendable () throws(ServiceError) -> Void
+    ) {
+        guard !isKept(after: error, by: lagging, patience, retry: retry) else { return }
+        fail(error)
+    }
+
+    fileprivate func isKept(
+        after error: ServiceError, by lagging: LaggingRequests?, _ patience: LaggingRequests.Patience,
+        retry: @escaping @Sendable () throws(ServiceError) -> Void
+    ) -> Bool {
+        guard error.code == .behindSequence, let lagging else { return false }
+        return lagging.keep(of: owner, patience) {
+            do throws(ServiceError) {
+                try retry()
+            } catch {
+                self.fail(error)
+            }
+        }
+    }
+}
+
+extension RootSets {
+    /// Whether the change with a sequence was not applied yet, and the request that demands it is tried again later.
+    ///
+    /// Throws `behindSequence` when it is not.
+    func lacks(
+        _ sequence: UInt64, keptBy lagging: LaggingRequests?, _ pending: PendingRequest,
+        _ patience: LaggingRequests.Patience, retry: @escaping @Sendable () throws(ServiceError) -> Void
+    ) throws(ServiceError) -> Bool {
+        do throws(ServiceError) {
+            try check(atLeast: sequence)
+            return false
+        } catch {
+            guard pending.isKept(after: error, by: lagging, patience, retry: retry) else { throw error }
+            return true
+        }
+    }
+}

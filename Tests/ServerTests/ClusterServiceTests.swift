@@ -1,0 +1,225 @@
+import Cluster
+import Core
+import Etcd
+import EtcdTestSupport
+import Identity
+import Principals
+import RootgateClient
+import Server
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+@Suite("Services of a cluster", .serialized, .enabled(if: etcd != nil, "there is no program etcd"))
+struct ClusterServiceTests {
+    /// The code of what `body` throws; `nil` when it does not.
+    private func code(of body: () async throws -> Void) async -> ServiceError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? ServiceError)?.code
+        }
+    }
+
+    /// The bytes 16 to 23 of a challenge.
+    private func issuer(of challenge: [UInt8]) -> UInt64 {
+        challenge[16..<24].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    @Test("A person who is added at one service opens at the other, and is refused there when removed")
+    func membership() async throws {
+        let cluster = try TestCluster()
+        let clients = try cluster.clients()
+        let small = try await SmallCollaboration(clients[0])
+        func verdict() async throws -> Verdict {
+            let proof = try small.person.proof(ofDevice: 0, signing: try await clients[1].challenge())
+            return try await clients[1].verify(proof, in: small.collaboration)
+        }
+        #expect(try await comesTrue { try await verdict() == .granted })
+        _ = try await clients[0].removeRoots([small.person.rootHash], from: small.collaboration)
+        #expect(try await comesTrue { try await verdict() == .notParticipant })
+    }
+
+    @Test("A challenge is spent where it was issued, and elsewhere nothing is: hello tells whose it is")
+    func challenges() async throws {
+        let cluster = try TestCluster()
+        let clients = try cluster.clients()
+        let small = try await SmallCollaboration(clients[0])
+        #expect(
+            try await comesTrue {
+                try await clients[1].testRoots([small.person.rootHash], in: small.collaboration) == [true]
+            })
+        let challenge = try await clients[0].challenge()
+        let proof = try small.person.proof(ofDevice: 0, signing: challenge)
+        #expect(try await clients[1].verify(proof, in: small.collaboration) == .challengeElsewhere)
+        #expect(try await clients[1].open(proof, in: small.collaboration).verdict == .challengeElsewhere)
+        #expect(try await clients[0].verify(proof, in: small.collaboration) == .granted)
+        #expect(try await clients[0].verify(proof, in: small.collaboration) == .challengeReplayed)
+        #expect(try await clients[1].verify(proof, in: small.collaboration) == .challengeElsewhere)
+        for client in clients {
+            let number = try await client.hello().limits[15]
+            #expect(number == issuer(of: try await client.challenge()))
+        }
+        #expect(try await clients[0].hello().limits[15] != clients[1].hello().limits[15])
+    }
+
+    @Test("A grant of one service is checked by the other, and revoked by a removal at either; followers wake")
+    func grants() async throws {
+        let cluster = try TestCluster()
+        let clients = try cluster.clients()
+        var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        metadata.defaultPermission = .readWrite
+        let deck = try await clients[0].send(
+            PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
+        ).collaborationIdentifier
+        let identity = try Person(deviceCount: 1).identity(in: deck)
+        let person = PersonIdentity(rootHash: identity.rootHash)
+        let added = try await clients[0].send(AddParticipants([NewParticipant(person)], to: deck))
+        let proof = try identity.proof(ofDevice: 0, signing: try await clients[0].challenge())
+        let opened = try await clients[0].open(proof, in: deck, atLeast: try #require(added.sequence))
+        let grant = try #require(opened.grant)
+        func status() async throws -> GrantStatus {
+            let checks = try await clients[1].check([GrantCheck(grant, in: deck)])
+            return try #require(checks.first).status
+        }
+        #expect(try await comesTrue { try await status() == .valid })
+        // A query waits at the second service, and the notice is posted at the first.
+        let after = try await clients[1].send(ReadNotices(.collaboration(deck))).next
+        async let page = clients[1].send(ReadNotices(.collaboration(deck), after: after, waitMilliseconds: 30_000))
+        #expect(becomesTrue { cluster.services[1].service.suspendedQueries == 1 })
+        _ = try await clients[0].send(PostNotices([.change(trigger: .edit)], on: deck, by: grant))
+        let began = ContinuousClock.now
+        #expect(try await page.notices.count == 1)
+        #expect(ContinuousClock.now - began < .seconds(20))
+        _ = try await clients[0].send(UpdateParticipants(of: deck, removing: [person]))
+        #expect(try await comesTrue { try await status() == .revoked })
+    }
+
+    @Test("A principal who is removed at one service is nobody at the other, on connections that are open, too")
+    func principals() async throws {
+        let cluster = try TestCluster()
+        let (root, guest) = (APIKey.random(), APIKey.random())
+        func client(_ number: Int, _ key: APIKey) throws -> RootgateClient {
+            try RootgateClient(
+                cluster.services[number].endpoint, configuration: .init(requestTimeout: patience, key: key))
+        }
+        let everything = [CollaborationPrefix.every]
+        _ = try await cluster.services[0].client().send(
+            CreatePrincipal(
+                try GuardedService.name("root"), roles: [LimitedRole(.administer, prefixes: everything)],
+                key: NewKey(KeyHash(root))))
+        let administrator = try client(0, root)
+        _ = try await administrator.send(
+            CreatePrincipal(
+                try GuardedService.name("guest"), roles: [LimitedRole(.observe, prefixes: everything)],
+                key: NewKey(KeyHash(guest))))
+        let anonymous = try cluster.services[1].client()
+        #expect(try await comesTrue { await code { _ = try await anonymous.statistics() } == .roleMissing })
+        #expect(try await comesTrue { await code { _ = try await client(1, guest).statistics() } == nil })
+        let open = try client(1, guest)
+        _ = try await open.statistics()
+        _ = try await administrator.send(RemovePrincipal(try GuardedService.name("guest")))
+        #expect(try await comesTrue { await code { _ = try await open.statistics() } != nil })
+    }
+
+    @Test("A removal that is confirmed everywhere is effective everywhere, also when a service was stopped in between")
+    func everywhere() async throws {
+        let cluster = try TestCluster(services: 3)
+        let clients = try cluster.clients()
+        let small = try await SmallCollaboration(clients[0])
+        let others = [Digest.zero]
+        var times: [Duration] = []
+        for number in 0..<20 {
+            let added = try await clients[0].addRoots([small.person.rootHash], to: small.collaboration)
+            let receipt = try await clients[number % 3].removeRoots(
+                [small.person.rootHash] + others, from: small.collaboration)
+            #expect(receipt.sequence > added.sequence && receipt.changed == 1)
+            let began = ContinuousClock.now
+            try await clients[(number + 1) % 3].confirmEverywhere(receipt.sequence)
+            times.append(ContinuousClock.now - began)
+            for client in clients {
+                let proof = try small.person.proof(ofDevice: 0, signing: try await client.challenge())
+                #expect(try await client.verify(proof, in: small.collaboration) == .notParticipant)
+            }
+        }
+        print("a removal is confirmed everywhere after \(times.sorted()[10]), \(times.max() ?? .zero) at most")
+        // A change that nobody has made.
+        #expect(await code { try await clients[0].confirmEverywhere(1 << 40) } == .behindSequence)
+        // A service that has ended is not waited for.
+        let last = try await clients[0].removeRoots(others, from: small.collaboration)
+        cluster.services[2].stop()
+        try await clients[1].confirmEverywhere(last.sequence)
+    }
+
+    @Test("Collaborations with device nonces are created only where the operator has said so")
+    func nonces() async throws {
+        let cluster = try TestCluster(services: 1)
+        try cluster.add { $0.cluster?.allowsNonces = true }
+        let clients = try cluster.clients()
+        let deck = try #require(CollaborationIdentifier("deck"))
+        let policy = ProofPolicy.deviceNonce(windowSeconds: 60)
+        #expect(await code { try await clients[0].createCollaboration(deck, policy: policy) } == .policyRefused)
+        #expect(
+            try await comesTrue { await code { try await clients[1].createCollaboration(deck, policy: policy) } == nil }
+        )
+    }
+
+    @Test("Without etcd a service says stale to everything that others may have changed, and recovers by itself")
+    func withoutEtcd() async throws {
+        let cluster = try TestCluster(services: 1) { $0.cluster?.stalenessMilliseconds = 500 }
+        let client = try cluster.clients()[0]
+        let small = try await SmallCollaboration(client)
+        let proofs = try await small.proofs(2)
+        cluster.etcd.kill(0)
+        #expect(try await comesTrue { await code { try await client.ping() } == .stale })
+        let first = proofs[0].proof
+        #expect(await code { _ = try await client.verify(first, in: small.collaboration) } == .stale)
+        #expect(await code { _ = try await client.open(first, in: small.collaboration) } == .stale)
+        #expect(await code { _ = try await client.roots(of: small.collaboration) } == .stale)
+        #expect(await code { _ = try await client.send(ReadNotices(.collaboration(small.collaboration))) } == .stale)
+        let roots = [small.person.rootHash]
+        #expect(await code { _ = try await client.removeRoots(roots, from: small.collaboration) } == .stale)
+        // What depends on nobody else goes on.
+        _ = try await client.challenges(3)
+        let figures = try await client.statistics()
+        #expect(figures.first { $0.name == "cluster-behind-milliseconds" }.map { $0.value > 500 } == true)
+        #expect(figures.first { $0.name == "cluster-segment" }.map { $0.value > 2 } == true)
+        try cluster.etcd.start(0)
+        #expect(try await comesTrue { await code { try await client.ping() } == nil })
+        // Nothing was spent.
+        #expect(try await client.verify(first, in: small.collaboration) == .granted)
+    }
+
+    @Test("A client of several services leaves one that is stale, for everything that may be asked again")
+    func leaving() async throws {
+        let cluster = try TestCluster(services: 1) { $0.cluster?.stalenessMilliseconds = 500 }
+        let other = try TestService()
+        let client = try RootgateClient(
+            [cluster.services[0].endpoint, other.endpoint], configuration: .init(requestTimeout: patience))
+        let deck = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(deck)
+        #expect(try await cluster.clients()[0].collaborations().items.map(\.identifier) == [deck])
+        cluster.etcd.kill(0)
+        let lone = try cluster.clients()[0]
+        #expect(try await comesTrue { await code { try await lone.ping() } == .stale })
+        try await client.ping()
+        #expect(try await client.collaborations().items.isEmpty)
+        // A client with that address alone is told.
+        #expect(await code { _ = try await lone.collaborations() } == .stale)
+    }
+
+    @Test(
+        "A service of a cluster needs the cluster's secret, and does not send changes as plain text to other machines")
+    func configurations() throws {
+        var configuration = Configuration(dataDirectory: ScratchDirectory().path, workers: 1)
+        let name = try #require(LogName("services"))
+        configuration.cluster = ClusterSettings([Endpoint(host: "127.0.0.1", port: 1)], name: name)
+        let secretless = thrown(StartupFailure.self) { try Service.check(configuration) }
+        #expect(secretless?.description.contains("--secret-file") == true)
+        configuration.secretPath = "/nowhere"
+        configuration.cluster = ClusterSettings([Endpoint(host: "192.0.2.1", port: 1)], name: name)
+        let open = thrown(StartupFailure.self) { try Service.check(configuration) }
+        #expect(open?.description.contains("nothing is encrypted") == true)
+    }
+}
