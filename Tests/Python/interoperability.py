@@ -325,6 +325,8 @@ class Interoperability:
         self.checks.equal("challenges: all different", len(set(issued.challenges)), 100)
         self.checks.equal("challenges: bytes of each", len(issued.challenges[0]), hello.limits.get(13))
         self.checks.equal("challenges: validity", issued.valid_milliseconds, hello.limits.get(14))
+        issuers = {int.from_bytes(challenge[16:24], "little") for challenge in issued.challenges}
+        self.checks.equal("challenges: issuer", issuers, {hello.limits.get(15)})
 
     def check_collaborations_and_people(self) -> None:
         encodings = itertools.cycle(KeyEncoding)
@@ -708,6 +710,8 @@ class Interoperability:
             ("drop: short", Operation.DROP_COLLABORATION, bytes(16) + name[:-1]),
             ("statistics: not empty", Operation.STATISTICS, b"\0"),
             ("changes: short", Operation.READ_CHANGES, bytes(11)),
+            ("confirm everywhere: short", Operation.CONFIRM_EVERYWHERE, bytes(7)),
+            ("confirm everywhere: trailing byte", Operation.CONFIRM_EVERYWHERE, bytes(9)),
         ]
         for label, operation, body in malformed:
             pending = self.client.request(operation, body, Reader.rest)
@@ -821,6 +825,8 @@ class Interoperability:
         ]
         for number, (came, expected) in enumerate(itertools.zip_longest(own, self.journal)):
             self.checks.equal(f"own change {number}", came, expected)
+        last = self.journal[-1].sequence
+        self.checks.equal("confirm everywhere", self.client.confirm_everywhere(last).result(), last)
 
     def check_statistics(self, before: dict[str, int]) -> None:
         after = self.client.statistics().result()
@@ -2388,6 +2394,7 @@ class CollaborationLayer:
             ("verify", client.verify(proofs, at_least=future)),
             ("inclusion-only verify", client.verify_inclusion(proofs, at_least=future)),
             ("open", client.open(proofs, at_least=future)),
+            ("confirm everywhere", client.confirm_everywhere(future)),
             ("read notices", client.collaborate("readNotices", {"atLeast": future, **page})),
         ]
         for label, pending in behind:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .frames import Reader
@@ -46,6 +46,28 @@ def decode_opening(reader: Reader) -> Opening:
     verdicts, roots = decode_verification(reader)
     grants = [reader.take(GRANT_SIZE) for _ in verdicts]
     return Opening(verdicts, roots, [grant if any(grant) else None for grant in grants])
+
+
+def merge_verifications(whole: Verification, part: Verification, places: Sequence[int]) -> Verification:
+    """The answer about all proofs, with that about those at these places in it."""
+    return Verification(_merged(whole.verdicts, part.verdicts, places), _merged(whole.roots, part.roots, places))
+
+
+def merge_openings(whole: Opening, part: Opening, places: Sequence[int]) -> Opening:
+    """The answer about all proofs, with that about those at these places in it."""
+    return Opening(
+        _merged(whole.verdicts, part.verdicts, places),
+        _merged(whole.roots, part.roots, places),
+        _merged(whole.grants, part.grants, places),
+    )
+
+
+def _merged(whole: list[T], part: list[T], places: Sequence[int]) -> list[T]:
+    """Either is empty when it was not asked for."""
+    merged = list(whole)
+    for place, item in zip(places if whole else (), part):
+        merged[place] = item
+    return merged
 
 
 def decode_grant_checks(reader: Reader) -> list[GrantCheck]:
@@ -97,6 +119,18 @@ def decode_state(reader: Reader) -> CollaborationState:
 def decode_statistics(reader: Reader) -> dict[str, int]:
     """The body of the answer with statistics."""
     return {reader.name(): reader.number(8) for _ in range(reader.number(2))}
+
+
+def decode_confirmation(sequence: int) -> Callable[[Reader], int]:
+    """What decodes the confirmation of the change with that sequence."""
+
+    def decode(reader: Reader) -> int:
+        confirmed = reader.number(8)
+        if confirmed != sequence:
+            raise ProtocolError(f"an answer confirms the change {confirmed}, not {sequence}")
+        return confirmed
+
+    return decode
 
 
 def decode_page(decode_item: Callable[[Reader], T]) -> Callable[[Reader], tuple[list[T], bool]]:

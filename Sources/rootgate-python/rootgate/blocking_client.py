@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Client(Operations):
-    """A client of a service, for any number of threads.
+    """A client of a service, or of several that share their changes, for any number of threads.
 
     It has a thread of its own, which runs an `AsyncClient`: so it repeats what that repeats, and raises what that
     raises. Every operation waits for its answer and returns it. The requests of several threads are pipelined over one

@@ -66,6 +66,7 @@ class Operations:
     list_collaborations = Method(requests.list_collaborations)
     statistics = Method(requests.statistics)
     read_changes = Method(requests.read_changes)
+    confirm_everywhere = Method(requests.confirm_everywhere)
     collaborate = Method(requests.collaborate)
     open = Method(requests.open)
     open_with_options = Method(requests.open_with_options)

@@ -21,6 +21,10 @@ DIGEST_SIZE = 32
 MUTATION_SIZE = 16
 GRANT_SIZE = 112
 DEVICE_KEY_SIZE = 16
+ISSUER_LIMIT = 15
+"""The number of the limit in a hello that is no limit, but says which challenges the service has issued."""
+ISSUER_BYTES = slice(16, 24)
+"""Where that number stands in each of these challenges."""
 HEADER = struct.Struct("<IBBHQ")
 """Length of the body, version, kind, operation, request id."""
 
@@ -52,6 +56,7 @@ class Operation(IntEnum):
     EDIT = 0x33
     STATISTICS = 0x40
     READ_CHANGES = 0x41
+    CONFIRM_EVERYWHERE = 0x42
     COLLABORATE = 0x80
     OPEN = 0x81
     CHECK_GRANTS = 0x82
@@ -90,6 +95,7 @@ class Verdict(IntEnum):
     UNKNOWN_COLLABORATION = 26
     NOT_PARTICIPANT = 27
     BAD_SIGNATURE = 28
+    CHALLENGE_ELSEWHERE = 29
 
 
 class GrantStatus(IntEnum):
@@ -134,6 +140,7 @@ class ErrorCode(IntEnum):
     MUTATION_CONFLICT = 21
     CHANGES_TRIMMED = 22
     STALE_EDIT = 23
+    POLICY_REFUSED = 25
     ROLE_MISSING = 28
     BUSY = 32
     SHUTTING_DOWN = 33

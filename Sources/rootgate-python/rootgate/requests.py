@@ -26,6 +26,7 @@ from .protocol import (
     DEVICE_KEY_SIZE,
     DIGEST_SIZE,
     GRANT_SIZE,
+    ISSUER_BYTES,
     MAXIMUM_BODY,
     MUTATION_SIZE,
     VERSION,
@@ -33,6 +34,7 @@ from .protocol import (
     Operation,
     Policy,
     ProtocolError,
+    Verdict,
 )
 from .values import (
     Challenges,
@@ -47,6 +49,35 @@ from .values import (
 )
 
 T = TypeVar("T")
+Claim = tuple[Name, Proof]
+"""A proof for a collaboration."""
+_Opened = tuple[Opening, list[list[str]]]
+"""An answer with the selected options of each collaboration."""
+
+
+@dataclass(frozen=True)
+class Split(Generic[T]):
+    """How some proofs of a request are sent to other services, which have issued their challenges."""
+
+    claims: Sequence[Claim]
+    ask: Callable[[Sequence[Claim]], Request[T]]
+    """The request about some of them."""
+    verdicts: Callable[[T], list[int]]
+    merge: Callable[[T, T, Sequence[int]], T]
+    """An answer about all of them, with another one about those at these places in it."""
+
+    def elsewhere(self, answer: T) -> dict[int, list[int]]:
+        """The places of the proofs that belong to another service, by its number."""
+        places: dict[int, list[int]] = {}
+        for place, verdict in enumerate(self.verdicts(answer)):
+            challenge = self.claims[place][1].data
+            if verdict == Verdict.CHALLENGE_ELSEWHERE and len(challenge) >= ISSUER_BYTES.stop:
+                places.setdefault(int.from_bytes(challenge[ISSUER_BYTES], "little"), []).append(place)
+        return places
+
+    def part(self, places: Sequence[int]) -> Request[T]:
+        """The request about the proofs at some places."""
+        return self.ask([self.claims[place] for place in places])
 
 
 @dataclass(frozen=True)
@@ -64,6 +95,9 @@ class Request(Generic[T]):
     """Seconds that the service may wait for a change before it answers. They are added to the timeout."""
     is_single_proof: bool = False
     """Whether it asks for the verdict on one proof only, and may leave in one request with others that do."""
+    split: Split[T] | None = None
+    """How a client of several services asks them about the proofs whose challenges they have issued; None: it does not
+    ask about such proofs."""
 
     def __post_init__(self) -> None:
         if len(self.body) > MAXIMUM_BODY:
@@ -110,11 +144,25 @@ def verify(
 
     A granted proof spends its challenge, so the request is not sent again when its fate is unknown. Requests for single
     proofs that many tasks send at once leave together.
+
+    A client with several addresses sends the proofs that get `Verdict.CHALLENGE_ELSEWHERE` once more, to the service
+    that has issued their challenges. They keep that verdict when there is none, or when it does not answer.
     """
-    body = encode_verification(proofs, want_roots, at_least=at_least)
-    decode = _counted(len(proofs), answers.decode_verification)
-    is_single = len(proofs) == 1 and not want_roots
-    return Request(Operation.VERIFY, body, decode, repeats=False, timeout=timeout, is_single_proof=is_single)
+    split = Split(
+        tuple(proofs),
+        lambda some: verify(some, want_roots, at_least),
+        lambda verification: verification.verdicts,
+        answers.merge_verifications,
+    )
+    return Request(
+        Operation.VERIFY,
+        encode_verification(proofs, want_roots, at_least=at_least),
+        _counted(len(proofs), answers.decode_verification),
+        repeats=False,
+        timeout=timeout,
+        is_single_proof=len(proofs) == 1 and not want_roots,
+        split=split,
+    )
 
 
 def verify_inclusion(
@@ -212,6 +260,16 @@ def read_changes(
     return Request(Operation.READ_CHANGES, body, answers.decode_page(answers.decode_change), timeout=timeout)
 
 
+def confirm_everywhere(sequence: int, *, timeout: float | None = None) -> Request[int]:
+    """Asks whether every service of the cluster has the change with a sequence; the answer comes when it is so.
+
+    The answer is the sequence. The error `ErrorCode.BUSY` says, after eight seconds, that nobody knows yet.
+    """
+    return Request(
+        Operation.CONFIRM_EVERYWHERE, encode_number(sequence, 8), answers.decode_confirmation(sequence), timeout=timeout
+    )
+
+
 def collaborate(
     name: str, fields: dict[str, Any], mutation: bytes | None = None, *, timeout: float | None = None
 ) -> Request[dict[str, Any]]:
@@ -236,7 +294,13 @@ def open(
     """Asks for verdicts on proofs, at most 4,096, and for grants. Like a verify, it is not sent again."""
     body = encode_verification(proofs, want_roots, at_least=at_least)
     decode = _counted(len(proofs), answers.decode_opening)
-    return Request(Operation.OPEN, body, decode, repeats=False, timeout=timeout)
+    split = Split(
+        tuple(proofs),
+        lambda some: open(some, at_least, want_roots),
+        lambda opening: opening.verdicts,
+        answers.merge_openings,
+    )
+    return Request(Operation.OPEN, body, decode, repeats=False, timeout=timeout, split=split)
 
 
 def open_with_options(
@@ -245,7 +309,8 @@ def open_with_options(
     """As `open`, and for the selected options of each collaboration, in the order in which they are first named."""
     decode = _with_options(_counted(len(proofs), answers.decode_opening), len({name for name, _ in proofs}))
     body = encode_verification(proofs, want_options=True)
-    return Request(Operation.OPEN, body, decode, repeats=False, timeout=timeout)
+    split = Split(tuple(proofs), open_with_options, lambda answer: answer[0].verdicts, _merge_options(tuple(proofs)))
+    return Request(Operation.OPEN, body, decode, repeats=False, timeout=timeout, split=split)
 
 
 def check_grants(
@@ -289,6 +354,20 @@ def _with_options(
     decode: Callable[[Reader], T], collaborations: int
 ) -> Callable[[Reader], tuple[T, list[list[str]]]]:
     return lambda reader: (decode(reader), answers.decode_options(reader, collaborations))
+
+
+def _merge_options(claims: Sequence[Claim]) -> Callable[[_Opened, _Opened, Sequence[int]], _Opened]:
+    """What puts the answer about some of the proofs into that about all, with the options of each collaboration."""
+
+    def merge(whole: _Opened, part: _Opened, places: Sequence[int]) -> _Opened:
+        asked = dict.fromkeys(claims[place][0] for place in places)
+        options = dict(zip(asked, part[1]))
+        # An answer has no options of a collaboration of which it accepts no proof.
+        names = dict.fromkeys(name for name, _ in claims)
+        merged = [options.get(name) or others for name, others in zip(names, whole[1])]
+        return answers.merge_openings(whole[0], part[0], places), merged
+
+    return merge
 
 
 # Bodies.

@@ -16,7 +16,7 @@ from typing import Any
 
 from rootgate import AsyncClient, Client
 from rootgate.frames import encode_frame
-from rootgate.protocol import HEADER, ErrorCode, Kind, Operation
+from rootgate.protocol import HEADER, ISSUER_LIMIT, ErrorCode, Kind, Operation
 from rootgate.requests import Request
 
 PATIENCE = 10.0
@@ -53,6 +53,12 @@ class Served:
         body = struct.pack("<HHI", code, len(text), detail) + text.encode()
         self.send(encode_frame(operation, request_id, body, kind=Kind.ERROR))
 
+    def greet(self, issuer: int) -> None:
+        """Answers the hello that comes first. `issuer`: the number of the service's challenges."""
+        operation, request_id, _ = self.request()
+        assert operation == Operation.HELLO, operation
+        self.answer(operation, request_id, hello(issuer))
+
     def farewell(self) -> None:
         """Says that everything that was begun has its answer."""
         self.error(0, 0, ErrorCode.SHUTTING_DOWN)
@@ -77,10 +83,14 @@ Script = Callable[[Served], None]
 
 
 class FakeService:
-    """Listens, and plays one script for each connection; the last one for all that follow."""
+    """Listens, and plays one script for each connection; the last one for all that follow.
 
-    def __init__(self, *scripts: Script, local: bool = False) -> None:
+    With the number of its challenges it is one of several services: each connection begins with a hello.
+    """
+
+    def __init__(self, *scripts: Script, local: bool = False, issuer: int | None = None) -> None:
         self._scripts = scripts
+        self._issuer = issuer
         self.connections = 0
         self.failures: queue.Queue[BaseException] = queue.Queue()
         self._directory = tempfile.TemporaryDirectory() if local else None
@@ -109,7 +119,10 @@ class FakeService:
 
     def _play(self, script: Script, stream: socket.socket) -> None:
         try:
-            script(Served(stream))
+            served = Served(stream)
+            if self._issuer is not None:
+                served.greet(self._issuer)
+            script(served)
         except (EOFError, OSError):
             pass
         except BaseException as failure:
@@ -193,6 +206,11 @@ class AsyncioCaller(Caller):
         self._loop.close()
 
 
+def hello(issuer: int) -> bytes:
+    """The body of an answer to a hello that tells the number of the service's challenges."""
+    return struct.pack("<B3xIHHQ", 1, 31, 1, ISSUER_LIMIT, issuer) + b"\4fake"
+
+
 def verdicts(count: int) -> bytes:
     """The body of an answer to a verify that grants everything."""
     return struct.pack("<II", count, 0) + b"\1" * count
@@ -210,5 +228,6 @@ __all__ = [
     "Operation",
     "Served",
     "closed_address",
+    "hello",
     "verdicts",
 ]

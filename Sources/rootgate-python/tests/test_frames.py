@@ -133,6 +133,7 @@ ANSWERS: list[tuple[Request[Any], bytes]] = [
         requests.read_changes(0, 9),
         page(struct.pack("<QQ16sHBxI", 1, 1, MUTATION, Operation.ADD_ROOTS, 0, 1) + b"\1a" + DIGEST),
     ),
+    (requests.confirm_everywhere(5), struct.pack("<Q", 5)),
     (requests.collaborate("readDetails", {"collaboration": "a"}, MUTATION), b'{"title": "x"}'),
     (requests.open([("a", PROOF)]), struct.pack("<IB3x", 1, 0) + b"\1" + b"g" * 112),
     (
@@ -175,6 +176,10 @@ class RequestTests(unittest.TestCase):
                 request.read(struct.pack("<IB3x", 2, 0) + b"\1\1")
         with self.assertRaises(ProtocolError):
             requests.test_roots("a", [DIGEST]).read(struct.pack("<I", 0))
+
+    def test_a_confirmation_of_another_change_is_refused(self) -> None:
+        with self.assertRaises(ProtocolError):
+            requests.confirm_everywhere(5).read(struct.pack("<Q", 6))
 
     def test_challenges_without_bytes_are_refused_before_they_are_counted(self) -> None:
         with self.assertRaises(ProtocolError):

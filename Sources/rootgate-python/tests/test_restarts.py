@@ -88,10 +88,10 @@ class Deeds:
             self.counts[what] += 1
 
     def verdict(self, verdict: int) -> None:
-        """A challenge from before a restart is expired; everything else is granted."""
+        """A challenge from before a restart was issued elsewhere; everything else is granted."""
         if verdict == Verdict.GRANTED:
             self.count("granted")
-        elif verdict == Verdict.CHALLENGE_EXPIRED:
+        elif verdict == Verdict.CHALLENGE_ELSEWHERE:
             self.count("expired")
         else:
             self.failures.append(f"verdict {verdict}")

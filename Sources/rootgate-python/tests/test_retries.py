@@ -80,8 +80,8 @@ class ClientCases(unittest.TestCase):
 
     new: type[BlockingCaller] | type[AsyncioCaller]
 
-    def serve(self, *scripts: Script, local: bool = False) -> FakeService:
-        service = FakeService(*scripts, local=local)
+    def serve(self, *scripts: Script, local: bool = False, issuer: int | None = None) -> FakeService:
+        service = FakeService(*scripts, local=local, issuer=issuer)
         self.addCleanup(service.close)
         return service
 
@@ -369,14 +369,14 @@ class AddressCases(ClientCases):
     """Several addresses, several callers."""
 
     def test_the_next_address_is_tried_when_one_does_not_answer(self) -> None:
-        service = self.serve(echo)
+        service = self.serve(echo, issuer=1)
         client = self.client([closed_address(), "unix:/nowhere", service.address])
-        # Without a pause: that is for when no address lets connect.
+        # Without a pause, which follows a whole round.
         with unittest.mock.patch("rootgate.asyncio_client.PAUSE", 60):
             self.assertEqual(client.ask(requests.ping(b"x")), b"x")
 
     def test_a_lost_connection_moves_on_to_the_next_address(self) -> None:
-        services = [self.serve(lose), self.serve(lose), self.serve(echo)]
+        services = [self.serve(lose, issuer=1), self.serve(lose, issuer=2), self.serve(echo, issuer=3)]
         client = self.client([service.address for service in services])
         self.assertEqual(client.ask(requests.ping(b"x")), b"x")
         self.assertEqual([service.connections for service in services], [1, 1, 1])
