@@ -89,7 +89,9 @@ let package = Package(
         layer("Transport", ["Core", "Platform"]),
         layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
         layer("Etcd", ["Core", "Platform", "Hashing", "Transport", "TLS"]),
-        layer("Cluster", ["Core", "Platform", "RootSets", "Transport", "TLS", "Etcd"]),
+        layer(
+            "Cluster",
+            ["Core", "Platform", "Hashing", "RootSets", "Wire", "Transport", "TLS", "Etcd", "RootgateClient"]),
         layer("Principals", ["Core", "Hashing", "Wire"]),
         layer("Collaboration", ["Core", "Principals"]),
         layer(

@@ -1,27 +1,32 @@
 package import Core
 package import Etcd
+import Foundation
 import Platform
 package import RootSets
+package import Transport
 
 /// The log that the gates of a cluster share, in etcd.
 package final class ClusterLog: SharedLog {
     /// The writer's thread uses it, and for a moment whoever founds the log.
-    private let log: Lock<OrderedLog>
+    private let entries: Lock<OrderedLog>
     private let members: EtcdMembers
     private let name: LogName
     private let firstMember: Int
     private let bytesKept: Int
-    private let following = Lock<(doorbell: Doorbell, presence: Presence)?>(nil)
+    private let address: Endpoint?
+    private let following = Lock<(doorbell: Doorbell, presence: Presence, heartbeat: Heartbeat)?>(nil)
     package let stalenessMilliseconds: UInt64
 
     /// `stalenessMilliseconds`: see `SharedLog`. `first`: the place of the member that is asked first, so that the
     /// gates of a cluster can be spread. `bytesKept`: how much of the log is kept for services that come back.
+    /// `address`: where others get snapshots of this service's storage; `nil`: nowhere.
     package init(
-        _ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, bytesKept: Int, first: Int = 0
+        _ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, bytesKept: Int, address: Endpoint? = nil,
+        first: Int = 0
     ) {
         (self.members, self.name, self.stalenessMilliseconds) = (members, name, stalenessMilliseconds)
-        (firstMember, self.bytesKept) = (first, bytesKept)
-        log = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
+        (firstMember, self.bytesKept, self.address) = (first, bytesKept, address)
+        entries = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
     }
 
     /// The clock goes on while the machine sleeps, and nobody can set it.
@@ -32,7 +37,7 @@ package final class ClusterLog: SharedLog {
         // the number at this moment.
         let asOf = now
         do throws(EtcdFailure) {
-            let outcome = try log.withLock { log throws(EtcdFailure) in
+            let outcome = try entries.withLock { log throws(EtcdFailure) in
                 try log.append(segment, as: number, after: hash, milliseconds: Limits.clusterAppendMilliseconds)
             }
             switch outcome {
@@ -49,7 +54,7 @@ package final class ClusterLog: SharedLog {
     package func read(from number: UInt64, after hash: Digest?) -> SharedReading {
         let asOf = now
         do throws(EtcdFailure) {
-            let reading = try log.withLock { log throws(EtcdFailure) in
+            let reading = try entries.withLock { log throws(EtcdFailure) in
                 try log.read(from: number, after: hash, milliseconds: Limits.clusterReadMilliseconds)
             }
             switch reading {
@@ -65,36 +70,54 @@ package final class ClusterLog: SharedLog {
     /// What the log was founded with. An empty log is founded with `new`; when somebody else is quicker, that is the
     /// founding. `nil`: the first segment has been removed, so a new storage can't begin with it.
     ///
-    /// Throws `storageFailed` when etcd does not answer, and when the log begins with something else.
-    package func founding(orWith new: Segment.Founding) throws(ServiceError) -> Segment.Founding? {
+    /// Waits for etcd for a while. Throws `storageFailed` when it does not answer, and when the log begins with
+    /// something else.
+    package func founding(
+        orWith new: Segment.Founding, log: Log = .none
+    ) throws(ServiceError) -> Segment.Founding? {
         let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
-        let first: [UInt8]
-        switch append(segment.bytes, as: 1, after: nil) {
-        case .appended: return new
-        case .taken(let found): first = found.first ?? []
-        case .misplaced: return nil
-        case .failed(let reason, _):
-            throw ServiceError(.storageFailed, "a new gate begins with the cluster's log, but \(reason)")
+        let deadline = now + Limits.clusterFoundingMilliseconds
+        var first: [UInt8]?
+        var isTold = false
+        while first == nil {
+            switch append(segment.bytes, as: 1, after: nil) {
+            case .appended: return new
+            case .taken(let found): first = found.first ?? []
+            case .misplaced: return nil
+            case .failed(let reason, _):
+                guard now < deadline else {
+                    throw ServiceError(.storageFailed, "a new service begins with the cluster's log, but \(reason)")
+                }
+                if !isTold { log(.warning, "waiting for etcd, with which a new service begins: \(reason)") }
+                isTold = true
+                usleep(UInt32(Limits.clusterWatchPauseMilliseconds) * 1000)
+            }
         }
-        guard case .founding(let founding)? = Segment(first)?.contents else {
+        guard let first, case .founding(let founding)? = Segment(first)?.contents else {
             throw ServiceError(.storageFailed, "the log \(name) in etcd does not begin as a cluster's does")
         }
         return founding
     }
 
+    package var absence: String? { presence?.failure }
+
+    package var replacesStorage: Bool { address != nil }
+
     package var presentTimes: ClosedRange<UInt64>? { presence?.times }
 
     private var presence: Presence? { following.withLock { $0?.presence } }
 
-    /// From now on a thread watches for new segments, and another one keeps this service's key in etcd.
+    /// From now on a thread watches for new segments, one keeps this service's key in etcd, and one asks for news when
+    /// nobody else does.
     package func begin(_ follower: SharedFollower) {
         let doorbell = Doorbell(members, name, first: firstMember, ring: follower.ring)
         let presence = Presence(
             members, name, first: firstMember, stalenessMilliseconds: stalenessMilliseconds, bytesKept: bytesKept,
-            follower)
+            address: address, follower)
+        let heartbeat = Heartbeat(members, name, first: firstMember, follower)
         following.withLock { following in
             precondition(following == nil, "a log is followed twice")
-            following = (doorbell, presence)
+            following = (doorbell, presence, heartbeat)
         }
     }
 
@@ -112,7 +135,11 @@ package final class ClusterLog: SharedLog {
     }
 
     package func end() {
-        let following = following.withLock { $0 }
+        let following = following.withLock { following in
+            defer { following = nil }
+            return following
+        }
+        following?.heartbeat.close()
         following?.doorbell.close()
         following?.presence.close()
     }

@@ -1,4 +1,6 @@
+import Core
 package import Etcd
+package import Hashing
 package import TLS
 package import Transport
 
@@ -17,9 +19,31 @@ package struct ClusterSettings: Sendable {
     package var credentials: EtcdMembers.Credentials?
     /// The place of the member that is asked first, so that the gates of a cluster can be spread.
     package var firstMember = 0
+    /// How services of the cluster get snapshots of each other; `nil`: this one neither gives nor gets one.
+    package var peers: Peers?
     /// Whether collaborations whose proofs are signed over device nonces may be created. Each gate remembers only the
     /// nonces that it has granted itself.
     package var allowsNonces = false
+
+    /// How services of a cluster reach each other.
+    package struct Peers: Sendable {
+        /// Where the others reach this service.
+        package var address: Endpoint
+        /// `nil`: the services speak plain text with each other.
+        package var tls: TLSOptions?
+        /// What makes the tokens by which this service shows others that it has the cluster's secret; `nil`: it gets
+        /// no snapshots.
+        package var key: MessageAuthenticator?
+
+        package init(address: Endpoint, tls: TLSOptions?) { (self.address, self.tls) = (address, tls) }
+
+        /// The token for the service with a number (see `SnapshotRequest`).
+        func token(for issuer: UInt64) -> [UInt8]? {
+            var message: [UInt8] = []
+            message.appendInteger(issuer)
+            return message.withUnsafeBytes { key?.tag(of: $0).bytes }
+        }
+    }
 
     package init(_ endpoints: [Endpoint], name: LogName) {
         (self.endpoints, self.name) = (endpoints, name)

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import RootSets
+import Transport
 
 /// What a service of a cluster tells the others of itself: the value of its key in etcd, which ends with its lease.
 package struct GateRecord: Codable, Equatable, Sendable {
@@ -8,12 +9,18 @@ package struct GateRecord: Codable, Equatable, Sendable {
     package var segment: UInt64
     /// The sequence of the last change in it.
     package var sequence: UInt64
+    /// The digest of what it holds behind that segment, in hex.
+    package var contents: String?
     /// The number of the last checkpoint that it has passed, and the digest of what it held there, in hex.
     package var checkpoint: UInt64?
     package var digest: String?
+    /// Where others get snapshots of its storage.
+    package var address: String?
 
-    init(_ progress: SharedProgress) {
+    init(_ progress: SharedProgress, address: Endpoint? = nil) {
+        self.address = address?.description
         (segment, sequence) = (progress.segment, progress.sequence)
+        contents = progress.digest.map { "\($0)" }
         checkpoint = progress.checkpoint?.segment
         digest = progress.checkpoint.map { "\($0.digest)" }
     }

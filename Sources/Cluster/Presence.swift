@@ -5,9 +5,10 @@ import Foundation
 import Platform
 import RootSets
 import Synchronization
+import Transport
 
-/// This service among the others of its cluster: a key in etcd with a lease, which tells how far the service has applied
-/// the log. Whoever has no such key answers nothing that others may have changed.
+/// This service among the others of its cluster: a key in etcd with a lease, which tells how far the service has
+/// applied the log. Whoever has no such key answers nothing that others may have changed.
 ///
 /// Its thread keeps the key, removes segments from the log that everybody has applied, compares what the services hold,
 /// and tells who waits when everybody has applied a change.
@@ -25,8 +26,10 @@ final class Presence: Sendable {
     private let name: LogName
     private let first: Int
     private let leaseSeconds: Int64
+    private let address: Endpoint?
     private let follower: SharedFollower
     private let state: Lock<State>
+    private let lastFailure = Lock<String?>(nil)
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     /// From when and until when the key is in etcd for certain, in milliseconds of the log's clock; 0: it is not.
@@ -34,12 +37,13 @@ final class Presence: Sendable {
     private let until = Atomic<UInt64>(0)
 
     /// `stalenessMilliseconds`: how long the service may go without news of the log; the key outlasts that.
-    /// `bytesKept`: how much of the log is kept for services that come back.
+    /// `bytesKept`: how much of the log is kept for services that come back. `address`: see `GateRecord`.
     init(
         _ members: EtcdMembers, _ name: LogName, first: Int, stalenessMilliseconds: UInt64, bytesKept: Int,
-        _ follower: SharedFollower
+        address: Endpoint?, _ follower: SharedFollower
     ) {
-        (self.members, self.name, self.first, self.follower) = (members, name, first, follower)
+        (self.members, self.name, self.first) = (members, name, first)
+        (self.address, self.follower) = (address, follower)
         leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, 2 * (stalenessMilliseconds + 999) / 1000))
         state = Lock(State(share: LogShare(bytesMax: bytesKept)))
         let thread = Thread { [self] in
@@ -67,6 +71,9 @@ final class Presence: Sendable {
         let since = since.load(ordering: .acquiring)
         return since > 0 && since <= until ? since...until : nil
     }
+
+    /// Why the key may not be in etcd; `nil`: nothing has failed.
+    var failure: String? { lastFailure.withLock { $0 } }
 
     /// A segment is in the log.
     func note(_ segment: UInt64, bytes: Int) {
@@ -106,8 +113,14 @@ final class Presence: Sendable {
         let key = Presence.prefix(name) + Array(String(UInt64.random(in: .min ... .max), radix: 16).utf8)
         var told = Told()
         while !state.withLock({ $0.isOver }) {
-            // A failure is repeated after a pause.
-            if (try? keep(&told, key, session)) == nil { told.nextKeepAlive = 0 }
+            do throws(EtcdFailure) {
+                try keep(&told, key, session)
+                lastFailure.withLock { $0 = nil }
+            } catch {
+                // It is repeated after a pause.
+                told.nextKeepAlive = 0
+                lastFailure.withLock { $0 = "this service's key in etcd can't be kept: \(error)" }
+            }
             let isAwaited = state.withLock { !$0.waiting.isEmpty }
             if isAwaited || System.millisecondsWithSleep >= told.nextLook { try? look(&told, key, session) }
             giveUpOverdue()
@@ -126,7 +139,7 @@ final class Presence: Sendable {
     private func keep(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
         let now = System.millisecondsWithSleep
         let milliseconds = Limits.clusterReadMilliseconds
-        let record = GateRecord(follower.progress())
+        let record = GateRecord(follower.progress(), address: address)
         guard let lease = told.lease else {
             let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
             try session.put(key, record.bytes, lease: lease, milliseconds: milliseconds)

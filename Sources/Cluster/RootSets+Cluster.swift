@@ -1,10 +1,14 @@
 package import Core
 import Etcd
+import Foundation
+import Platform
 package import RootSets
+import Transport
 
 extension RootSets {
     /// Opens a storage of a cluster, which is new or was in the same cluster before. A new one begins with the first
-    /// segment of the cluster's log, and founds an empty log with the part of the change log that it is to keep.
+    /// segment of the cluster's log, and founds an empty log with the part of the change log that it is to keep. When
+    /// the log does not go back to where the storage is, a snapshot of another service takes its place.
     ///
     /// Throws what opening a storage throws, `tlsRefused` when a file of TLS can't be used, and `storageFailed` when a
     /// new storage can't begin.
@@ -16,22 +20,80 @@ extension RootSets {
         let members = try EtcdMembers(cluster.endpoints, tls: cluster.tls, credentials: cluster.credentials)
         let shared = ClusterLog(
             members, name: cluster.name, stalenessMilliseconds: cluster.stalenessMilliseconds,
-            bytesKept: configuration.logRetentionBytes, first: cluster.firstMember)
+            bytesKept: configuration.logRetentionBytes, address: cluster.peers?.address, first: cluster.firstMember)
         var surroundings = surroundings
         if try RootSets.isNew(configuration.directory) {
             let own = Segment.Founding(
                 hashKey: surroundings.random.bytes(Segment.Founding.hashKeyBytes),
                 logRetentionBytes: UInt64(configuration.logRetentionBytes))
-            guard let founding = try shared.founding(orWith: own) else {
-                throw ServiceError(
-                    .storageFailed,
-                    "the log of the cluster \(cluster.name) does not go back to its beginning: a new gate begins with "
-                        + "a backup of another one")
+            if let founding = try shared.founding(orWith: own, log: log) {
+                surroundings.random = RandomSource { $0.copyBytes(from: founding.hashKey.prefix($0.count)) }
+            } else {
+                log(.info, "the cluster's log does not go back to its beginning, so the storage begins with a snapshot")
+                try RootSets.join(configuration.directory, cluster, members, log)
             }
-            surroundings.random = RandomSource { $0.copyBytes(from: founding.hashKey.prefix($0.count)) }
+        } else if let place = try RootSets.sharedPlace(in: configuration.directory),
+            case .removed(let first) = shared.read(from: place.number + 1, after: place.hash)
+        {
+            let gap = "the storage has the cluster's log up to \(place.number), and the log begins at \(first)"
+            log(.warning, "\(gap): a snapshot takes its place")
+            try RootSets.join(configuration.directory, cluster, members, log)
         }
         try self.init(
             configuration, surroundings: surroundings, acceptsLoss: acceptsLoss, shared: shared, log: log,
             onLoss: onLoss)
+    }
+
+    /// The addresses of the other services, of which the one that is furthest comes first. Waits for one for a moment:
+    /// services may start together.
+    private static func others(
+        than address: Endpoint, _ cluster: ClusterSettings, _ session: EtcdSession
+    ) throws(ServiceError) -> [Endpoint] {
+        let deadline = System.millisecondsWithSleep + Limits.snapshotSourceMilliseconds
+        while true {
+            let addresses: [Endpoint]
+            do throws(EtcdFailure) {
+                addresses = try Presence.records(cluster.name, session).map(\.record)
+                    .sorted { $0.segment > $1.segment }
+                    .compactMap { $0.address.flatMap { Endpoint($0) } }.filter { $0 != address }
+            } catch {
+                throw ServiceError(.storageFailed, "the cluster's services are not known: \(error)")
+            }
+            guard addresses.isEmpty, System.millisecondsWithSleep < deadline else { return addresses }
+            usleep(UInt32(Limits.clusterWatchPauseMilliseconds) * 1000)
+        }
+    }
+
+    /// Puts a snapshot of another service into the place of the storage in a directory.
+    private static func join(
+        _ directory: String, _ cluster: ClusterSettings, _ members: EtcdMembers, _ log: Log
+    ) throws(ServiceError) {
+        guard let peers = cluster.peers else {
+            throw ServiceError(
+                .storageFailed,
+                "the log of the cluster \(cluster.name) does not go back far enough: give the services a "
+                    + "--cluster-address, or restore a backup of another one")
+        }
+        let addresses = try others(than: peers.address, cluster, EtcdSession(members, first: cluster.firstMember))
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            throw ServiceError(.storageFailed, "making \(directory): \(SystemFailure("mkdir").reason)")
+        }
+        var path = Array((directory + "/joining-XXXXXX").utf8CString)
+        let file = mkstemp(&path)
+        guard file >= 0 else {
+            throw ServiceError(.storageFailed, "making a file in \(directory): \(SystemFailure("mkstemp").reason)")
+        }
+        unlink(&path)
+        defer { _ = Foundation.close(file) }
+        let source = try SnapshotDownload(peers: peers, log: log).get(from: addresses, to: file)
+        guard lseek(file, 0, SEEK_SET) == 0 else { throw ServiceError(.storageFailed, "the snapshot can't be read") }
+        let summary = try StorageReplacement.replace(in: directory, by: file)
+        guard let place = try RootSets.sharedPlace(in: directory) else {
+            throw ServiceError(.storageFailed, "\(source) has given a snapshot of a storage that is in no cluster")
+        }
+        log(
+            .info,
+            "the storage is a snapshot of \(source): \(summary.collaborations) collaborations with \(summary.roots) "
+                + "root hashes, the log up to \(place.number)")
     }
 }

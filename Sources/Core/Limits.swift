@@ -173,12 +173,16 @@ public enum Limits {
     /// Bytes of the head of an answer of etcd, and of its body.
     public static let etcdHeadBytesMax = 16 << 10
     public static let etcdAnswerBytesMax = 8 << 20
-    /// Bytes of an entry of a log in etcd, and how many entries one answer brings at most: as base64 they fit into one.
+    /// Bytes of an entry of a log in etcd, and how many entries are read at once. The least fit into one answer as
+    /// base64, however long they are; while entries are short, more are read.
     public static let etcdEntryBytesMax = segmentBytesMax
-    public static let etcdEntriesPerReadMax = 5
-    /// Milliseconds for connecting to a member of etcd, for one attempt to append, and for asking a member how it is.
+    public static let etcdEntriesPerReadMin = 5
+    public static let etcdEntriesPerReadMax = 256
+    /// Milliseconds for connecting to a member of etcd, for the first attempt to append and for a later one, and for
+    /// asking a member how it is.
     public static let etcdConnectMilliseconds = 1000
-    public static let etcdAppendMilliseconds: UInt64 = 2000
+    public static let etcdAppendMilliseconds: UInt64 = 500
+    public static let etcdAppendMillisecondsMax: UInt64 = 1000
     public static let etcdSurveyMilliseconds: UInt64 = 200
 
     /// Bytes of a challenge, and which of them are the number of the service that has issued it (see `ChallengeBook`).
@@ -204,6 +208,10 @@ public enum Limits {
     public static let clusterPresenceMilliseconds: UInt64 = 250
     public static let clusterLookMilliseconds: UInt64 = 10
     public static let clusterTrimMilliseconds: UInt64 = 2000
+    /// Milliseconds without a question of the writer after which another thread asks the log for news.
+    public static let clusterHeartbeatMilliseconds: UInt64 = 250
+    /// Milliseconds for which a new service waits at its start until etcd answers.
+    public static let clusterFoundingMilliseconds: UInt64 = 60_000
     /// Services of a cluster, and bytes of what one tells of itself.
     public static let gatesMax = 256
     public static let gateRecordBytesMax = 4096
@@ -212,6 +220,20 @@ public enum Limits {
     /// Milliseconds that such a request waits at most: longer than it takes until a service that was stopped answers
     /// nothing any more, unless the operator lets services be stale for long.
     public static let everywhereMilliseconds: UInt64 = 8000
+    /// Requests of a service for pieces of a snapshot that wait, and bytes of a piece.
+    public static let snapshotReadersMax = 16
+    public static let snapshotPieceBytes = 1 << 20
+    /// For how many milliseconds a snapshot is given to everybody who asks for a new one; for how many after somebody
+    /// has read of it no other one takes its place; and behind how many it is forgotten.
+    public static let snapshotFreshMilliseconds: UInt64 = 30_000
+    public static let snapshotReadMilliseconds: UInt64 = 10_000
+    public static let snapshotIdleMilliseconds: UInt64 = 60_000
+    /// Seconds that a service may take until it gives the first piece of a snapshot, and times that a new one is asked
+    /// for.
+    public static let snapshotSeconds = 120
+    /// Milliseconds for which a service waits at its start until one that can give a snapshot is there.
+    public static let snapshotSourceMilliseconds: UInt64 = 15_000
+    public static let snapshotAttemptsMax = 3
     /// Milliseconds before another watch is begun when one has ended, and of silence after which one is given up.
     public static let clusterWatchPauseMilliseconds: UInt64 = 100
     public static let clusterSilenceMilliseconds: UInt64 = 5000

@@ -164,6 +164,7 @@ struct StatusAnswer: Decodable {
     var version: String?
     var dbSize: LongInteger?
     var leader: MemberNumber?
+    var raftTerm: LongInteger?
 }
 
 struct AlarmRequest: EtcdRequest {

@@ -214,19 +214,23 @@ package final class EtcdSession {
     /// Asks each member how it is; `nil` for those that don't answer. Later changes go to the leader that it finds.
     package func survey(milliseconds: UInt64) -> [Status?] {
         var statuses: [Status?] = []
+        // A member that was cut off says for a while that it leads, in an older term.
+        var leader: (place: Int, term: Int64)?
         for place in connections.indices {
             let answer =
                 try? ask(place, "/v3/maintenance/status", EmptyRequest(), deadline(milliseconds))
                 as StatusAnswer
-            statuses.append(
-                answer.map { answer in
-                    let (leader, own) = (answer.leader?.value ?? 0, answer.header?.member_id?.value)
-                    return Status(
-                        isLeader: leader != 0 && leader == own, hasLeader: leader != 0, version: answer.version ?? "",
-                        databaseBytes: answer.dbSize?.value ?? 0)
-                })
+            let status = answer.map { answer in
+                let (leader, own) = (answer.leader?.value ?? 0, answer.header?.member_id?.value)
+                return Status(
+                    isLeader: leader != 0 && leader == own, hasLeader: leader != 0, version: answer.version ?? "",
+                    databaseBytes: answer.dbSize?.value ?? 0)
+            }
+            let term = answer?.raftTerm?.value ?? 0
+            if status?.isLeader == true, term >= leader?.term ?? 0 { leader = (place, term) }
+            statuses.append(status)
         }
-        members.found(leader: statuses.firstIndex { $0?.isLeader == true })
+        members.found(leader: leader?.place)
         return statuses
     }
 

@@ -34,6 +34,8 @@ package final class OrderedLog {
     private let session: EtcdSession
     private let prefix: [UInt8]
     private let head: [UInt8]
+    /// How many entries are read at once. It grows while they are short, so that whoever is far behind catches up.
+    private var entriesPerRead = Limits.etcdEntriesPerReadMin
 
     package init(_ session: EtcdSession, name: LogName) {
         self.session = session
@@ -61,13 +63,16 @@ package final class OrderedLog {
             last.map { .value($0.bytes, of: head) } ?? .nothing(in: EtcdSession.KeyRange(from: prefix, to: end))
         let newHead = (head, SHA256.hash(entry).bytes)
         var doubt: EtcdFailure?
+        var isOver = false
+        // A proposal that etcd has lost is never answered. So the first attempt does not wait long.
+        var patience = Limits.etcdAppendMilliseconds
         while true {
             let left = max(1, deadline - min(deadline, MonotonicClock.system.milliseconds))
             let failure: EtcdFailure
             do throws(EtcdFailure) {
                 let outcome = try session.create(
                     key, entry, after: predecessor, head: newHead, readingTo: end,
-                    limit: Limits.etcdEntriesPerReadMax, milliseconds: min(left, Limits.etcdAppendMilliseconds))
+                    limit: Limits.etcdEntriesPerReadMin, milliseconds: min(left, patience))
                 switch outcome {
                 case .created: return .appended
                 // It may be the effect of a request before.
@@ -78,11 +83,13 @@ package final class OrderedLog {
                 // After a doubt it may have been there, and have been removed with those before the others behind it.
                 case .misplaced:
                     guard let doubt else { return .misplaced }
+                    isOver = true
                     throw doubt
                 }
             } catch {
                 failure = error
             }
+            guard !isOver else { throw failure }
             switch failure {
             case .unknown: doubt = failure
             case .unreachable, .refused(.noLeader, _), .refused(.tooManyRequests, _): break
@@ -90,10 +97,41 @@ package final class OrderedLog {
             case .refused: throw doubt ?? failure
             }
             guard MonotonicClock.system.milliseconds < deadline else { throw doubt ?? failure }
+            patience = min(2 * patience, Limits.etcdAppendMillisecondsMax)
             // A request whose outcome is unknown may have its effect later still. Only its repetition, which fails when
             // it had, or has it in its place, tells for certain. So does a log in which the number is taken.
             _ = session.survey(milliseconds: min(left, Limits.etcdSurveyMilliseconds))
         }
+    }
+
+    /// Lets an empty log go on with an entry of any number. Returns false, and changes nothing, when it is not empty.
+    /// To be called again when it has thrown `unknown`.
+    package func restart(_ entry: [UInt8], as number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Bool {
+        let created = try session.create(
+            key(number), entry, after: .nothing(in: EtcdSession.KeyRange(from: prefix, to: end)),
+            head: (head, SHA256.hash(entry).bytes), readingTo: end, limit: 1, milliseconds: milliseconds)
+        if case .created = created { return true }
+        return false
+    }
+
+    /// The number of the last entry; `nil` when there is none.
+    package func last(milliseconds: UInt64) throws(EtcdFailure) -> UInt64? {
+        guard var last = try first(milliseconds: milliseconds) else { return nil }
+        func reaches(_ number: UInt64) throws(EtcdFailure) -> Bool {
+            let range = EtcdSession.KeyRange(from: key(number), to: end)
+            return try !session.read(range, limit: 1, milliseconds: milliseconds).entries.isEmpty
+        }
+        // Numbers have no holes.
+        var step: UInt64 = 1
+        while try reaches(last + step) {
+            last += step
+            step *= 2
+        }
+        while step > 1 {
+            step /= 2
+            if try reaches(last + step) { last += step }
+        }
+        return last
     }
 
     /// Reads the log from a number on, some entries at most. It sees every entry that was appended before. `last`: the
@@ -101,9 +139,15 @@ package final class OrderedLog {
     package func read(from number: UInt64, after last: Digest?, milliseconds: UInt64) throws(EtcdFailure) -> Reading {
         precondition(number > 0 && (last == nil) == (number == 1), "the first entry is number 1, and has none before")
         let range = EtcdSession.KeyRange(from: key(number), to: end)
+        let limit = entriesPerRead
+        // After a failure, for example because the answer was too long, it begins anew.
+        entriesPerRead = Limits.etcdEntriesPerReadMin
         let (page, isThere) = try session.read(
-            range, limit: Limits.etcdEntriesPerReadMax, noting: .value(last?.bytes ?? [], of: head),
-            milliseconds: milliseconds)
+            range, limit: limit, noting: .value(last?.bytes ?? [], of: head), milliseconds: milliseconds)
+        let bytes = page.entries.reduce(0) { $0 + $1.value.count }
+        if page.hasMore, bytes < Limits.etcdAnswerBytesMax / 8 {
+            entriesPerRead = min(2 * limit, Limits.etcdEntriesPerReadMax)
+        }
         guard let first = page.entries.first else {
             return isThere || number == 1 ? .entries([], hasMore: false) : .lost
         }

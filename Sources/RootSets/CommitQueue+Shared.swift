@@ -19,6 +19,10 @@ extension CommitQueue {
         var began: UInt64?
         /// Whether the service's log was told last that readings are answered; `nil`: it was told nothing yet.
         var isFreshTold: Bool?
+        /// Whether the service's log was told last that no change is taken.
+        var isRefusalTold = false
+        /// Whether the process ends because the log has left the storage behind.
+        var isLeft = false
     }
 
     // MARK: Following
@@ -32,7 +36,7 @@ extension CommitQueue {
     /// Looks at the log, unless that was a moment ago, and applies what is new. Called on the writer's thread.
     func followIfDue() {
         guard let shared else { return }
-        defer { tellFreshness(shared) }
+        defer { tellFreshness() }
         guard !storage.health.hasFailed else { return }
         let now = MonotonicClock.system.milliseconds
         let isDue = sharing.withLock { sharing in
@@ -60,7 +64,9 @@ extension CommitQueue {
                     hash = segments.last.map { Segment.hash($0) } ?? hash
                     guard hasMore else { return next > 1 ? noteFresh(asOf) : note("the shared log is empty") }
                 case .removed(let first):
-                    return giveUp("the shared log begins at \(first), and this storage needs \(next)")
+                    giveUp("the shared log begins at \(first), and this storage needs \(next)")
+                    if log.replacesStorage { leaveToNextStart() }
+                    return
                 case .lost: return giveUp("the shared log has lost segment \(next - 1), which was applied here")
                 case .failed(let reason): return note("the shared log does not answer: \(reason)")
                 }
@@ -68,6 +74,17 @@ extension CommitQueue {
         } catch {
             giveUp(error.text)
         }
+    }
+
+    /// Ends the process, once: only its next start can put another storage into the place of this one.
+    private func leaveToNextStart() {
+        let isFirst = sharing.withLock { sharing in
+            defer { sharing.isLeft = true }
+            return !sharing.isLeft
+        }
+        guard isFirst else { return }
+        log(.critical, "the storage was left behind by the shared log: the next start replaces it")
+        onLoss()
     }
 
     /// Notes a problem that will not pass in a moment.
@@ -89,15 +106,23 @@ extension CommitQueue {
         freshAsOf.max(asOf + 1, ordering: .releasing)
     }
 
+    /// Another thread has asked the log at that time, and found nothing behind what was applied.
+    func hasNothingNew(_ asOf: UInt64) {
+        guard storage.health.level == .intact else { return }
+        freshAsOf.max(asOf + 1, ordering: .releasing)
+    }
+
     private func note(_ problem: String) {
         sharing.withLock { $0.problem = problem }
     }
 
     /// Tells the service's log when readings begin to be refused because the storage is too old, and when they are
     /// answered again.
-    private func tellFreshness(_ shared: any SharedLog) {
-        let (asOf, now) = (freshAsOf.load(ordering: .relaxed), shared.now)
-        let isFresh = asOf > 0 && now <= asOf - 1 + shared.stalenessMilliseconds
+    func tellFreshness() {
+        guard let shared else { return }
+        let asOf = freshAsOf.load(ordering: .acquiring)
+        let now = shared.now
+        let isFresh = asOf > 0 && shared.isRecent(asOf - 1, at: now)
         let problem: String? = sharing.withLock { sharing in
             let began = sharing.began ?? now
             sharing.began = began
@@ -107,7 +132,7 @@ extension CommitQueue {
                 return nil
             }
             sharing.isFreshTold = isFresh
-            return sharing.problem ?? ""
+            return sharing.problem ?? shared.absence ?? ""
         }
         guard let problem else { return }
         if isFresh {
@@ -118,19 +143,36 @@ extension CommitQueue {
         }
     }
 
+    /// Tells the service's log when changes begin to be refused because the shared log does not take them, with the
+    /// reason, and when it takes them again.
+    private func tellAppending(_ refusal: String?) {
+        let isNews = sharing.withLock { sharing in
+            defer { sharing.isRefusalTold = refusal != nil }
+            return sharing.isRefusalTold != (refusal != nil)
+        }
+        guard isNews else { return }
+        if let refusal {
+            log(.error, "no change is taken, because the shared log does not take it: \(refusal)")
+        } else {
+            log(.info, "the shared log takes changes again")
+        }
+    }
+
     /// Notes where the storage is when the writer looks at the log. It changes only with a segment.
     private func notePlace(_ place: SharedPlace?) throws(StorageFailure) {
         guard let place, progress.withLock({ $0.segment != place.number }) else { return }
-        let sequence = try storage.withTransaction { transaction throws(StorageFailure) in
-            try transaction.totals().sequence
-        }
-        note(place, sequence, nil)
+        let totals = try storage.withTransaction { transaction throws(StorageFailure) in try transaction.totals() }
+        note(place, totals.sequence, SharedContents(at: place, totals).digest)
     }
 
-    private func note(_ place: SharedPlace?, _ sequence: UInt64, _ checkpoint: SharedProgress.Checkpoint?) {
+    private func note(
+        _ place: SharedPlace?, _ sequence: UInt64, _ digest: Digest?, _ checkpoint: SharedProgress.Checkpoint? = nil
+    ) {
         progress.withLock { progress in
             progress.segment = place?.number ?? 0
+            progress.hash = place?.hash
             progress.sequence = sequence
+            progress.digest = digest
             if let checkpoint { progress.checkpoint = checkpoint }
         }
     }
@@ -227,7 +269,9 @@ extension CommitQueue {
             }
             let others: [[UInt8]]
             switch log.append(segment, as: number + 1, after: hash) {
-            case .appended(let asOf): return finish(unapplied, own: segment, asOf) ?? all(applicationFailure)
+            case .appended(let asOf):
+                tellAppending(nil)
+                return finish(unapplied, own: segment, asOf) ?? all(applicationFailure)
             case .taken(let found): others = found
             case .misplaced:
                 guard case .segments(let found, _, _) = log.read(from: number + 1, after: hash) else {
@@ -237,6 +281,7 @@ extension CommitQueue {
                 others = found
             case .failed(let reason, let isUnknown):
                 note("the shared log does not answer: \(reason)")
+                tellAppending(reason)
                 refuseWaiting(ServiceError(.busy, "the shared log does not answer: \(reason)"))
                 return all(
                     isUnknown
@@ -333,10 +378,11 @@ extension CommitQueue {
             if !isLastOwn || position < read.count - 1 { others += segment.changes(with: results) }
             watch.proceed()
         }
+        let digest = place.map { applier.contents(at: $0).digest }
         try commit(
             transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
         state.withLock { $0.written = surroundings.now() - start }
-        note(place, applier.sequence, checkpoint)
+        note(place, applier.sequence, digest, checkpoint)
         for (number, bytes) in applied { shared?.applied(number, bytes: bytes) }
         if !others.isEmpty, let tell = onOthersChanges.withLock({ $0 }) { tell(others) }
         return results

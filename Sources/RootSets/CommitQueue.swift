@@ -145,7 +145,7 @@ final class CommitQueue: Sendable {
     let progress = Lock(SharedProgress())
     private let watchTimer = Lock<RepeatingTimer?>(nil)
     private let reopening: Reopening
-    private let onLoss: @Sendable () -> Void
+    let onLoss: @Sendable () -> Void
     let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -212,6 +212,7 @@ final class CommitQueue: Sendable {
 
     /// Looks whether the writer still proceeds, and makes the note of the newest commit durable.
     private func checkWriter() {
+        tellFreshness()
         let bytes = (try? storage.environment())?.fileSize ?? 0
         if watch.check(fileBytes: bytes) {
             let seconds = watch.limit(fileBytes: bytes).components.seconds

@@ -29,10 +29,7 @@ extension RootSets {
     /// as late as possible: a process that was stopped in between must not answer what was true before.
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
         guard case .asOf(let asOf) = moment, let shared else { return }
-        let now = shared.now
-        guard let asOf, now <= asOf + shared.stalenessMilliseconds, let times = shared.presentTimes,
-            times.contains(asOf), now <= times.upperBound
-        else {
+        guard let asOf, shared.isRecent(asOf, at: shared.now) else {
             throw ServiceError(
                 .stale, "the changes of the other storages were not heard of for \(shared.stalenessMilliseconds) ms")
         }

@@ -39,6 +39,7 @@ package final class RootSets: Sendable {
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
     private let startCheck: StartCheck
+    private let reserveBytes: Int
     let shared: (any SharedLog)?
 
     /// Opens the storage, and creates it when it is missing.
@@ -62,6 +63,7 @@ package final class RootSets: Sendable {
         self.health = health
         self.startCheck = startCheck
         self.shared = shared
+        reserveBytes = configuration.reserveBytes
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
         if let loss = environment.possibleLoss { log(.critical, loss) }
@@ -81,6 +83,10 @@ package final class RootSets: Sendable {
                 queue?.ring()
             } progress: { [weak queue] in
                 queue?.progress.withLock { $0 } ?? SharedProgress()
+            } freshAsOf: { [weak queue] in
+                max(queue?.freshAsOf.load(ordering: .relaxed) ?? 0, 1) - 1
+            } fresh: { [weak queue] asOf in
+                queue?.hasNothingNew(asOf)
             } disagree: { [health] reason in
                 health.report(.damaged, reason)
             })
@@ -213,6 +219,39 @@ package final class RootSets: Sendable {
     package static func isNew(_ directory: String) throws(ServiceError) -> Bool {
         do throws(StorageFailure) {
             return try !MetaPages.haveCommit(in: directory + "/" + DataFile.fileName)
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// Where the storage in a directory is in the log that it shares; `nil`: it shares none. No service may have the
+    /// directory.
+    ///
+    /// Throws what keeps a storage from being read.
+    package static func sharedPlace(in directory: String) throws(ServiceError) -> SharedPlace? {
+        let live = try LiveStorage(directory)
+        do throws(StorageFailure) {
+            return try live.transaction.sharedPlace()
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// Writes everything that is stored as of one moment to an open file, as `StorageBackup` does. It may take long, so
+    /// it is for a thread of its own.
+    ///
+    /// `time`: now, in milliseconds since 1970. Throws `storageFull` unless the disk has room for it beside what is
+    /// kept for removals.
+    package func backUp(to file: CInt, time: UInt64) throws(ServiceError) -> StorageBackup.Summary {
+        do throws(StorageFailure) {
+            return try readers.withTransaction { transaction throws(StorageFailure) in
+                let environment = transaction.environment
+                let need = try environment.usedBytes(transaction.handle) + 2 * reserveBytes
+                if let free = environment.diskBytesFree, free < need {
+                    throw StorageFailure(ENOSPC, "making a snapshot")
+                }
+                return try StorageBackup.write(environment, transaction, to: file, time: time)
+            }
         } catch {
             throw error.asServiceError
         }

@@ -9,7 +9,7 @@ import Hashing
 ///     0  format (1): 1
 ///     1  kind (1): 1 founding, 2 mutations
 ///     2  zeros (2)
-///     4  number of mutations (4); 0 in a founding
+///     4  number of mutations (4); 0 in a founding, and in a segment that only continues a log that was lost
 ///     8  identifier (16), random: no two segments have the same bytes
 ///    24  hash (32) of the segment before; zeros in a founding
 ///    56  each mutation: length (4), and a record of the change log (`LogRecord`) in which the checksum and the number
@@ -108,7 +108,7 @@ package struct Segment: Equatable, Sendable {
             let founding = Founding(hashKey: Array(key), logRetentionBytes: retention)
             return Segment(identifier: identifier, after: previous, .founding(founding))
         case Kind.mutations:
-            guard count > 0, count <= Limits.mutationsPerCommitMax else { return nil }
+            guard count <= Limits.mutationsPerCommitMax else { return nil }
             var mutations: [Mutation] = []
             for _ in 0..<count {
                 guard let length: UInt32 = reader.integer(), let record = reader.bytes(Int(length)),

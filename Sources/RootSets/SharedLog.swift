@@ -22,6 +22,12 @@ package protocol SharedLog: Sendable {
     /// them: only then others know of this storage, and wait for it where they have to. `nil`: at no time.
     var presentTimes: ClosedRange<UInt64>? { get }
 
+    /// Why others do not know of this storage; `nil`: they do, or nobody knows why not.
+    var absence: String? { get }
+
+    /// Whether the next start puts another storage into the place of one that the log has left behind.
+    var replacesStorage: Bool { get }
+
     /// A storage begins to follow the log. Called once.
     func begin(_ follower: SharedFollower)
 
@@ -41,6 +47,10 @@ package protocol SharedLog: Sendable {
 extension SharedLog {
     package var presentTimes: ClosedRange<UInt64>? { 0...(.max) }
 
+    package var absence: String? { nil }
+
+    package var replacesStorage: Bool { false }
+
     package func begin(_ follower: SharedFollower) {}
 
     package func applied(_ number: UInt64, bytes: Int) {}
@@ -52,6 +62,14 @@ extension SharedLog {
     }
 
     package func end() {}
+}
+
+extension SharedLog {
+    /// Whether what a storage had of the log at one time may be told at another.
+    func isRecent(_ asOf: UInt64, at now: UInt64) -> Bool {
+        guard now <= asOf + stalenessMilliseconds, let times = presentTimes else { return false }
+        return times.contains(asOf) && now <= times.upperBound
+    }
 }
 
 /// What came of appending.

@@ -18,6 +18,10 @@ package struct SharedProgress: Equatable, Sendable {
 
     /// The number of the last segment that was applied; 0: none was.
     package var segment: UInt64 = 0
+    /// The hash of that segment.
+    package var hash: Digest?
+    /// What the storage holds behind it, see `SharedContents`.
+    package var digest: Digest?
     /// The sequence of the last change in it.
     package var sequence: UInt64 = 0
     /// The last one that was passed since the start.
@@ -32,13 +36,19 @@ package struct SharedFollower: Sendable {
     /// time all the same.
     package let ring: @Sendable () -> Void
     package let progress: @Sendable () -> SharedProgress
+    /// As of when the storage had everything of the log, in milliseconds of the log's clock; 0: at no time.
+    package let freshAsOf: @Sendable () -> UInt64
+    /// Says that the log had nothing behind the storage's progress when it was asked at that time.
+    package let fresh: @Sendable (UInt64) -> Void
     /// Says that most other storages hold something else, with the reason. Then nothing is answered from this one.
     package let disagree: @Sendable (String) -> Void
 
     package init(
         ring: @escaping @Sendable () -> Void, progress: @escaping @Sendable () -> SharedProgress,
+        freshAsOf: @escaping @Sendable () -> UInt64, fresh: @escaping @Sendable (UInt64) -> Void,
         disagree: @escaping @Sendable (String) -> Void
     ) {
         (self.ring, self.progress, self.disagree) = (ring, progress, disagree)
+        (self.freshAsOf, self.fresh) = (freshAsOf, fresh)
     }
 }

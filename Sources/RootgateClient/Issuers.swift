@@ -12,6 +12,8 @@ final class Issuers: Sendable {
         var places: [UInt64: Int] = [:]
         /// When the services were asked last.
         var asked: ContinuousClock.Instant?
+        /// Asks them now.
+        var asking: Task<Void, Never>?
         var isClosed = false
     }
 
@@ -44,13 +46,19 @@ final class Issuers: Sendable {
     /// The way to the service whose challenges have a number; `nil`: no address leads there.
     func connector(of number: UInt64, until deadline: ContinuousClock.Instant) async -> Connector? {
         if let known = known(number) { return known }
-        let isDue = state.withLock { state in
-            if let asked = state.asked, ContinuousClock.now < asked + Issuers.pause { return false }
+        // Who comes while the services are asked waits for their answers.
+        let asking = state.withLock { state -> Task<Void, Never>? in
+            if let asking = state.asking { return asking }
+            if let asked = state.asked, ContinuousClock.now < asked + Issuers.pause { return nil }
             state.asked = .now
-            return true
+            state.asking = Task { [self] in
+                await ask(until: .now + configuration.connectTimeout)
+                self.state.withLock { $0.asking = nil }
+            }
+            return state.asking
         }
-        if isDue { await ask(until: deadline) }
-        return known(number)
+        await asking?.value
+        return ContinuousClock.now < deadline ? known(number) : nil
     }
 
     private func known(_ number: UInt64) -> Connector? {
@@ -60,10 +68,9 @@ final class Issuers: Sendable {
     /// Asks every service for its number.
     private func ask(until deadline: ContinuousClock.Instant) async {
         let connectors = all()
-        let until = min(deadline, .now + configuration.connectTimeout)
         await withTaskGroup(of: (Int, UInt64?).self) { group in
             for (place, connector) in connectors.enumerated() {
-                group.addTask { (place, await Issuers.number(of: connector, until: until)) }
+                group.addTask { (place, await Issuers.number(of: connector, until: deadline)) }
             }
             for await (place, number) in group {
                 guard let number else { continue }

@@ -2,7 +2,7 @@ public import Core
 public import Principals
 public import TLS
 public import Transport
-import Wire
+package import Wire
 
 /// A connection to a Rootgate service, for any number of tasks at once.
 ///
@@ -343,6 +343,11 @@ public final class RootgateClient: Sendable {
         guard confirmed == sequence else {
             throw ServiceError(.malformedAnswer, "the service has confirmed another change")
         }
+    }
+
+    /// A piece of a snapshot of everything that a service of a cluster has stored, for another one of that cluster.
+    package func readSnapshot(_ request: SnapshotRequest) async throws(ServiceError) -> SnapshotPiece {
+        try await ask(.readSnapshot(request)) { body throws(ServiceError) in try SnapshotPiece(body) }
     }
 
     /// Whether each of the root hashes is in the collaboration's set.

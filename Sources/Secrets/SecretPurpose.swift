@@ -3,4 +3,5 @@ package enum SecretPurpose: String, CaseIterable, Sendable {
     case challenges = "rootgate challenge v1"
     case grants = "rootgate grant v1"
     case audits = "rootgate audit v1"
+    case snapshots = "rootgate snapshot v1"
 }

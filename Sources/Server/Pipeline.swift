@@ -19,6 +19,8 @@ struct Pipeline: Sendable {
     let statistics: StatisticsSource
     let collaboration: CollaborationLayer
     let confirmations: Confirmations
+    /// `nil` unless the service is one of a cluster.
+    let snapshots: SnapshotStore?
     let timers: Timers
     /// `nil` unless requests are traced.
     let tracer: RequestTracer?
@@ -58,6 +60,7 @@ struct Pipeline: Sendable {
             case .open(let batch): try collaboration.open(batch, in: frame(), pending)
             case .checkGrants(let batch): try collaboration.check(batch, pending)
             case .confirmEverywhere(let sequence): confirm(sequence, pending)
+            case .readSnapshot(let wanted): readSnapshot(wanted, pending)
             default: try read(request, pending)
             }
         } catch {
@@ -155,6 +158,22 @@ struct Pipeline: Sendable {
         }
     }
 
+    private func readSnapshot(_ request: SnapshotRequest, _ pending: PendingRequest) {
+        pending.begin(.queued)
+        guard let snapshots else {
+            return pending.fail(
+                ServiceError(
+                    .unknownOperation, detail: UInt32(Operation.readSnapshot.rawValue),
+                    "only a service of a cluster gives snapshots"))
+        }
+        snapshots.read(request, of: pending.owner) { result in
+            switch result {
+            case .success(let piece): pending.answer { piece.append(to: &$0) }
+            case .failure(let error): pending.fail(error)
+            }
+        }
+    }
+
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
         pending.begin(.queued)
         let list = FilteredList(request, for: pending.principal)
@@ -219,7 +238,8 @@ struct Pipeline: Sendable {
         case .readChanges(let sequence, let limit):
             let page = try snapshot.changes(after: sequence, limit: limit)
             return { Answer.append(changes: page.items, hasMore: page.hasMore, to: &$0) }
-        case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants, .confirmEverywhere:
+        case .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants, .confirmEverywhere,
+            .readSnapshot:
             throw ServiceError(.internalFault, "\(request.operation) is not read from a snapshot")
         }
     }
@@ -293,7 +313,7 @@ extension Request {
     /// share their changes, others may have taken a right away.
     fileprivate var needsFreshness: Bool {
         switch self {
-        case .hello, .ping, .issueChallenges, .statistics: false
+        case .hello, .ping, .issueChallenges, .statistics, .readSnapshot: false
         case .verify, .open, .checkGrants, .mutate, .collaborate, .confirmEverywhere, .testRoots, .listRoots,
             .countRoots, .listCollaborations, .readChanges:
             true
@@ -303,7 +323,7 @@ extension Request {
     /// What is read for the request on a loop's thread; `nil`: nothing that the check of a start comes to late.
     fileprivate var contents: RootSets.Contents? {
         switch self {
-        case .hello, .ping, .issueChallenges, .mutate, .statistics, .confirmEverywhere: nil
+        case .hello, .ping, .issueChallenges, .mutate, .statistics, .confirmEverywhere, .readSnapshot: nil
         case .verify, .testRoots, .listRoots, .countRoots, .listCollaborations: .sets
         case .open, .checkGrants, .collaborate: .records
         case .readChanges: .changes
@@ -331,6 +351,7 @@ extension Request {
             batch.count * GrantAnswer.byteCount
                 + (batch.wantsOptions ? OptionLists.byteCountMax(batch.collaborations.count) : 0)
         case .ping(let content): content.count
+        case .readSnapshot: Limits.snapshotPieceBytes + 16
         case .hello, .mutate, .countRoots, .testRoots, .listRoots, .listCollaborations, .statistics, .readChanges,
             .collaborate, .confirmEverywhere:
             0
@@ -347,7 +368,7 @@ extension Request {
         case .readChanges: Limits.changesAnswerBytesMax
         case .statistics: Limits.statisticsAnswerBytesMax
         case .countRoots, .hello, .ping, .issueChallenges, .verify, .mutate, .collaborate, .open, .checkGrants,
-            .confirmEverywhere:
+            .confirmEverywhere, .readSnapshot:
             0
         }
     }

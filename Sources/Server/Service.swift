@@ -120,6 +120,8 @@ package final class Service: Sendable {
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
             statistics: statistics, collaboration: collaboration, confirmations: Confirmations(),
+            snapshots: Service.makeSnapshots(
+                configuration, resources, secrets, durableClock.clock, clock, surroundings.timers, log),
             timers: surroundings.timers, tracer: tracer,
             meter: configuration.servesOperator ? RequestMeter(date: wallClock) : nil)
         Service.hearOthers(rootSets, principals, collaboration)
@@ -139,6 +141,27 @@ package final class Service: Sendable {
             durableClock.store()
         }
         if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
+    }
+
+    /// The key by which this service shows others that it has the cluster's secret.
+    private static func snapshotKey(_ path: String) throws(ServiceError) -> MessageAuthenticator {
+        let secret: RootSecret
+        do throws(SecretFailure) {
+            secret = try SecretFile(path: path).load()
+        } catch {
+            throw ServiceError(.storageFailed, error.description)
+        }
+        return try secret.current.authenticator(for: .snapshots)
+    }
+
+    private static func makeSnapshots(
+        _ configuration: Configuration, _ resources: VerificationResources, _ secrets: ServiceSecrets,
+        _ durable: MonotonicClock, _ clock: MonotonicClock, _ timers: Timers, _ log: Log
+    ) -> SnapshotStore? {
+        guard configuration.cluster != nil else { return nil }
+        return SnapshotStore(
+            resources.rootSets, directory: configuration.dataDirectory, keys: secrets.snapshots,
+            issuer: resources.challenges.epoch, clock: clock, timers: timers, time: { durable.milliseconds }, log: log)
     }
 
     /// From now on changes that other services of the cluster have made replace the table of principals, and wake the
@@ -264,8 +287,11 @@ package final class Service: Sendable {
             directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
             reserveBytes: configuration.storageReserveBytes, logRetentionBytes: configuration.logRetentionBytes)
         do throws(ServiceError) {
-            guard let cluster = configuration.cluster else {
+            guard var cluster = configuration.cluster else {
                 return try RootSets(storage, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
+            }
+            cluster.peers?.key = try configuration.secretPath.map { path throws(ServiceError) in
+                try Service.snapshotKey(path)
             }
             return try RootSets(
                 storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
@@ -332,7 +358,11 @@ package final class Service: Sendable {
     private static func checkCluster(_ configuration: Configuration) throws(StartupFailure) {
         guard let cluster = configuration.cluster else { return }
         guard configuration.secretPath != nil else { throw StartupFailure.clusterWithoutSecret }
-        guard cluster.tls == nil, !configuration.allowsPlainText else { return }
+        guard !configuration.allowsPlainText else { return }
+        if let peers = cluster.peers, peers.tls == nil, !peers.address.isLoopback {
+            throw StartupFailure.plainCluster(peers.address)
+        }
+        guard cluster.tls == nil else { return }
         if let open = cluster.endpoints.first(where: { !$0.isLoopback }) { throw StartupFailure.plainCluster(open) }
     }
 

@@ -9,6 +9,7 @@ final class ServiceSecrets: Sendable {
     /// The keys of each purpose.
     let challenges: RotatingKeys
     let grants: RotatingKeys
+    let snapshots: RotatingKeys
 
     private let file: SecretFile
     /// Whether the service makes and rotates the file. It never writes a file that the operator has named.
@@ -56,6 +57,7 @@ final class ServiceSecrets: Sendable {
         do throws(ServiceError) {
             challenges = RotatingKeys(try secret.keys(for: .challenges))
             grants = RotatingKeys(try secret.keys(for: .grants))
+            snapshots = RotatingKeys(try secret.keys(for: .snapshots))
         } catch {
             throw StartupFailure.outOfResources(error.reason)
         }
@@ -116,9 +118,11 @@ final class ServiceSecrets: Sendable {
         guard isChanged else { return false }
         do throws(ServiceError) {
             let (challengeKeys, grantKeys) = (try next.keys(for: .challenges), try next.keys(for: .grants))
+            let snapshotKeys = try next.keys(for: .snapshots)
             secret.withLock { $0 = next }
             challenges.replace(challengeKeys)
             grants.replace(grantKeys)
+            snapshots.replace(snapshotKeys)
             let before = next.previous.map { ", and \($0.name) is still valid" } ?? ", and no other one is valid"
             log(.info, "generation \(next.current.name) of the secret is in use\(before) (\(reason))")
             if let change = change.withLock({ $0 }) { change(try auditKey()) }

@@ -19,6 +19,8 @@ package enum Operation: UInt16, CaseIterable, Sendable {
     case readChanges = 0x41
     /// Waits until every service of the cluster has applied a change.
     case confirmEverywhere = 0x42
+    /// Only for services of the same cluster.
+    case readSnapshot = 0x43
     /// A request of the collaboration layer, as JSON.
     case collaborate = 0x80
     case open = 0x81

@@ -16,6 +16,7 @@ package enum Request: Sendable {
     case statistics
     case readChanges(after: UInt64, limit: Int)
     case confirmEverywhere(sequence: UInt64)
+    case readSnapshot(SnapshotRequest)
     case collaborate(CollaborationCall)
     /// A verify request whose granted proofs get grants.
     case open(ProofBatch)
@@ -85,6 +86,9 @@ package enum Request: Sendable {
         case .confirmEverywhere:
             guard let sequence: UInt64 = reader.integer() else { throw tooShort }
             return .confirmEverywhere(sequence: sequence)
+        case .readSnapshot:
+            guard let request = SnapshotRequest(&reader) else { throw tooShort }
+            return .readSnapshot(request)
         case .collaborate: return .collaborate(try CollaborationCall(&reader, bodyBytes: bodyBytes))
         case .checkGrants: return .checkGrants(try GrantBatch(&reader))
         case .edit:
@@ -172,6 +176,7 @@ package enum Request: Sendable {
         case .statistics: .statistics
         case .readChanges: .readChanges
         case .confirmEverywhere: .confirmEverywhere
+        case .readSnapshot: .readSnapshot
         case .collaborate: .collaborate
         case .open: .open
         case .checkGrants: .checkGrants
@@ -222,6 +227,7 @@ package enum Request: Sendable {
             bytes.appendInteger(sequence)
             bytes.appendInteger(UInt32(limit))
         case .confirmEverywhere(let sequence): bytes.appendInteger(sequence)
+        case .readSnapshot(let request): request.append(to: &bytes)
         }
     }
 }

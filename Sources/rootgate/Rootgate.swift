@@ -10,7 +10,8 @@ enum Rootgate {
     static let commands: [Command] = [
         serveCommand, checkConfigCommand, demoCommand, verifyCommand, explainCommand, loadCommand, rootsCommand,
         collabCommand, challengeCommand, simulateCommand, keysCommand, auditCommand, fsckCommand, backupCommand,
-        restoreCommand, selfTestCommand, statsCommand, topCommand, probeCommand, completionCommand, manualCommand,
+        restoreCommand, clusterCommand, selfTestCommand, statsCommand, topCommand, probeCommand, completionCommand,
+        manualCommand,
         versionCommand,
     ]
 

@@ -127,7 +127,7 @@ struct GateTests {
         try scene.gates[0].apply(Mutation(.createCollaboration(deck, .challenge)))
         #expect(try log.remove(before: 2, milliseconds: 5000))
         let late = thrown(ServiceError.self) { _ = try scene.open(1) }
-        #expect(late?.reason.contains("does not go back to its beginning") == true, "\(late?.reason ?? "")")
+        #expect(late?.reason.contains("does not go back far enough") == true, "\(late?.reason ?? "")")
         let other = try #require(LogName("other"))
         let otherLog = OrderedLog(try scene.processes.session(), name: other)
         #expect(try otherLog.append([1, 2, 3], as: 1, after: nil, milliseconds: 5000) == .appended)

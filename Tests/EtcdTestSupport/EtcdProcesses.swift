@@ -69,7 +69,8 @@ package final class EtcdProcesses {
         }
     }
 
-    private static func freePorts(_ count: Int) throws -> [UInt16] {
+    /// Ports that nobody listened at a moment ago.
+    package static func freePorts(_ count: Int) throws -> [UInt16] {
         let listeners = try (0..<count).flatMap { _ in try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0)) }
         defer { for listener in listeners { listener.close() } }
         return listeners.map(\.endpoint.port)
@@ -101,6 +102,16 @@ package final class EtcdProcesses {
         signal(SIGKILL, member)
         process.waitUntilExit()
         processes[member] = nil
+    }
+
+    /// Ends all members, removes what they have stored, and starts them again.
+    package func loseEverything() throws {
+        for member in processes.indices { kill(member) }
+        for words in arguments {
+            guard let place = words.firstIndex(of: "--data-dir") else { continue }
+            try FileManager.default.removeItem(atPath: words[place + 1])
+        }
+        for member in arguments.indices { try start(member) }
     }
 
     /// The first session of new members.

@@ -39,8 +39,16 @@ struct OrderedLogTests {
                     entry("\(number)"), as: UInt64(number), after: before(UInt64(number)), milliseconds: patient)
                     == .appended)
         }
-        let later = (3..<3 + Limits.etcdEntriesPerReadMax).map { entry("\($0)") }
+        let later = (3..<3 + Limits.etcdEntriesPerReadMin).map { entry("\($0)") }
         #expect(try log.append(entry("x"), as: 3, after: before(3), milliseconds: patient) == .taken(later))
+        #expect(try log.last(milliseconds: patient) == 20)
+        // Who is far behind reads more and more at once.
+        func read(_ numbers: ClosedRange<UInt64>) throws -> Bool {
+            let expected = numbers.map { entry("\($0)") }
+            return try log.read(from: numbers.lowerBound, after: before(numbers.lowerBound), milliseconds: patient)
+                == .entries(expected, hasMore: numbers.upperBound < 20)
+        }
+        #expect(try read(1...5) && read(6...15) && read(16...20) && read(1...5))
         // Another log in the same etcd has numbers of its own.
         let second = OrderedLog(try processes.session(), name: other)
         #expect(try second.append(entry("y"), as: 1, after: before(1), milliseconds: patient) == .appended)
@@ -63,6 +71,8 @@ struct OrderedLogTests {
                     entry("\(number)"), as: UInt64(number), after: before(UInt64(number)), milliseconds: patient)
                     == .appended)
         }
+        #expect(try log.last(milliseconds: patient) == 6)
+        #expect(try !log.restart(entry("x"), as: 9, milliseconds: patient))
         #expect(try !log.remove(before: 7, milliseconds: patient))
         #expect(try log.remove(before: 4, milliseconds: patient))
         #expect(try log.first(milliseconds: patient) == 4)

@@ -128,6 +128,9 @@ enum FuzzedRequests {
             .listRoots(note, after: root, limit: 1), .countRoots(deck),
             .listCollaborations(after: nil, limit: 1024), .listCollaborations(after: deck, limit: 1), .statistics,
             .readChanges(after: 7, limit: 1024), .confirmEverywhere(sequence: 7),
+            .readSnapshot(
+                SnapshotRequest(token: Array(repeating: 9, count: SnapshotRequest.tokenBytes), identifier: 1, offset: 7)
+            ),
             .collaborate(CollaborationCall(identifier: identifier, name: "stopSharing", json: Array("{}".utf8))),
         ]
         let plain = requests.map { request in

@@ -30,6 +30,7 @@ enum RequestGrammar {
         case 0x40: return true
         case 0x41: return parts.take(8) != nil && isNumber(&parts, 4, 1...1024)
         case 0x42: return parts.take(8) != nil
+        case 0x43: return parts.take(48) != nil
         case 0x80: return collaborate(&parts)
         default: return false
         }

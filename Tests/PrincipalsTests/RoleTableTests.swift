@@ -11,7 +11,7 @@ struct RoleTableTests {
         .testRoots: .role(.observe), .listRoots: .role(.observe), .countRoots: .role(.observe),
         .createCollaboration: .role(.enrol), .dropCollaboration: .role(.enrol), .listCollaborations: .role(.observe),
         .edit: .role(.enrol), .statistics: .role(.observe), .readChanges: .role(.observe), .collaborate: .byName,
-        .confirmEverywhere: .role(.enrol), .open: .role(.verify), .checkGrants: .role(.verify),
+        .confirmEverywhere: .role(.enrol), .readSnapshot: .nothing, .open: .role(.verify), .checkGrants: .role(.verify),
     ]
 
     @Test("Every operation needs the role that is written here", arguments: Wire.Operation.allCases)

@@ -223,7 +223,7 @@ struct RootSecretTests {
             let bytes = generation.secret.withBytes { Array($0) }
             for (purpose, label) in [
                 (SecretPurpose.challenges, "rootgate challenge v1"), (.grants, "rootgate grant v1"),
-                (.audits, "rootgate audit v1"),
+                (.audits, "rootgate audit v1"), (.snapshots, "rootgate snapshot v1"),
             ] {
                 let found = tag(try generation.authenticator(for: purpose))
                 // RFC 5869 written out: extract with zeros as the salt, expand once.
@@ -233,7 +233,7 @@ struct RootSecretTests {
                 tags.insert(found)
             }
         }
-        #expect(SecretPurpose.allCases.count == 3 && tags.count == 6)
+        #expect(SecretPurpose.allCases.count == 4 && tags.count == 8)
     }
 
     /// HMAC by its definition, on the reference SHA-256.

@@ -9,6 +9,7 @@ import Server
 import ServiceTestSupport
 import TestSupport
 import Testing
+import Wire
 
 @Suite("Services of a cluster", .serialized, .enabled(if: etcd != nil, "there is no program etcd"))
 struct ClusterServiceTests {
@@ -150,6 +151,103 @@ struct ClusterServiceTests {
         let last = try await clients[0].removeRoots(others, from: small.collaboration)
         cluster.services[2].stop()
         try await clients[1].confirmEverywhere(last.sequence)
+    }
+
+    @Test("A service that is new, or was away for longer than the log goes back, begins with a snapshot of another one")
+    func joining() async throws {
+        let keepsLittle: (inout Configuration) -> Void = { $0.logRetentionBytes = 64 << 10 }
+        let cluster = try TestCluster(keepsLittle)
+        let client = try cluster.services[0].client()
+        let small = try await SmallCollaboration(client)
+        cluster.services[1].stop()
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<80 {
+            let roots = try (0..<100).map { _ in
+                try #require(Digest((0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
+            }
+            try await client.addRoots(roots, to: small.collaboration)
+        }
+        let log = OrderedLog(EtcdSession(try EtcdMembers(cluster.etcd.endpoints), first: 0), name: TestCluster.name)
+        #expect(
+            try await comesTrue {
+                guard case .removed = try log.read(from: 1, after: nil, milliseconds: 1000) else { return false }
+                return true
+            })
+        try cluster.add(keepsLittle)
+        try cluster.services[1].start()
+        for service in cluster.services {
+            let peer = try service.client()
+            #expect(try await comesTrue { await code { try await peer.ping() } == nil })
+            #expect(try await peer.state(of: small.collaboration).rootCount == 8001)
+            let proof = try small.person.proof(ofDevice: 0, signing: try await peer.challenge())
+            #expect(try await peer.verify(proof, in: small.collaboration) == .granted)
+        }
+        // They go on together.
+        let removed = try await cluster.services[2].client().removeRoots(
+            [small.person.rootHash], from: small.collaboration)
+        try await cluster.services[1].client().confirmEverywhere(removed.sequence)
+        let contents = try cluster.services.map { service in
+            try service.service.resources.rootSets.read { snapshot throws(ServiceError) in
+                try snapshot.sharedContents()
+            }
+        }
+        #expect(contents[0] != nil && contents[0] == contents[1] && contents[0] == contents[2])
+        // The operator's command compares the same.
+        let settings = ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name)
+        #expect(
+            try await comesTrue {
+                let report = try ClusterReport(of: settings)
+                return report.isComplete && report.services.count == 3
+            })
+        let report = try ClusterReport(of: settings)
+        #expect(report.disagreements.isEmpty)
+        #expect(report.services.allSatisfy { $0.contents == contents[0].map { "\($0.digest)" } })
+    }
+
+    @Test("When etcd has lost everything, services say so until the log goes on behind the one that has most")
+    func lost() async throws {
+        let cluster = try TestCluster { $0.cluster?.stalenessMilliseconds = 500 }
+        let clients = try cluster.clients()
+        let small = try await SmallCollaboration(clients[0])
+        try await clients[0].confirmEverywhere(
+            try await clients[0].addRoots([Digest.zero], to: small.collaboration).sequence)
+        // The second one has less.
+        cluster.services[1].stop()
+        try await clients[0].addRoots([try #require(Digest([UInt8](repeating: 1, count: 32)))], to: small.collaboration)
+        var settings = ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name)
+        #expect(throws: ServiceError.self) {
+            try ClusterReport.restartLog(of: settings, behind: cluster.services[0].directory.path + "/data")
+        }
+        try cluster.etcd.loseEverything()
+        #expect(try await comesTrue { await code { try await clients[0].ping() } == .stale })
+        cluster.services[0].stop()
+        settings.endpoints = cluster.etcd.endpoints
+        let directory = cluster.services[0].directory.path + "/data"
+        let number = try ClusterReport.restartLog(of: settings, behind: directory)
+        #expect(number > 3)
+        // It is done once.
+        #expect(throws: ServiceError.self) { try ClusterReport.restartLog(of: settings, behind: directory) }
+        for service in cluster.services { try service.start() }
+        for client in clients {
+            #expect(try await comesTrue { await code { try await client.ping() } == nil })
+            #expect(try await client.state(of: small.collaboration).rootCount == 3)
+        }
+        let removed = try await clients[1].removeRoots([small.person.rootHash], from: small.collaboration)
+        try await clients[0].confirmEverywhere(removed.sequence)
+        let proof = try small.person.proof(ofDevice: 0, signing: try await clients[0].challenge())
+        #expect(try await clients[0].verify(proof, in: small.collaboration) == .notParticipant)
+    }
+
+    @Test("A snapshot is only for those who have the cluster's secret")
+    func strangers() async throws {
+        let cluster = try TestCluster(services: 1)
+        let client = try cluster.clients()[0]
+        let token = [UInt8](repeating: 0, count: SnapshotRequest.tokenBytes)
+        let request = SnapshotRequest(token: token, identifier: 0, offset: 0)
+        #expect(await code { _ = try await client.readSnapshot(request) } == .roleMissing)
+        let service = try TestService()
+        let lone = try service.client()
+        #expect(await code { _ = try await lone.readSnapshot(request) } == .unknownOperation)
     }
 
     @Test("Collaborations with device nonces are created only where the operator has said so")

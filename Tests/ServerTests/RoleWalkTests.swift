@@ -11,7 +11,7 @@ import Wire
 struct RoleWalkTests {
     /// What may be sent with each role, written out: nothing here comes from the service's own table.
     private static let operations: [String: Set<Wire.Operation>] = [
-        "": [.hello, .ping],
+        "": [.hello, .ping, .readSnapshot],
         "verify": [.issueChallenges, .verify, .verifyInclusion, .open, .checkGrants],
         "enrol": [.addRoots, .removeRoots, .createCollaboration, .dropCollaboration, .confirmEverywhere],
         "collaborate": [],
@@ -94,6 +94,9 @@ struct RoleWalkTests {
         case .listCollaborations: return written(.listCollaborations(after: nil, limit: 1))
         case .readChanges: return written(.readChanges(after: 0, limit: 1))
         case .confirmEverywhere: return written(.confirmEverywhere(sequence: 0))
+        case .readSnapshot:
+            let token = [UInt8](repeating: 7, count: SnapshotRequest.tokenBytes)
+            return written(.readSnapshot(SnapshotRequest(token: token, identifier: 0, offset: 0)))
         case .collaborate: return call("readConsent", Array("{}".utf8))
         }
     }
@@ -168,7 +171,7 @@ struct RoleWalkTests {
         let roles = try Self.roles.filter { $0 != "administer" }.map { try limited($0, "a/") }
         let peer = try guarded.peer(try await guarded.principal("limited", roles))
         let always: Set<Wire.Operation> = [
-            .hello, .ping, .issueChallenges, .confirmEverywhere, .listCollaborations, .readChanges,
+            .hello, .ping, .issueChallenges, .confirmEverywhere, .readSnapshot, .listCollaborations, .readChanges,
         ]
         for operation in Wire.Operation.allCases where operation != .collaborate && operation != .edit {
             let covers = operation != .statistics

@@ -9,9 +9,15 @@ import Server
 import ServiceTestSupport
 import TestSupport
 import Testing
+import Transport
 
 /// Services that share their changes by an etcd of their own. They have one secret.
 final class TestCluster {
+    static let name: LogName = {
+        guard let name = LogName("services") else { preconditionFailure("not a name") }
+        return name
+    }()
+
     let etcd: EtcdProcesses
     private(set) var services: [TestService] = []
     private let scratch = ScratchDirectory()
@@ -31,12 +37,15 @@ final class TestCluster {
     /// Starts another service.
     func add(_ adjust: (inout Configuration) -> Void = { _ in }) throws {
         let number = services.count
-        let name = try #require(LogName("services"))
+        // Others are told the address before the service listens there.
+        let address = Endpoint(host: "127.0.0.1", port: try EtcdProcesses.freePorts(1)[0])
         services.append(
             try TestService {
-                var cluster = ClusterSettings(etcd.endpoints, name: name)
+                var cluster = ClusterSettings(etcd.endpoints, name: TestCluster.name)
                 cluster.firstMember = number
+                cluster.peers = ClusterSettings.Peers(address: address, tls: nil)
                 $0.cluster = cluster
+                $0.endpoints = [address]
                 $0.secretPath = secretPath
                 adjust(&$0)
             })

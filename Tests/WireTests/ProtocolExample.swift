@@ -79,6 +79,10 @@ extension ProtocolExample {
             ProtocolExample("statistics-request", 16, .statistics),
             ProtocolExample("changes-request", 17, .readChanges(after: 1, limit: 1024)),
             ProtocolExample("confirm-request", 19, .confirmEverywhere(sequence: 2)),
+            ProtocolExample(
+                "snapshot-request", 20,
+                .readSnapshot(
+                    SnapshotRequest(token: Array(repeating: 0xc4, count: 32), identifier: 0, offset: 0))),
             ProtocolExample("collaborate-request", 8, .collaborate(stop)),
         ]
     }
@@ -172,6 +176,9 @@ extension ProtocolExample {
                 "changes-answer", .readChanges, 17,
                 bytes { Answer.append(changes: [change(decks)], hasMore: false, to: &$0) }),
             ProtocolExample("confirm-answer", .confirmEverywhere, 19, field(UInt64(2))),
+            ProtocolExample(
+                "snapshot-answer", .readSnapshot, 20,
+                bytes { SnapshotPiece(identifier: 5, size: 4, bytes: [1, 2, 3, 4]).append(to: &$0) }),
             ProtocolExample("collaborate-answer", .collaborate, 8, Array(#"{"changed":1,"sequence":3}"#.utf8)),
             ProtocolExample("open-answer", .open, 18, list([.granted], nil) + grant),
             ProtocolExample(

@@ -49,6 +49,10 @@ struct RequestTests {
             .statistics,
             .readChanges(after: generator.next(), limit: limit(1024, &generator)),
             .confirmEverywhere(sequence: generator.next()),
+            .readSnapshot(
+                SnapshotRequest(
+                    token: (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) },
+                    identifier: generator.next(), offset: generator.next())),
         ]
     }
 

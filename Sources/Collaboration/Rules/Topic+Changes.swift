@@ -1,8 +1,8 @@
 package import Core
 
 extension Topic {
-    /// The topics that a change may be about, found by the records that it writes: for changes whose request was decided
-    /// by another service. They contain those of the request's decision.
+    /// The topics that a change may be about, found by the records that it writes: for changes whose request was
+    /// decided by another service. They contain those of the request's decision.
     package static func changed(by change: Change) -> Set<Topic> {
         guard case .edit(let edit) = change else { return [] }
         return changed(by: edit)

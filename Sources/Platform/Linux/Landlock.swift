@@ -2,8 +2,8 @@
 import CLinux
 import Foundation
 
-/// A ruleset of Landlock: the files that threads may use, and the ports to which they may connect by TCP. Landlock needs
-/// no privileges.
+/// A ruleset of Landlock: the files that threads may use, and the ports to which they may connect by TCP. Landlock
+/// needs no privileges.
 final class Landlock {
     /// Rights on files and folders, as linux/landlock.h has them. Headers of older systems don't have all of them.
     struct Rights: OptionSet {

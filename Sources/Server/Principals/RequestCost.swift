@@ -28,7 +28,7 @@ struct RequestCost: Equatable, Sendable {
             mutations = 1
             isRemoval = Urgency.isRemoval(layered)
         case .hello, .ping, .testRoots, .listRoots, .countRoots, .listCollaborations, .statistics, .readChanges,
-            .confirmEverywhere:
+            .confirmEverywhere, .readSnapshot:
             break
         }
     }

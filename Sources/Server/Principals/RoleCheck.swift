@@ -83,7 +83,8 @@ enum RoleCheck {
             return authority.allows(role, about: .collaboration(collaboration))
         case .statistics: return authority.allows(role, about: .everything)
         // Challenges are for any collaboration. Lists leave out what the role does not cover.
-        case .issueChallenges, .confirmEverywhere, .listCollaborations, .readChanges, .hello, .ping, .collaborate:
+        case .issueChallenges, .confirmEverywhere, .listCollaborations, .readChanges, .hello, .ping, .collaborate,
+            .readSnapshot:
             return true
         }
     }

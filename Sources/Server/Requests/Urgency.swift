@@ -38,7 +38,7 @@ enum Urgency {
             true
         case .collaborate: CollaborationCall.name(in: body).map { namesUTF8.contains(Array($0)) } ?? false
         case .addRoots, .testRoots, .listRoots, .countRoots, .createCollaboration, .listCollaborations, .edit,
-            .readChanges, nil:
+            .readChanges, .readSnapshot, nil:
             false
         }
     }

@@ -1,0 +1,47 @@
+package import Core
+import Foundation
+import Platform
+
+/// Puts a backup in the place of the storage in a data directory. Other files of the directory stay.
+package enum StorageReplacement {
+    private static let folder = "replacing"
+
+    /// Restores a backup and checks it as a restore does. Only then it takes the place of the storage. Until then, and
+    /// after a failure, the directory has the storage that it had. No service may have the directory.
+    ///
+    /// `backup`: open for reading. Throws what a restore throws, and `storageInUse`.
+    package static func replace(
+        in directory: String, by backup: CInt
+    ) throws(ServiceError) -> StorageRestore.Summary {
+        let lock = try DirectoryLock(directory: directory)
+        return try withExtendedLifetime(lock) { () throws(ServiceError) in
+            removeLeftovers(in: directory)
+            let fresh = directory + "/" + folder
+            let summary = try StorageRestore.restore(StorageRestore.Plan(backup: backup, directory: fresh))
+            // The note belongs to the old data file. Without one, a storage is taken as it is.
+            for name in [CommitMark.fileName, "lock.mdb"] { unlink(directory + "/" + name) }
+            let file = "/" + DataFile.fileName
+            guard rename(fresh + file, directory + file) == 0 else { throw failure("moving \(fresh + file)") }
+            removeLeftovers(in: directory)
+            do throws(SystemFailure) {
+                try System.synchronizeFolder(of: directory + file)
+            } catch {
+                throw ServiceError(.storageFailed, "making \(directory) durable: \(error.reason)")
+            }
+            return summary
+        }
+    }
+
+    /// Removes what a replacement has left that was ended before it was done.
+    private static func removeLeftovers(in directory: String) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        for name in names where name == folder || name.hasPrefix(folder + ".") {
+            try? FileManager.default.removeItem(atPath: directory + "/" + name)
+        }
+    }
+
+    private static func failure(_ action: String) -> ServiceError {
+        let failure = SystemFailure(action)
+        return ServiceError(.storageFailed, detail: UInt32(bitPattern: failure.number), "\(action): \(failure.reason)")
+    }
+}
