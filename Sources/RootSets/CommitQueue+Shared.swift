@@ -23,6 +23,8 @@ extension CommitQueue {
         var isRefusalTold = false
         /// Whether the process ends because the log has left the storage behind.
         var isLeft = false
+        /// Whether the storage is being closed, which nobody has to be told.
+        var isEnding = false
     }
 
     // MARK: Following
@@ -106,6 +108,9 @@ extension CommitQueue {
         freshAsOf.max(asOf + 1, ordering: .releasing)
     }
 
+    /// The storage is being closed: it will no longer be fresh.
+    func endsFollowing() { sharing.withLock { $0.isEnding = true } }
+
     /// Another thread has asked the log at that time, and found nothing behind what was applied.
     func hasNothingNew(_ asOf: UInt64) {
         guard storage.health.level == .intact else { return }
@@ -126,7 +131,7 @@ extension CommitQueue {
         let problem: String? = sharing.withLock { sharing in
             let began = sharing.began ?? now
             sharing.began = began
-            guard sharing.isFreshTold != isFresh else { return nil }
+            guard sharing.isFreshTold != isFresh, !sharing.isEnding else { return nil }
             // A start takes a moment.
             guard isFresh || sharing.isFreshTold != nil || now > began + shared.stalenessMilliseconds else {
                 return nil

@@ -112,6 +112,7 @@ package final class RootSets: Sendable {
     /// Refuses new mutations, commits those that wait, and ends the check of the start. Mutations wait for that check,
     /// unless `stopCheck` was called.
     package func close() {
+        queue.endsFollowing()
         shared?.end()
         queue.close()
         startCheck.stop()

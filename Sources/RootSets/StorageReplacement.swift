@@ -21,7 +21,9 @@ package enum StorageReplacement {
             // The note belongs to the old data file. Without one, a storage is taken as it is.
             for name in [CommitMark.fileName, "lock.mdb"] { unlink(directory + "/" + name) }
             let file = "/" + DataFile.fileName
-            guard rename(fresh + file, directory + file) == 0 else { throw failure("moving \(fresh + file)") }
+            for name in [file, "/" + CommitMark.fileName] {
+                guard rename(fresh + name, directory + name) == 0 else { throw failure("moving \(fresh + name)") }
+            }
             removeLeftovers(in: directory)
             do throws(SystemFailure) {
                 try System.synchronizeFolder(of: directory + file)
