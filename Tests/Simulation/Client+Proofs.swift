@@ -155,7 +155,7 @@ extension Client {
         case 20:
             try world.demand(plan.fault == .forgedChallenge, what)
             read { $0.exists }
-        case 21, 22:
+        case 21, 22, 29:
             try world.demand(plan.challenge != nil, what)
             read { $0.exists }
         case 24:

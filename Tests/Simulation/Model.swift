@@ -379,6 +379,7 @@ final class Model {
             switch verdict {
             case 1 where !mayBeInTime: throw Violation("\(what): granted when it was over")
             case 21 where !mayBeOver: throw Violation("\(what): called expired when it was not")
+            case 29 where isOwn: throw Violation("\(what): called another's, and it was issued here")
             case 22 where !mayBeSpent: throw Violation("\(what): called spent, but nobody spent it")
             case 20: throw Violation("\(what): called forged")
             case 27 where !mayBeInTime, 28 where !mayBeInTime:
