@@ -228,7 +228,7 @@ let package = Package(
             of: "RootgateClient",
             [
                 "Audit", "Collaboration", "Core", "Hashing", "Identity", "Principals", "Secrets", "Server",
-                "ServiceTestSupport", "Transport", "Wire",
+                "ServiceTestSupport", "TLS", "Transport", "Wire",
             ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),

@@ -30,7 +30,7 @@ final class Issuers: Sendable {
 
     func close() {
         let connectors = state.withLock { state in
-            defer { state.connectors = [] }
+            defer { (state.connectors, state.places) = ([], [:]) }
             state.isClosed = true
             return state.connectors
         }

@@ -1,12 +1,14 @@
 import Core
 import Identity
-import RootgateClient
 import Secrets
 import Server
 import ServiceTestSupport
+import TLS
 import TestSupport
 import Testing
 import Transport
+
+@testable import RootgateClient
 
 /// Services with one secret, which know each other's challenges and spend only their own, as those of a cluster do.
 @Suite("Proofs go to the service that has issued their challenge")
@@ -84,6 +86,17 @@ struct IssuersTests {
         // Its new number is learnt, some time after the last question.
         let fresh = try await proof(from: 1)
         #expect(try await comesTrue { try await client.verify(fresh, in: small.collaboration) == .granted })
+    }
+
+    @Test("When the client is closed, there is no way to a service that was known")
+    func closed() async throws {
+        let issuers = Issuers(try services.map { try Dialer($0.endpoint, tls: nil) }, .init())
+        let challenge = try await services[1].client().challenge()
+        let number = try #require(Issuers.number(in: challenge))
+        #expect(Issuers.number(in: Array(challenge.dropLast())) == nil)
+        #expect(await issuers.connector(of: number, until: .now + patience) != nil)
+        issuers.close()
+        #expect(await issuers.connector(of: number, until: .now + patience) == nil)
     }
 
     @Test("A client with one address leaves the verdict to its caller")
