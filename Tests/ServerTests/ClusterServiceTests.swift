@@ -5,6 +5,7 @@ import EtcdTestSupport
 import Identity
 import Principals
 import RootgateClient
+import Secrets
 import Server
 import ServiceTestSupport
 import TestSupport
@@ -248,6 +249,32 @@ struct ClusterServiceTests {
         let service = try TestService()
         let lone = try service.client()
         #expect(await code { _ = try await lone.readSnapshot(request) } == .unknownOperation)
+    }
+
+    @Test("A snapshot ends where it ends, and a piece of another one, or behind the end, is refused")
+    func pieces() async throws {
+        let cluster = try TestCluster(services: 2)
+        let client = try cluster.clients()[0]
+        func token(of client: RootgateClient) async throws -> [UInt8] {
+            var issuer: [UInt8] = []
+            issuer.appendInteger(try #require(try await client.hello().limits[15]))
+            let key = try SecretFile(path: cluster.secretPath).load().current.authenticator(for: .snapshots)
+            return issuer.withUnsafeBytes { key.tag(of: $0).bytes }
+        }
+        let own = try await token(of: client)
+        func piece(_ identifier: UInt64, _ offset: UInt64) async throws -> SnapshotPiece {
+            try await client.readSnapshot(SnapshotRequest(token: own, identifier: identifier, offset: offset))
+        }
+        let first = try await piece(0, 0)
+        #expect(UInt64(first.bytes.count) == min(first.size, UInt64(Limits.snapshotPieceBytes)))
+        #expect(try await piece(first.identifier, first.size).bytes.isEmpty)
+        #expect(await code { _ = try await piece(first.identifier, first.size + 1) } == .malformedRequest)
+        #expect(await code { _ = try await piece(first.identifier, .max) } == .malformedRequest)
+        #expect(await code { _ = try await piece(first.identifier ^ 1, 0) } == .busy)
+        // A token for one service says nothing to another one.
+        let other = try await token(of: try cluster.clients()[1])
+        let stolen = SnapshotRequest(token: other, identifier: 0, offset: 0)
+        #expect(await code { _ = try await client.readSnapshot(stolen) } == .roleMissing)
     }
 
     @Test("Collaborations with device nonces are created only where the operator has said so")

@@ -21,7 +21,7 @@ final class TestCluster {
     let etcd: EtcdProcesses
     private(set) var services: [TestService] = []
     private let scratch = ScratchDirectory()
-    private let secretPath: String
+    let secretPath: String
 
     /// `adjust` changes the configuration of each service.
     init(
