@@ -231,9 +231,9 @@ public enum Limits {
     /// Seconds that a service may take until it gives the first piece of a snapshot, and times that a new one is asked
     /// for.
     public static let snapshotSeconds = 120
+    public static let snapshotAttemptsMax = 3
     /// Milliseconds for which a service waits at its start until one that can give a snapshot is there.
     public static let snapshotSourceMilliseconds: UInt64 = 15_000
-    public static let snapshotAttemptsMax = 3
     /// Milliseconds before another watch is begun when one has ended, and of silence after which one is given up.
     public static let clusterWatchPauseMilliseconds: UInt64 = 100
     public static let clusterSilenceMilliseconds: UInt64 = 5000

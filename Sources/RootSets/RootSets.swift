@@ -307,8 +307,9 @@ package final class RootSets: Sendable {
         return number == 0 ? nil : number - 1
     }
 
-    /// Why the storage does not follow the log that it shares; `nil`: it does, as far as is known.
-    package var sharingProblem: String? { queue.sharing.withLock { $0.problem } }
+    /// Why the storage does not follow the log that it shares, or why the others do not know of it; `nil`: it does, and
+    /// they do, as far as is known.
+    package var sharingProblem: String? { queue.sharing.withLock { $0.problem } ?? shared?.absence }
 
     // MARK: Figures
 
