@@ -5,6 +5,8 @@ package struct LoadReport: Sendable {
     package var proofs: UInt64 = 0
     package var requests: UInt64 = 0
     package var seconds = 0.0
+    /// When the last request was due, in seconds from the first moment; 0 when nothing was sent on a schedule.
+    package var scheduledSeconds = 0.0
     /// Seconds for which the load generator kept a processor busy; 0 when it sent on a schedule, with another thread.
     package var processorSeconds = 0.0
     /// From sending a request to its answer, in nanoseconds, by kind. When requests are sent on a schedule, from the
@@ -31,8 +33,9 @@ package struct LoadReport: Sendable {
     /// Adds what was sent after this.
     package mutating func add(_ other: LoadReport) {
         let seconds = seconds + other.seconds
+        let scheduledSeconds = scheduledSeconds + other.scheduledSeconds
         merge(other)
-        self.seconds = seconds
+        (self.seconds, self.scheduledSeconds) = (seconds, scheduledSeconds)
     }
 
     /// Adds what was sent at the same time.
@@ -41,6 +44,7 @@ package struct LoadReport: Sendable {
         grants += other.grants
         requests += other.requests
         seconds = max(seconds, other.seconds)
+        scheduledSeconds = max(scheduledSeconds, other.scheduledSeconds)
         processorSeconds += other.processorSeconds
         latencies.merge(other.latencies) { first, second in
             var both = first

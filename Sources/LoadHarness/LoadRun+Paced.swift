@@ -39,7 +39,7 @@ extension LoadRun {
         let sender = PacedSender(workload, dueAt: tally.begins, on: connections.map(\.descriptor))
         if spins {
             spin(sender, &tally)
-            return tally.report(seconds: max(0, Double(LoadRun.now) - Double(begin)) / 1e9)
+            return report(tally, since: begin, moments)
         }
         let hasSent = DispatchSemaphore(value: 0)
         let thread = Thread {
@@ -63,7 +63,13 @@ extension LoadRun {
             tally.lost(requests.count - tally.requests)
         }
         hasSent.wait()
-        return tally.report(seconds: max(0, Double(LoadRun.now) - Double(begin)) / 1e9)
+        return report(tally, since: begin, moments)
+    }
+
+    private func report(_ tally: Tally, since begin: UInt64, _ moments: [Double]) -> LoadReport {
+        var report = tally.report(seconds: max(0, Double(LoadRun.now) - Double(begin)) / 1e9)
+        report.scheduledSeconds = moments.last ?? 0
+        return report
     }
 }
 

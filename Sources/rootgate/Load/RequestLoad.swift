@@ -74,11 +74,12 @@ struct RequestLoad {
 
     /// The factor from a step's rate to the next one's.
     private static let rampFactor = 1.5
-    /// The part of a step's rate that must have been answered in its time.
+    /// The part of what was due in a step that must have been answered in its time.
     private static let answeredMin = 0.9
 
-    /// Raises the rate until answers are late: the p99 is above the limit, fewer are answered than are sent, or a
-    /// request gets an error. Shows a line for each step, and the last rate at which answers were in time. Returns the
+    /// Raises the rate until answers are late: the p99 is above the limit, answering takes longer than sending, or a
+    /// request gets an error. Requests are due at random moments, so their rate is compared with what was due, and not
+    /// with the step's rate. Shows a line for each step, and the last rate at which answers were in time. Returns the
     /// report of that step, and whether there is one.
     func ramp(isJSON: Bool) async throws -> (report: LoadReport, isFine: Bool) {
         var rate = plan.rate ?? 1
@@ -90,7 +91,7 @@ struct RequestLoad {
             let late = Double(report.latency.quantile(0.99))
             let isInTime =
                 late <= (plan.ramp ?? 0) * 1e6 && report.errors.isEmpty && report.wrong == 0
-                && answered >= RequestLoad.answeredMin * rate
+                && report.seconds * RequestLoad.answeredMin <= report.scheduledSeconds
             let median = Double(report.latency.quantile(0.5))
             steps.append([
                 "sentPerSecond": rate, "answeredPerSecond": answered, "p50Microseconds": median / 1000,
