@@ -70,13 +70,14 @@ package final class ClusterLog: SharedLog {
     /// What the log was founded with. An empty log is founded with `new`; when somebody else is quicker, that is the
     /// founding. `nil`: the first segment has been removed, so a new storage can't begin with it.
     ///
-    /// Waits for etcd for a while. Throws `storageFailed` when it does not answer, and when the log begins with
-    /// something else.
+    /// Waits for etcd for a while. Throws `storageFailed` when it does not answer, when the log begins with something
+    /// else, and when it is empty although other services have applied segments of it.
     package func founding(
         orWith new: Segment.Founding, log: Log = .none
     ) throws(ServiceError) -> Segment.Founding? {
         let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
         let deadline = now + Limits.clusterFoundingMilliseconds
+        try checkNothingIsLost()
         var first: [UInt8]?
         var isTold = false
         while first == nil {
@@ -99,7 +100,24 @@ package final class ClusterLog: SharedLog {
         return founding
     }
 
-    package var absence: String? { presence?.failure }
+    /// Throws when the log is empty and other services have applied segments: whoever founds it anew would let in whom
+    /// they have removed. What etcd does not answer is not waited for here.
+    private func checkNothingIsLost() throws(ServiceError) {
+        let session = EtcdSession(members, first: firstMember)
+        // They have told of their segments before the log is looked at.
+        let furthest = (try? Presence.records(name, session).map(\.record.segment).max()) ?? 0
+        guard furthest > 0, case .segments(let found, _, _) = read(from: 1, after: nil), found.isEmpty
+        else { return }
+        throw ServiceError(
+            .storageFailed,
+            "another service has applied segment \(furthest) of the log \(name), and etcd has none: it was lost")
+    }
+
+    package var absence: String? { presence.flatMap { $0.lostLog ?? $0.failure } }
+
+    package var lostLog: String? { presence?.lostLog }
+
+    package func gives(snapshot segment: UInt64?) { presence?.gives(snapshot: segment) }
 
     package var replacesStorage: Bool { address != nil }
 

@@ -16,9 +16,12 @@ package struct GateRecord: Codable, Equatable, Sendable {
     package var digest: String?
     /// Where others get snapshots of its storage.
     package var address: String?
+    /// The number of the last segment that is in the snapshot which it gives to others now: they need what follows.
+    package var snapshot: UInt64?
 
-    init(_ progress: SharedProgress, address: Endpoint? = nil) {
+    init(_ progress: SharedProgress, address: Endpoint? = nil, snapshot: UInt64? = nil) {
         self.address = address?.description
+        self.snapshot = snapshot
         (segment, sequence) = (progress.segment, progress.sequence)
         contents = progress.digest.map { "\($0)" }
         checkpoint = progress.checkpoint?.segment
@@ -37,6 +40,10 @@ package struct GateRecord: Codable, Equatable, Sendable {
         encoder.outputFormatting = .sortedKeys
         return (try? Array(encoder.encode(self))) ?? []
     }
+
+    /// The number of the segment behind which the log has to be kept for this service, and for those that it gives a
+    /// snapshot to.
+    var needed: UInt64 { min(segment, snapshot ?? segment) }
 
     /// Whether most of the others that have passed the same checkpoint agree with each other, and not with this one.
     func isOutvoted(by others: [GateRecord]) -> Bool {

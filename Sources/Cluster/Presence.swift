@@ -19,6 +19,8 @@ final class Presence: Sendable {
     private struct State {
         var waiting: [(sequence: UInt64, deadline: UInt64, completion: Completion)] = []
         var share: LogShare
+        /// See `GateRecord.snapshot`.
+        var snapshot: UInt64?
         var isOver = false
     }
 
@@ -30,6 +32,7 @@ final class Presence: Sendable {
     private let follower: SharedFollower
     private let state: Lock<State>
     private let lastFailure = Lock<String?>(nil)
+    private let missing = Lock<String?>(nil)
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     /// From when and until when the key is in etcd for certain, in milliseconds of the log's clock; 0: it is not.
@@ -44,7 +47,7 @@ final class Presence: Sendable {
     ) {
         (self.members, self.name, self.first) = (members, name, first)
         (self.address, self.follower) = (address, follower)
-        leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, 2 * (stalenessMilliseconds + 999) / 1000))
+        leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, (2 * stalenessMilliseconds + 999) / 1000))
         state = Lock(State(share: LogShare(bytesMax: bytesKept)))
         let thread = Thread { [self] in
             run()
@@ -80,6 +83,15 @@ final class Presence: Sendable {
         state.withLock { $0.share.note(segment, bytes: bytes) }
     }
 
+    /// Why the log can't be the one that others have applied; `nil`: nobody knows that it is not.
+    var lostLog: String? { missing.withLock { $0 } }
+
+    /// The last segment of the snapshot that this service gives to others; `nil`: it gives none.
+    func gives(snapshot segment: UInt64?) {
+        state.withLock { $0.snapshot = segment }
+        wake.signal()
+    }
+
     /// Calls `completion` once, on any thread, when every service of the cluster has applied the change with a
     /// sequence, or can't answer without it; or with false when that is not known after so many milliseconds.
     func whenEverywhere(_ sequence: UInt64, within milliseconds: UInt64, _ completion: @escaping Completion) {
@@ -102,6 +114,8 @@ final class Presence: Sendable {
     private struct Told {
         var lease: Int64?
         var record: GateRecord?
+        /// The revision in which the key was put last, as far as it is known; 0: it does not exist.
+        var revision: Int64 = 0
         var nextKeepAlive: UInt64 = 0
         var nextPut: UInt64 = 0
         var nextLook: UInt64 = 0
@@ -139,33 +153,83 @@ final class Presence: Sendable {
     private func keep(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
         let now = System.millisecondsWithSleep
         let milliseconds = Limits.clusterReadMilliseconds
-        let record = GateRecord(follower.progress(), address: address)
-        guard let lease = told.lease else {
-            let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
-            try session.put(key, record.bytes, lease: lease, milliseconds: milliseconds)
-            (told.lease, told.record) = (lease, record)
-            told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
-            // Who looks for the key from now on finds it.
-            since.store(System.millisecondsWithSleep, ordering: .releasing)
-            until.store(end(of: now), ordering: .releasing)
-            return
-        }
+        guard let lease = told.lease else { return try make(&told, key, session) }
         do throws(EtcdFailure) {
             if now >= told.nextKeepAlive {
-                _ = try session.keepAlive(lease: lease, milliseconds: milliseconds)
+                guard let found = try session.keepAlive(key, lease: lease, milliseconds: milliseconds) else {
+                    throw .refused(.other, "the members elect a leader")
+                }
+                // It is another's, or a request that was late has put it with an earlier lease.
+                guard found.lease == lease else { throw .refused(.noLease, "the key has no lease, or another one") }
+                told.revision = found.revision
                 told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
                 until.store(end(of: now), ordering: .releasing)
             }
+            let record = self.record
             if record != told.record, now >= told.nextPut {
-                try session.put(key, record.bytes, lease: lease, milliseconds: milliseconds)
-                told.record = record
+                let revision = try session.replace(
+                    key, from: told.revision, with: record.bytes, lease: lease, milliseconds: milliseconds)
                 told.nextPut = now + Limits.clusterLookMilliseconds
+                if let revision {
+                    (told.revision, told.record) = (revision, record)
+                } else {
+                    // The next turn looks how the key is, and puts it again.
+                    told.nextKeepAlive = 0
+                }
             }
         } catch {
-            // The key is gone. Before another one is made, everything was answered that counted on this one's end.
-            if case .refused(.noLease, _) = error { told.lease = nil }
+            // The key is gone, or will be. Nothing is answered until there is another one.
+            if case .refused(.noLease, _) = error { lose(&told) }
             throw error
         }
+    }
+
+    /// What the key is to tell.
+    private var record: GateRecord {
+        GateRecord(follower.progress(), address: address, snapshot: state.withLock { $0.snapshot })
+    }
+
+    /// Makes the key with a new lease.
+    private func make(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
+        let now = System.millisecondsWithSleep
+        let milliseconds = Limits.clusterReadMilliseconds
+        try checkLog(Presence.others(than: key, name, session), session)
+        let record = self.record
+        let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
+        told.revision = try session.leasedKey(key, milliseconds: milliseconds).0.revision
+        guard
+            let revision = try session.replace(
+                key, from: told.revision, with: record.bytes, lease: lease, milliseconds: milliseconds)
+        else { throw .unknown("the key was put meanwhile") }
+        (told.lease, told.record, told.revision) = (lease, record, revision)
+        told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
+        // Who looks for the key from now on finds it.
+        since.store(System.millisecondsWithSleep, ordering: .releasing)
+        until.store(end(of: now), ordering: .releasing)
+    }
+
+    /// The key does not last, as far as is known. Nothing is answered until there is another one.
+    private func lose(_ told: inout Told) {
+        told.lease = nil
+        until.store(0, ordering: .releasing)
+    }
+
+    /// Throws when another service has applied segments that the log does not have. Then etcd has lost them, and this
+    /// service does not know what was in them.
+    private func checkLog(_ others: [GateRecord], _ session: EtcdSession) throws(EtcdFailure) {
+        let progress = follower.progress()
+        let furthest = others.map(\.segment).max() ?? 0
+        var lost: String?
+        // The others told of their segments before, so the log has something behind this service's last one.
+        if furthest > progress.segment, let hash = progress.hash,
+            case .entries(let new, _) = try OrderedLog(session, name: name).read(
+                from: progress.segment + 1, after: hash, milliseconds: Limits.clusterReadMilliseconds),
+            new.isEmpty
+        {
+            lost = "another service has applied segment \(furthest), and the shared log ends at \(progress.segment)"
+        }
+        missing.withLock { $0 = lost }
+        if let lost { throw .refused(.other, lost) }
     }
 
     /// When a lease that was asked for, or kept, at a time ends at the earliest.
@@ -186,12 +250,19 @@ final class Presence: Sendable {
         }
         guard asked >= told.nextLook else { return }
         told.nextLook = asked + Limits.clusterTrimMilliseconds
+        do throws(EtcdFailure) {
+            try checkLog(others, session)
+        } catch {
+            if lostLog != nil { lose(&told) }
+            throw error
+        }
         if let mine = told.record, mine.isOutvoted(by: others) {
             follower.disagree(
                 "behind segment \(mine.checkpoint ?? 0) of the cluster's log most other services hold something else")
         }
         guard let kept = state.withLock({ $0.share.firstKept() }) else { return }
-        let before = min(kept, ([own.segment] + others.map(\.segment)).min() ?? 0)
+        let needed = GateRecord(own, snapshot: state.withLock { $0.snapshot }).needed
+        let before = min(kept, ([needed] + others.map(\.needed)).min() ?? 0)
         guard before > max(1, told.removedBefore) else { return }
         let log = OrderedLog(session, name: name)
         if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }

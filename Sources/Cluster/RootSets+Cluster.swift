@@ -30,14 +30,14 @@ extension RootSets {
                 surroundings.random = RandomSource { $0.copyBytes(from: founding.hashKey.prefix($0.count)) }
             } else {
                 log(.info, "the cluster's log does not go back to its beginning, so the storage begins with a snapshot")
-                try RootSets.join(configuration.directory, cluster, members, log)
+                try RootSets.join(configuration.directory, cluster, members, shared, log)
             }
         } else if let place = try RootSets.sharedPlace(in: configuration.directory),
             case .removed(let first) = shared.read(from: place.number + 1, after: place.hash)
         {
             let gap = "the storage has the cluster's log up to \(place.number), and the log begins at \(first)"
             log(.warning, "\(gap): a snapshot takes its place")
-            try RootSets.join(configuration.directory, cluster, members, log)
+            try RootSets.join(configuration.directory, cluster, members, shared, founding: place.founding, log)
         }
         try self.init(
             configuration, surroundings: surroundings, acceptsLoss: acceptsLoss, shared: shared, log: log,
@@ -64,9 +64,30 @@ extension RootSets {
         }
     }
 
-    /// Puts a snapshot of another service into the place of the storage in a directory.
+    /// Throws unless a snapshot is of this cluster, and of the log with that founding, which goes on behind it.
+    private static func accept(
+        _ place: SharedPlace?, of source: Endpoint, founding: Digest?, _ shared: ClusterLog
+    ) throws(ServiceError) -> SharedPlace {
+        func refusal(_ reason: String) -> ServiceError {
+            ServiceError(.storageFailed, "the snapshot of \(source) can't be used: \(reason)")
+        }
+        guard let place else { throw refusal("its storage is in no cluster") }
+        guard founding == nil || founding == place.founding else {
+            throw refusal("its storage is in another cluster than this one was: is --cluster-name right?")
+        }
+        switch shared.read(from: place.number + 1, after: place.hash) {
+        case .segments: return place
+        case .removed(let first): throw refusal("it has the log up to \(place.number), and the log begins at \(first)")
+        case .lost: throw refusal("the log has lost segment \(place.number), which was applied there")
+        case .failed(let reason): throw refusal("the shared log does not answer: \(reason)")
+        }
+    }
+
+    /// Puts a snapshot of another service into the place of the storage in a directory. `founding`: that of the storage
+    /// that is there; `nil`: there is none.
     private static func join(
-        _ directory: String, _ cluster: ClusterSettings, _ members: EtcdMembers, _ log: Log
+        _ directory: String, _ cluster: ClusterSettings, _ members: EtcdMembers, _ shared: ClusterLog,
+        founding: Digest? = nil, _ log: Log
     ) throws(ServiceError) {
         guard let peers = cluster.peers else {
             throw ServiceError(
@@ -87,13 +108,13 @@ extension RootSets {
         defer { _ = Foundation.close(file) }
         let source = try SnapshotDownload(peers: peers, log: log).get(from: addresses, to: file)
         guard lseek(file, 0, SEEK_SET) == 0 else { throw ServiceError(.storageFailed, "the snapshot can't be read") }
-        let summary = try StorageReplacement.replace(in: directory, by: file)
-        guard let place = try RootSets.sharedPlace(in: directory) else {
-            throw ServiceError(.storageFailed, "\(source) has given a snapshot of a storage that is in no cluster")
+        var number: UInt64 = 0
+        let summary = try StorageReplacement.replace(in: directory, by: file) { place throws(ServiceError) in
+            number = try accept(place, of: source, founding: founding, shared).number
         }
         log(
             .info,
             "the storage is a snapshot of \(source): \(summary.collaborations) collaborations with \(summary.roots) "
-                + "root hashes, the log up to \(place.number)")
+                + "root hashes, the log up to \(number)")
     }
 }

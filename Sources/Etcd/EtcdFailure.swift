@@ -4,13 +4,15 @@ package enum EtcdFailure: Error, Hashable, Sendable {
     case unreachable(String)
     /// A part of the request was sent, and no whole answer came. Nobody knows whether the request had an effect.
     case unknown(String)
-    /// The member answered that it does not do it. The request had no effect.
+    /// The member answered that it does not do it. The request had no effect, and will have none. Only one that was
+    /// refused with `noSpace` may have had its effect before it was refused.
     case refused(Refusal, String)
 
     /// Why a member refuses a request.
     package enum Refusal: Hashable, Sendable {
         /// The database is as large as it may become. Reads, deletions and compactions go on. After there is room again
-        /// the alarm has to be ended: see `EtcdSession.endAlarms`.
+        /// the alarm has to be ended: see `EtcdSession.endAlarms`. A member says so, too, when it has applied the
+        /// change that has filled the database.
         case noSpace
         /// The revision that was asked for is not kept any more.
         case compacted

@@ -50,6 +50,7 @@ struct MemberNumber: Codable, Hashable, Sendable {
 struct AnswerHeader: Decodable {
     var member_id: MemberNumber?
     var revision: LongInteger?
+    var raft_term: LongInteger?
 }
 
 struct EmptyRequest: EtcdRequest {}
@@ -70,6 +71,7 @@ struct KeyValue: Decodable {
     var key: Data
     var value: Data?
     var mod_revision: LongInteger?
+    var lease: LongInteger?
 }
 
 struct PutRequest: EtcdRequest {
@@ -84,19 +86,31 @@ struct DeleteRequest: EtcdRequest {
 }
 
 /// A comparison of a key's, or all of a range's, revision of creation with 0, which a key has that does not exist; or
-/// of a key's value with another.
+/// of a key's value, or of the revision in which it was put last, with another.
 struct Compare: Encodable {
     var key: Data
     var range_end: Data?
     var target = "CREATE"
     var result = "EQUAL"
     var create_revision: LongInteger? = LongInteger(0)
+    var mod_revision: LongInteger?
     var value: Data?
 
     /// Whether the key exists and has that value.
     static func value(of key: [UInt8], is value: [UInt8]) -> Compare {
         Compare(key: Data(key), target: "VALUE", create_revision: nil, value: Data(value))
     }
+
+    /// Whether the key was put last in that revision; 0: it does not exist.
+    static func revision(of key: [UInt8], is revision: Int64) -> Compare {
+        Compare(key: Data(key), target: "MOD", create_revision: nil, mod_revision: LongInteger(revision))
+    }
+}
+
+/// A transaction that puts a key.
+struct ReplaceRequest: EtcdRequest {
+    var compare: [Compare]
+    var success: [CreateRequest.Put]
 }
 
 /// A transaction that removes keys.
@@ -143,6 +157,7 @@ struct LeaseRequest: EtcdRequest {
 }
 
 struct LeaseAnswer: Decodable {
+    var header: AnswerHeader?
     var ID: LongInteger?
     var TTL: LongInteger?
 }

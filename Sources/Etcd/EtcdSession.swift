@@ -55,6 +55,22 @@ package final class EtcdSession {
         case misplaced
     }
 
+    /// Which member has answered, and the term that it was in. In a term one member leads at most. So when a member
+    /// has confirmed in the same term, before and after something, that it knows all changes, it knew the one leader
+    /// meanwhile.
+    package struct Witness: Equatable, Sendable {
+        let member: UInt64
+        let term: Int64
+    }
+
+    /// How a key is that ends with a lease.
+    package struct LeasedKey: Equatable, Sendable {
+        /// The revision in which it was put last; 0: it does not exist.
+        package let revision: Int64
+        /// The lease that it ends with; 0: none.
+        package let lease: Int64
+    }
+
     /// How a member is.
     package struct Status: Equatable, Sendable {
         package let isLeader: Bool
@@ -151,6 +167,36 @@ package final class EtcdSession {
         let _: HeaderAnswer = try repeated("/v3/kv/put", request, milliseconds)
     }
 
+    /// Puts a key that was put last in a revision; 0: that does not exist. It ends with the lease. Returns the revision
+    /// of the put; `nil`: the key was put last in another one, perhaps by an attempt of this call whose answer was
+    /// lost. So a request that arrives late changes nothing any more.
+    package func replace(
+        _ key: [UInt8], from revision: Int64, with value: [UInt8], lease: Int64, milliseconds: UInt64
+    ) throws(EtcdFailure) -> Int64? {
+        let put = PutRequest(key: Data(key), value: Data(value), lease: LongInteger(lease))
+        let request = ReplaceRequest(
+            compare: [.revision(of: key, is: revision)], success: [CreateRequest.Put(request_put: put)])
+        let answer: CreateAnswer = try repeated("/v3/kv/txn", request, milliseconds)
+        guard answer.succeeded == true else { return nil }
+        guard let revision = answer.header?.revision?.value else { throw malformed("a put without a revision") }
+        return revision
+    }
+
+    /// How a key is, and who says so.
+    package func leasedKey(_ key: [UInt8], milliseconds: UInt64) throws(EtcdFailure) -> (LeasedKey, Witness) {
+        let answer: RangeAnswer = try repeated("/v3/kv/range", RangeRequest(key: Data(key)), milliseconds)
+        let pair = answer.kvs?.first
+        let found = LeasedKey(revision: pair?.mod_revision?.value ?? 0, lease: pair?.lease?.value ?? 0)
+        return (found, try witness(answer.header))
+    }
+
+    private func witness(_ header: AnswerHeader?) throws(EtcdFailure) -> Witness {
+        guard let member = header?.member_id?.value, let term = header?.raft_term?.value else {
+            throw malformed("an answer without a member or a term")
+        }
+        return Witness(member: member, term: term)
+    }
+
     /// Removes the keys of a range if another key exists. Returns whether it does.
     package func remove(
         _ range: KeyRange, ifExists key: [UInt8], milliseconds: UInt64
@@ -184,10 +230,15 @@ package final class EtcdSession {
         return number
     }
 
-    /// Lets a lease last its whole time from now on. Returns that time in seconds.
+    /// Lets a lease last its whole time from now on. Returns that time in seconds, and who has taken the request.
+    ///
+    /// The others are not asked. So the leader of before, who has not heard of another one yet, may do it, too, and then
+    /// it counts for nothing: see `keepAlive(_:lease:milliseconds:)`.
     ///
     /// Throws `refused` with `noLease` when the lease has ended.
-    package func keepAlive(lease: Int64, milliseconds: UInt64) throws(EtcdFailure) -> Int64 {
+    package func keepAlive(
+        lease: Int64, milliseconds: UInt64
+    ) throws(EtcdFailure) -> (seconds: Int64, witness: Witness) {
         let request = LeaseRequest(ID: LongInteger(lease))
         let answer: Streamed<LeaseAnswer> = try repeated("/v3/lease/keepalive", request, milliseconds)
         if let error = answer.error {
@@ -197,7 +248,20 @@ package final class EtcdSession {
         guard let seconds = answer.result?.TTL?.value, seconds > 0 else {
             throw .refused(.noLease, "the lease \(lease) has ended")
         }
-        return seconds
+        return (seconds, try witness(answer.result?.header))
+    }
+
+    /// Lets the lease of a key last its whole time from the call on, and looks whether the key ends with that lease.
+    /// Returns how the key is; `nil`: it is not known whether the lease lasts.
+    package func keepAlive(
+        _ key: [UInt8], lease: Int64, milliseconds: UInt64
+    ) throws(EtcdFailure) -> LeasedKey? {
+        let (_, before) = try leasedKey(key, milliseconds: milliseconds)
+        let (_, witness) = try keepAlive(lease: lease, milliseconds: milliseconds)
+        let (found, after) = try leasedKey(key, milliseconds: milliseconds)
+        // Reads are confirmed by most members. So whoever leads in that term has kept the lease, and still led after
+        // that: later leaders give every lease its whole time again.
+        return before == witness && witness == after ? found : nil
     }
 
     /// Ends a lease, and the keys that were put with it. Does nothing when it has ended already.

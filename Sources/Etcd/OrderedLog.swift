@@ -93,6 +93,9 @@ package final class OrderedLog {
             switch failure {
             case .unknown: doubt = failure
             case .unreachable, .refused(.noLeader, _), .refused(.tooManyRequests, _): break
+            case .refused(.noSpace, let reason):
+                if let outcome = try found(entry, at: number, reason, milliseconds: left) { return outcome }
+                throw doubt ?? failure
             // It says nothing about the requests before.
             case .refused: throw doubt ?? failure
             }
@@ -104,14 +107,41 @@ package final class OrderedLog {
         }
     }
 
+    /// What came of an entry whose member has answered that the database is full: it may have applied it. The member
+    /// has done with it, so what a read finds is final. `nil`: the entry is not there, and will not be.
+    ///
+    /// Throws `unknown` when the log does not tell.
+    private func found(
+        _ entry: [UInt8], at number: UInt64, _ reason: String, milliseconds: UInt64
+    ) throws(EtcdFailure) -> Outcome? {
+        let page: EtcdSession.Page
+        do throws(EtcdFailure) {
+            page = try session.read(
+                EtcdSession.KeyRange(from: key(number), to: end), limit: Limits.etcdEntriesPerReadMin,
+                milliseconds: milliseconds)
+        } catch {
+            throw .unknown(reason)
+        }
+        guard let first = page.entries.first else { return nil }
+        // It was removed since, like others behind it.
+        guard first.key == key(number) else { throw .unknown(reason) }
+        return first.value == entry ? .appended : .taken(try following(page, from: number))
+    }
+
     /// Lets an empty log go on with an entry of any number. Returns false, and changes nothing, when it is not empty.
     /// To be called again when it has thrown `unknown`.
     package func restart(_ entry: [UInt8], as number: UInt64, milliseconds: UInt64) throws(EtcdFailure) -> Bool {
-        let created = try session.create(
-            key(number), entry, after: .nothing(in: EtcdSession.KeyRange(from: prefix, to: end)),
-            head: (head, SHA256.hash(entry).bytes), readingTo: end, limit: 1, milliseconds: milliseconds)
-        if case .created = created { return true }
-        return false
+        do throws(EtcdFailure) {
+            let created = try session.create(
+                key(number), entry, after: .nothing(in: EtcdSession.KeyRange(from: prefix, to: end)),
+                head: (head, SHA256.hash(entry).bytes), readingTo: end, limit: 1, milliseconds: milliseconds)
+            if case .created = created { return true }
+            return false
+        } catch {
+            guard case .refused(.noSpace, let reason) = error else { throw error }
+            guard try found(entry, at: number, reason, milliseconds: milliseconds) == .appended else { throw error }
+            return true
+        }
     }
 
     /// The number of the last entry; `nil` when there is none.

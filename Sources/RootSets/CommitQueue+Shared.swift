@@ -264,6 +264,7 @@ extension CommitQueue {
         guard let place = try place() else {
             return all(ServiceError(.busy, "the shared log was not read yet: try again later"))
         }
+        if let lost = log.lostLog { return all(ServiceError(.busy, lost)) }
         var (number, hash) = (place.number, place.hash)
         // What others have appended meanwhile, read and not applied. The next attempt needs only its hash.
         var unapplied: [[UInt8]] = []
@@ -387,9 +388,10 @@ extension CommitQueue {
         try commit(
             transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
         state.withLock { $0.written = surroundings.now() - start }
+        // Who is told of the progress may rely on everything that is kept of the storage.
+        if !others.isEmpty, let tell = onOthersChanges.withLock({ $0 }) { tell(others, applier.sequence) }
         note(place, applier.sequence, digest, checkpoint)
         for (number, bytes) in applied { shared?.applied(number, bytes: bytes) }
-        if !others.isEmpty, let tell = onOthersChanges.withLock({ $0 }) { tell(others) }
         return results
     }
 }

@@ -138,7 +138,7 @@ final class CommitQueue: Sendable {
     let shared: (any SharedLog)?
     let sharing = Lock(Sharing())
     /// See `RootSets.onOthersChanges`.
-    let onOthersChanges = Lock<(@Sendable ([Change]) -> Void)?>(nil)
+    let onOthersChanges = Lock<(@Sendable ([Change], UInt64) -> Void)?>(nil)
     /// See `RootSets.freshAsOf`, plus 1; 0: never.
     let freshAsOf = Atomic<UInt64>(0)
     /// How far the writer has applied the shared log, as far as it has looked.

@@ -258,11 +258,18 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, after
-    /// they were applied, and before the storage counts as fresh. To be called once, and to be followed by a look at
+    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, and the
+    /// sequence of the last one that was applied, after they were applied, and before the storage counts as fresh or
+    /// others hear of it. To be called once, and to be followed by a look at
     /// everything that is kept of the storage: others' changes may have been applied before.
-    package func onOthersChanges(_ body: @escaping @Sendable ([Change]) -> Void) {
+    package func onOthersChanges(_ body: @escaping @Sendable ([Change], UInt64) -> Void) {
         queue.onOthersChanges.withLock { $0 = body }
+    }
+
+    /// Says that a snapshot of this storage is going to be given to others, or is no longer. Until then the shared log
+    /// is kept from here on.
+    package func givesSnapshot(_ isGiven: Bool) {
+        shared?.gives(snapshot: isGiven ? queue.progress.withLock { $0.segment } : nil)
     }
 
     /// Whether the storage shares a log with others.

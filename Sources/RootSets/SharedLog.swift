@@ -25,6 +25,14 @@ package protocol SharedLog: Sendable {
     /// Why others do not know of this storage; `nil`: they do, or nobody knows why not.
     var absence: String? { get }
 
+    /// Why the log can't be the one that other storages have applied, so that nothing may be appended to it; `nil`:
+    /// nobody knows that it is not.
+    var lostLog: String? { get }
+
+    /// The last segment of the snapshot that this storage gives to others, which then need the log behind it; `nil`: it
+    /// gives none.
+    func gives(snapshot segment: UInt64?)
+
     /// Whether the next start puts another storage into the place of one that the log has left behind.
     var replacesStorage: Bool { get }
 
@@ -48,6 +56,10 @@ extension SharedLog {
     package var presentTimes: ClosedRange<UInt64>? { 0...(.max) }
 
     package var absence: String? { nil }
+
+    package var lostLog: String? { nil }
+
+    package func gives(snapshot segment: UInt64?) {}
 
     package var replacesStorage: Bool { false }
 

@@ -9,15 +9,22 @@ package enum StorageReplacement {
     /// Restores a backup and checks it as a restore does. Only then it takes the place of the storage. Until then, and
     /// after a failure, the directory has the storage that it had. No service may have the directory.
     ///
-    /// `backup`: open for reading. Throws what a restore throws, and `storageInUse`.
+    /// `backup`: open for reading. `accept` gets where the restored storage is in the shared log, and throws when it must
+    /// not take the place. Throws what a restore throws, what `accept` throws, and `storageInUse`.
     package static func replace(
-        in directory: String, by backup: CInt
+        in directory: String, by backup: CInt, accept: (SharedPlace?) throws(ServiceError) -> Void
     ) throws(ServiceError) -> StorageRestore.Summary {
         let lock = try DirectoryLock(directory: directory)
         return try withExtendedLifetime(lock) { () throws(ServiceError) in
             removeLeftovers(in: directory)
             let fresh = directory + "/" + folder
             let summary = try StorageRestore.restore(StorageRestore.Plan(backup: backup, directory: fresh))
+            do throws(ServiceError) {
+                try accept(try RootSets.sharedPlace(in: fresh))
+            } catch {
+                removeLeftovers(in: directory)
+                throw error
+            }
             // The note belongs to the old data file. Without one, a storage is taken as it is.
             for name in [CommitMark.fileName, "lock.mdb"] { unlink(directory + "/" + name) }
             let file = "/" + DataFile.fileName

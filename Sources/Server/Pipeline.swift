@@ -88,7 +88,7 @@ struct Pipeline: Sendable {
             let pending = PendingProofs.begin(
                 proofs, frames: frames, frameBytes: frameBytes, responder, admission, principal.allowance, meter)
         else { return false }
-        return pending.submit(to: pool)
+        return pending.submit(to: pool, reading: resources.rootSets)
     }
 
     /// Answers `busy` to a request that is not read. Returns false when its connection is closed instead.
@@ -151,7 +151,7 @@ struct Pipeline: Sendable {
             switch result {
             case .success: pending.answer { $0.appendInteger(sequence) }
             case .failure(let error):
-                pending.fail(error, unlessKeptBy: collaboration.lagging, patience) { () throws(ServiceError) in
+                pending.fail(error, lacking: sequence, unlessKeptBy: collaboration.lagging, patience) { () throws(ServiceError) in
                     self.confirm(sequence, pending, patience)
                 }
             }
@@ -180,20 +180,29 @@ struct Pipeline: Sendable {
         guard submit(request, list, pending) else { throw Admission.busy }
     }
 
-    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns.
-    private func submit(_ request: Request, _ list: FilteredList?, _ pending: PendingRequest) -> Bool {
+    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns. `moment`: that
+    /// of the turns before.
+    private func submit(
+        _ request: Request, _ list: FilteredList?, _ pending: PendingRequest, _ moment: ReadMoment = .always
+    ) -> Bool {
         pool.submit(from: pending.source) {
             guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
             do throws(ServiceError) {
                 try pending.reserveAnswer(request.pageBytes)
-                guard var list else { return pending.answer(try body(of: request)) }
+                let asked = moment.older(than: resources.rootSets.moment)
+                guard var list else {
+                    let body = try body(of: request)
+                    if request.needsFreshness { try resources.rootSets.checkFresh(asked) }
+                    return pending.answer(body)
+                }
                 let isDone = try resources.rootSets.read { snapshot throws(ServiceError) in
                     try list.readOn(snapshot)
                 }
+                if request.needsFreshness { try resources.rootSets.checkFresh(asked) }
                 if isDone { return pending.answer { list.append(to: &$0) } }
                 pending.begin(.queued)
-                guard submit(request, list, pending) else { throw Admission.busy }
+                guard submit(request, list, pending, asked) else { throw Admission.busy }
             } catch {
                 pending.fail(error)
             }

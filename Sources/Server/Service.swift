@@ -169,11 +169,11 @@ package final class Service: Sendable {
     private static func hearOthers(_ rootSets: RootSets, _ principals: PrincipalTable, _ layer: CollaborationLayer) {
         guard rootSets.sharesLog else { return }
         rootSets.onOthersChanges {
-            [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] changes in
+            [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] changes, last in
             if changes.contains(where: \.changesPrincipals) { principals?.reload() }
             let topics = Set(changes.flatMap { Topic.changed(by: $0) })
             if !topics.isEmpty { queries?.notify(Array(topics)) }
-            lagging?.progress()
+            lagging?.progress(to: last)
         }
         // Some may have been applied since the table was read.
         principals.reload()

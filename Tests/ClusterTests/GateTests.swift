@@ -137,6 +137,92 @@ struct GateTests {
         #expect(try scene.gates[0].apply(Mutation(.addRoots(deck, [.zero]))).sequence == 2)
     }
 
+    @Test("A gate that others tell to have applied more than the log has is not fresh, and appends nothing")
+    func shorterLog() throws {
+        let scene = try Scene(name, gates: 1)
+        defer { scene.end() }
+        let gate = scene.gates[0]
+        let deck = try #require(CollaborationIdentifier("deck"))
+        #expect(becomesTrue { gate.isFresh })
+        try gate.apply(Mutation(.createCollaboration(deck, .challenge)))
+        // So it is when etcd was restored from a backup, and a gate has begun with that.
+        var progress = SharedProgress()
+        progress.segment = 1000
+        let session = try scene.processes.session()
+        let key = Presence.prefix(name) + Array("other".utf8)
+        try session.put(key, GateRecord(progress).bytes, lease: nil, milliseconds: 5000)
+        #expect(becomesTrue { !gate.isFresh })
+        let refusal = thrown(ServiceError.self) { try gate.apply(Mutation(.addRoots(deck, [.zero]))) }
+        #expect(refusal?.code == .busy && refusal?.reason.contains("has applied segment 1000") == true)
+        #expect(gate.sharingProblem?.contains("has applied segment 1000") == true)
+        // Nor does a gate found a log that was lost.
+        let elsewhere = try #require(LogName("elsewhere"))
+        try session.put(
+            Presence.prefix(elsewhere) + Array("other".utf8), GateRecord(progress).bytes, lease: nil,
+            milliseconds: 5000)
+        let founding = thrown(ServiceError.self) { _ = try scene.open(1) { $0.name = elsewhere } }
+        #expect(founding?.reason.contains("it was lost") == true, "\(founding?.reason ?? "")")
+        #expect(try session.remove(EtcdSession.KeyRange(from: key, to: key + [0]), ifExists: key, milliseconds: 5000))
+        #expect(becomesTrue { gate.isFresh })
+        #expect(try gate.apply(Mutation(.addRoots(deck, [.zero]))).changed == 1)
+    }
+
+    @Test("A gate whose key was removed, or ends with another lease, answers nothing until it has put it again")
+    func keys() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        let members = try EtcdMembers(processes.endpoints)
+        let presence = Presence(
+            members, name, first: 0, stalenessMilliseconds: 2500, bytesKept: 1 << 20, address: nil,
+            SharedFollower(
+                ring: {}, progress: { SharedProgress() }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }))
+        defer { presence.close() }
+        let session = try processes.session()
+        func keys() throws -> [[UInt8]] { try Presence.records(name, session).map(\.key) }
+        #expect(becomesTrue { presence.times != nil })
+        let key = try #require(try keys().first)
+        var since = try #require(presence.times?.lowerBound)
+        /// Whether the key was put again, by a service that knows since when.
+        func isMadeAgain(by body: () throws -> Void) throws -> Bool {
+            try body()
+            let isMade = becomesTrue { (try? keys()) == [key] && presence.times.map { $0.lowerBound > since } == true }
+            since = presence.times?.lowerBound ?? 0
+            return isMade
+        }
+        let range = EtcdSession.KeyRange(from: key, to: key + [0])
+        #expect(try isMadeAgain { _ = try session.remove(range, ifExists: key, milliseconds: 5000) })
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        let value = try #require(try session.read(key, milliseconds: 5000)?.value)
+        #expect(try isMadeAgain { try session.put(key, value, lease: lease, milliseconds: 5000) })
+        let (found, _) = try session.leasedKey(key, milliseconds: 5000)
+        #expect(found.lease != 0 && found.lease != lease)
+        // A request that was under way, for the key as it was before, does nothing any more.
+        #expect(
+            try session.replace(key, from: found.revision - 1, with: value, lease: lease, milliseconds: 5000) == nil)
+        #expect(try session.leasedKey(key, milliseconds: 5000).0 == found)
+    }
+
+    @Test("While a gate gives a snapshot, it tells which part of the log others need")
+    func snapshots() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        var progress = SharedProgress()
+        progress.segment = 7
+        let presence = Presence(
+            try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 1 << 20,
+            address: nil,
+            SharedFollower(
+                ring: {}, progress: { [progress] in progress }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }))
+        defer { presence.close() }
+        let session = try processes.session()
+        func needed() throws -> UInt64? { try Presence.records(name, session).first?.record.needed }
+        #expect(becomesTrue { (try? needed()) == 7 })
+        presence.gives(snapshot: 3)
+        #expect(becomesTrue { (try? needed()) == 3 })
+        presence.gives(snapshot: nil)
+        #expect(becomesTrue { (try? needed()) == 7 })
+    }
+
     @Test("While members are killed and stopped and gates end, nothing acknowledged is lost or made twice")
     func faults() throws {
         let scene = try Scene(

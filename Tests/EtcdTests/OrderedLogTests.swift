@@ -1,7 +1,9 @@
 import Core
+import Dispatch
 import EtcdTestSupport
 import Foundation
 import Hashing
+import Synchronization
 import TestSupport
 import Testing
 
@@ -106,6 +108,44 @@ struct OrderedLogTests {
         try session.put(Array("rootgate/a/log/x".utf8), [1], lease: nil, milliseconds: patient)
         let foreign = thrown(EtcdFailure.self) { _ = try log.read(from: 4, after: before(4), milliseconds: patient) }
         #expect(foreign?.description == "the key rootgate/a/log/x is no log entry's")
+    }
+
+    @Test("An etcd that gets full says so for some entries that it has put: those count as appended")
+    func noSpace() throws {
+        let processes = try EtcdProcesses(["--quota-backend-bytes=8000000"])
+        defer { processes.end() }
+        let members = try EtcdMembers(processes.endpoints)
+        // Each thread has a log of its own. Together they fill the database while entries are under way.
+        let wrong = Lock<[String]>([])
+        let full = Atomic<Int>(0)
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            do {
+                let name = try #require(LogName("log-\(thread)"))
+                let log = OrderedLog(EtcdSession(members), name: name)
+                var (number, last): (UInt64, Digest?) = (1, nil)
+                while true {
+                    let entry =
+                        withUnsafeBytes(of: number) { Array($0) } + [UInt8](repeating: UInt8(thread), count: 48_000)
+                    do throws(EtcdFailure) {
+                        guard try log.append(entry, as: number, after: last, milliseconds: patient) == .appended else {
+                            return wrong.withLock { $0.append("\(thread): entry \(number) is somebody else's") }
+                        }
+                        (number, last) = (number + 1, SHA256.hash(entry))
+                    } catch {
+                        guard case .refused(.noSpace, _) = error else { throw error }
+                        full.add(1, ordering: .relaxed)
+                        let found = try log.read(from: number, after: last, milliseconds: patient)
+                        if found != .entries([], hasMore: false) {
+                            wrong.withLock { $0.append("\(thread): entry \(number) was refused, and is there") }
+                        }
+                        return
+                    }
+                }
+            } catch {
+                wrong.withLock { $0.append("\(thread): \(error)") }
+            }
+        }
+        #expect(wrong.withLock { $0 } == [] && full.load(ordering: .relaxed) == 8)
     }
 
     @Test("Names keep the keys of logs apart")

@@ -38,6 +38,11 @@ struct StorageReplacementTests {
         return file
     }
 
+    @discardableResult
+    private func replace(_ directory: String, by file: CInt) throws -> StorageRestore.Summary {
+        try StorageReplacement.replace(in: directory, by: file) { _ in }
+    }
+
     @Test("It has what the snapshot has, and no alarm, and leftovers of a replacement that was killed are gone")
     func replaced() throws {
         try made("old").close()
@@ -47,7 +52,7 @@ struct StorageReplacementTests {
         let directory = scratch.path + "/old"
         try FileManager.default.createDirectory(
             atPath: directory + "/replacing.restoring-abcdef", withIntermediateDirectories: false)
-        #expect(try StorageReplacement.replace(in: directory, by: file).collaborations == 1)
+        #expect(try replace(directory, by: file).collaborations == 1)
         let lines = Lock<[String]>([])
         let log = Log { line in if line.level != .info { lines.withLock { $0.append(line.text) } } }
         let replaced = try storage("old", log)
@@ -64,14 +69,26 @@ struct StorageReplacementTests {
         let file = try snapshot(of: try made("new"))
         defer { close(file) }
         let directory = scratch.path + "/old"
-        let isInUse = #expect(throws: ServiceError.self) { try StorageReplacement.replace(in: directory, by: file) }
+        let isInUse = #expect(throws: ServiceError.self) { try replace(directory, by: file) }
         #expect(isInUse?.code == .storageInUse)
         old?.close()
         old = nil
         var status = stat()
-        try #require(fstat(file, &status) == 0 && ftruncate(file, status.st_size - 1) == 0)
+        try #require(fstat(file, &status) == 0)
         lseek(file, 0, SEEK_SET)
-        let isCut = #expect(throws: ServiceError.self) { try StorageReplacement.replace(in: directory, by: file) }
+        let isUnwanted = #expect(throws: ServiceError.self) {
+            try StorageReplacement.replace(in: directory, by: file) { place throws(ServiceError) in
+                // It shares no log.
+                guard place == nil else { return }
+                throw ServiceError(.storageFailed, "unwanted")
+            }
+        }
+        #expect(isUnwanted?.reason == "unwanted")
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        #expect(!names.contains { $0.hasPrefix("replacing") }, "\(names)")
+        try #require(ftruncate(file, status.st_size - 1) == 0)
+        lseek(file, 0, SEEK_SET)
+        let isCut = #expect(throws: ServiceError.self) { try replace(directory, by: file) }
         #expect(isCut?.code == .storageFailed || isCut?.code == .storageDamaged, "\(isCut.map { "\($0)" } ?? "")")
         let kept = try storage("old")
         #expect(try holds(kept, "old") && !holds(kept, "new"))

@@ -205,6 +205,39 @@ struct ClusterServiceTests {
         #expect(report.services.allSatisfy { $0.contents == contents[0].map { "\($0.digest)" } })
     }
 
+    @Test("A storage of another cluster is not replaced by a snapshot of one that a wrong name leads to")
+    func otherCluster() async throws {
+        let cluster = try TestCluster(services: 1) { $0.logRetentionBytes = 64 << 10 }
+        let small = try await SmallCollaboration(try cluster.services[0].client())
+        for byte in UInt8(0)..<80 {
+            let roots = try (UInt8(0)..<100).map { number in
+                try #require(Digest([byte, number] + [UInt8](repeating: 7, count: 30)))
+            }
+            try await cluster.services[0].client().addRoots(roots, to: small.collaboration)
+        }
+        let log = OrderedLog(EtcdSession(try EtcdMembers(cluster.etcd.endpoints), first: 0), name: TestCluster.name)
+        #expect(try await comesTrue { try log.first(milliseconds: 1000) ?? 0 > 2 })
+        let elsewhere = try #require(LogName("elsewhere"))
+        try cluster.add { $0.cluster?.name = elsewhere }
+        let other = cluster.services[1]
+        #expect(try await comesTrue { await code { try await other.client().ping() } == nil })
+        let own = try await SmallCollaboration(try other.client(), named: "own")
+        let place = other.service.resources.rootSets.sharing?.segment
+        other.stop()
+        let failure = thrown(StartupFailure.self) {
+            _ = try TestService(directory: other.directory) {
+                var settings = ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name)
+                settings.peers = ClusterSettings.Peers(address: other.endpoint, tls: nil)
+                ($0.cluster, $0.secretPath) = (settings, cluster.secretPath)
+            }
+        }
+        #expect(failure?.description.contains("is --cluster-name right?") == true, "\(failure?.description ?? "")")
+        try other.start()
+        #expect(try await comesTrue { await code { try await other.client().ping() } == nil })
+        #expect(try await other.client().state(of: own.collaboration).rootCount == 1)
+        #expect(other.service.resources.rootSets.sharing?.segment ?? 0 >= place ?? 0)
+    }
+
     @Test("When etcd has lost everything, services say so until the log goes on behind the one that has most")
     func lost() async throws {
         let cluster = try TestCluster { $0.cluster?.stalenessMilliseconds = 500 }

@@ -98,7 +98,9 @@ final class CollaborationLayer: Sendable {
             decision = try self.decision(on: first)
         } catch {
             for task in tasks {
-                task.pending.fail(error, unlessKeptBy: lagging, task.patience) { self.enqueue([task]) }
+                task.pending.fail(error, lacking: nil, unlessKeptBy: lagging, task.patience) {
+                    self.enqueue([task])
+                }
             }
             return
         }
@@ -268,10 +270,20 @@ final class CollaborationLayer: Sendable {
                 if count < Limits.decisionsPerRequestMax {
                     enqueue([suspension.task])
                 } else {
-                    answer([suspension.task], suspension.answer)
+                    answerUnchanged(suspension)
                 }
-            case .over: answer([suspension.task], suspension.answer)
+            case .over: answerUnchanged(suspension)
             }
+        } catch {
+            suspension.task.pending.fail(error)
+        }
+    }
+
+    /// Answers a query of which no topic has changed, as far as this service knows: it may not know.
+    private func answerUnchanged(_ suspension: SuspendedQueries.Suspension) {
+        do throws(ServiceError) {
+            try resources.rootSets.checkFresh(resources.rootSets.moment)
+            answer([suspension.task], suspension.answer)
         } catch {
             suspension.task.pending.fail(error)
         }
@@ -288,9 +300,7 @@ final class CollaborationLayer: Sendable {
     private func resumeDueQueries() {
         let due = queries.takeDue()
         if due.hasMore { askForWorker() }
-        for suspension in due.over where suspension.task.pending.resume() {
-            answer([suspension.task], suspension.answer)
-        }
+        for suspension in due.over where suspension.task.pending.resume() { answerUnchanged(suspension) }
         var equal: [AnyHashable: [CollaborationTask]] = [:]
         for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {

@@ -2,13 +2,15 @@ import Core
 import RootSets
 
 /// Requests that demand a change which another service of the cluster has made, and which was not applied here yet.
-/// They are tried again whenever something was applied, for a moment. So a client that has changed something at one
+/// Each is tried again when that change was applied, or when its time is over. So a client that has changed something at one
 /// service can ask another one at once.
 ///
 /// Peers share the places. Any thread may use it.
 final class LaggingRequests: Sendable {
     private struct Waiting {
         let owner: Holder
+        /// Of the change that the request lacks; `nil`: that is not known.
+        let sequence: UInt64?
         /// In milliseconds of the clock.
         let deadline: UInt64
         let retry: @Sendable () -> Void
@@ -16,6 +18,8 @@ final class LaggingRequests: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
+        /// The sequence of the last change that was applied, as far as it was told.
+        var applied: UInt64 = 0
         var places = PeerShares(capacity: Limits.laggingRequestsMax)
     }
 
@@ -38,11 +42,12 @@ final class LaggingRequests: Sendable {
 
     deinit { timer.withLock { $0 }?.cancel() }
 
-    /// Keeps a request of `owner` that lacks a change. `retry` is called once, on any thread, and must only queue the
-    /// request. Returns false, and keeps nothing, when the request has waited long enough, or when its owner has too
-    /// many that wait.
+    /// Keeps a request of `owner` that lacks the change with a sequence. `retry` is called once, on any thread, at once
+    /// when that change was applied meanwhile. It must only look for the change, and queue the request. Returns false,
+    /// and keeps nothing, when the request has waited long enough, or when its owner has too many that wait. Without a
+    /// sequence it is tried again after any change.
     func keep(
-        of owner: Holder, _ patience: Patience, retry: @escaping @Sendable () -> Void
+        of owner: Holder, lacking sequence: UInt64?, _ patience: Patience, retry: @escaping @Sendable () -> Void
     ) -> Bool {
         let now = clock.milliseconds
         let deadline = patience.deadline.withLock { deadline in
@@ -51,15 +56,21 @@ final class LaggingRequests: Sendable {
             return known
         }
         guard now < deadline else { return false }
-        return state.withLock { state in
+        let isKept: Bool? = state.withLock { state in
+            guard state.applied < sequence ?? .max else { return nil }
             guard state.places.take(1, by: owner) else { return false }
-            state.waiting.append(Waiting(owner: owner, deadline: deadline, retry: retry))
+            state.waiting.append(Waiting(owner: owner, sequence: sequence, deadline: deadline, retry: retry))
             return true
         }
+        if isKept == nil { retry() }
+        return isKept ?? true
     }
 
-    /// Something was applied: tries all of them again.
-    func progress() { retry { _ in true } }
+    /// The changes up to a sequence were applied: tries those again that lacked one of them.
+    func progress(to sequence: UInt64) {
+        state.withLock { $0.applied = max($0.applied, sequence) }
+        retry { $0.sequence ?? 0 <= sequence }
+    }
 
     private func retryOverdue() {
         let now = clock.milliseconds
@@ -83,19 +94,19 @@ extension PendingRequest {
     ///
     /// `lagging`: `nil` where nobody else makes changes. `retry` queues the request, or throws the error that fails it.
     func fail(
-        _ error: ServiceError, unlessKeptBy lagging: LaggingRequests?, _ patience: LaggingRequests.Patience,
-        retry: @escaping @Sendable () throws(ServiceError) -> Void
+        _ error: ServiceError, lacking sequence: UInt64?, unlessKeptBy lagging: LaggingRequests?,
+        _ patience: LaggingRequests.Patience, retry: @escaping @Sendable () throws(ServiceError) -> Void
     ) {
-        guard !isKept(after: error, by: lagging, patience, retry: retry) else { return }
+        guard !isKept(after: error, lacking: sequence, by: lagging, patience, retry: retry) else { return }
         fail(error)
     }
 
     fileprivate func isKept(
-        after error: ServiceError, by lagging: LaggingRequests?, _ patience: LaggingRequests.Patience,
-        retry: @escaping @Sendable () throws(ServiceError) -> Void
+        after error: ServiceError, lacking sequence: UInt64?, by lagging: LaggingRequests?,
+        _ patience: LaggingRequests.Patience, retry: @escaping @Sendable () throws(ServiceError) -> Void
     ) -> Bool {
         guard error.code == .behindSequence, let lagging else { return false }
-        return lagging.keep(of: owner, patience) {
+        return lagging.keep(of: owner, lacking: sequence, patience) {
             do throws(ServiceError) {
                 try retry()
             } catch {
@@ -117,7 +128,9 @@ extension RootSets {
             try check(atLeast: sequence)
             return false
         } catch {
-            guard pending.isKept(after: error, by: lagging, patience, retry: retry) else { throw error }
+            guard pending.isKept(after: error, lacking: sequence, by: lagging, patience, retry: retry) else {
+                throw error
+            }
             return true
         }
     }

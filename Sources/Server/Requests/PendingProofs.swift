@@ -1,4 +1,5 @@
 import Core
+import RootSets
 import Synchronization
 import Transport
 import Verification
@@ -90,7 +91,7 @@ final class PendingProofs: Sendable {
 
     /// Queues the proofs. Returns false, and undoes what `begin` did, when their peer's share of the pool's places has
     /// no room for all of them.
-    func submit(to pool: WorkerPool) -> Bool {
+    func submit(to pool: WorkerPool, reading rootSets: RootSets) -> Bool {
         let request = VerificationRequest(
             count: proofs.count, isSigned: proofs.isSigned, wantsRoots: false, failsSingly: true
         ) {
@@ -100,7 +101,14 @@ final class PendingProofs: Sendable {
             }
             self.proofs.read($0, in: self.frames.bytes, into: $1)
         } completion: { request, failure in
-            self.answer(request, failure)
+            do throws(ServiceError) {
+                if let failure { throw failure }
+                // Its first proofs may have been verified long ago.
+                try rootSets.checkFresh(request.moment)
+                self.answer(request, nil)
+            } catch {
+                self.answer(request, error)
+            }
         }
         if pool.submit(request, from: responder.source) { return true }
         isAnswered.store(true, ordering: .releasing)

@@ -117,6 +117,8 @@ final class SnapshotStore: Sendable {
         forget()
         let file = try newFile()
         do throws(ServiceError) {
+            // The log is kept from here on, for whoever begins with the snapshot.
+            rootSets.givesSnapshot(true)
             let summary = try rootSets.backUp(to: file, time: time())
             let made = clock.milliseconds
             let new = Snapshot(
@@ -125,6 +127,7 @@ final class SnapshotStore: Sendable {
             log(.info, "made a snapshot of \(summary.bytes) bytes for another service of the cluster")
         } catch {
             close(file)
+            rootSets.givesSnapshot(false)
             log(.warning, "a snapshot for another service of the cluster was not made: \(error.reason)")
             throw error
         }
@@ -145,6 +148,7 @@ final class SnapshotStore: Sendable {
             return snapshot
         }) {
             close(old.file)
+            rootSets.givesSnapshot(false)
         }
     }
 
