@@ -1,15 +1,14 @@
 import Core
 import Synchronization
 
-/// The keys of one purpose: the present one, which makes tags, and maybe the one before it, whose tags are still
-/// genuine.
+/// The keys of one purpose: the present one, which makes tags, and maybe another one, whose tags are genuine, too.
 package struct KeyPair: Sendable {
     let current: MessageAuthenticator
-    let previous: MessageAuthenticator?
+    let other: MessageAuthenticator?
 
-    package init(current: MessageAuthenticator, previous: MessageAuthenticator? = nil) {
+    package init(current: MessageAuthenticator, other: MessageAuthenticator? = nil) {
         self.current = current
-        self.previous = previous
+        self.other = other
     }
 }
 
@@ -39,7 +38,7 @@ package final class RotatingKeys: Sendable {
     package func isGenuine(_ message: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer) -> Bool {
         let keys = keys.withLock { $0 }
         if isGenuine(message, tag: tag, keys.current) { return true }
-        return keys.previous.map { isGenuine(message, tag: tag, $0) } ?? false
+        return keys.other.map { isGenuine(message, tag: tag, $0) } ?? false
     }
 
     private func isGenuine(

@@ -2,8 +2,8 @@ import Core
 
 /// Checks the tags of many messages at once. Each message has the same length, and its tag follows it.
 ///
-/// A tag is genuine under the present key or under the one before it. Only messages whose tag the present key did not
-/// make are hashed again. One object serves one thread at a time.
+/// A tag is genuine under the present key or under the other one. Only messages whose tag the present key did not make
+/// are hashed again. One object serves one thread at a time.
 package final class TagChecker {
     /// The most messages in one call.
     package static let capacity = BatchAuthenticator.capacity
@@ -20,7 +20,7 @@ package final class TagChecker {
         precondition(tagBytes > 0 && tagBytes <= Digest.byteCount, "a tag is empty or longer than its hash")
         self.length = length
         self.tagBytes = tagBytes
-        authenticators = RotatingAuthenticators(keys, length: length, hashing: hashing, wantsPrevious: true)
+        authenticators = RotatingAuthenticators(keys, length: length, hashing: hashing, wantsOther: true)
     }
 
     /// Tells of each of `count` messages, at most `capacity`, whether its tag is genuine. `message` returns the address
@@ -35,8 +35,8 @@ package final class TagChecker {
             failed[failedCount] = place
             failedCount += isGenuine ? 0 : 1
         }
-        if failedCount > 0, let previous = authenticators.previous {
-            let tags = previous.tags(of: failedCount) { message(failed[$0]) }
+        if failedCount > 0, let other = authenticators.other {
+            let tags = other.tags(of: failedCount) { message(failed[$0]) }
             for index in 0..<failedCount {
                 results[failed[index]] = isGenuine(message(failed[index]), tags[index])
             }

@@ -17,7 +17,7 @@ package final class TagMaker {
         precondition(tagBytes > 0 && tagBytes <= Digest.byteCount, "a tag is empty or longer than its hash")
         self.length = length
         self.tagBytes = tagBytes
-        authenticators = RotatingAuthenticators(keys, length: length, hashing: hashing, wantsPrevious: false)
+        authenticators = RotatingAuthenticators(keys, length: length, hashing: hashing, wantsOther: false)
     }
 
     /// Writes the tag of each of `count` messages, at most `capacity`, behind the message. `message` returns the

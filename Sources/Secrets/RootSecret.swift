@@ -37,8 +37,8 @@ package struct RootSecret: Sendable {
     ///
     /// Throws `internalFault` when libcrypto can't do it.
     package func keys(for purpose: SecretPurpose) throws(ServiceError) -> KeyPair {
-        var before: MessageAuthenticator?
-        if let previous { before = try previous.authenticator(for: purpose) }
-        return KeyPair(current: try current.authenticator(for: purpose), previous: before)
+        var other: MessageAuthenticator?
+        if let previous { other = try previous.authenticator(for: purpose) }
+        return KeyPair(current: try current.authenticator(for: purpose), other: other)
     }
 }

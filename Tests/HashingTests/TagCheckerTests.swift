@@ -34,11 +34,11 @@ struct TagCheckerTests {
         }
     }
 
-    @Test("Tags of the present key and the one before are genuine in any mixture, and those of a third are not")
+    @Test("Tags of the present key and the other one are genuine in any mixture, and those of a third are not")
     func mixtures() {
         var generator = SeededGenerator(seed: runSeed)
         let keys = (1...3).map { authenticator(UInt8($0)) }
-        let rotating = RotatingKeys(KeyPair(current: keys[1], previous: keys[0]))
+        let rotating = RotatingKeys(KeyPair(current: keys[1], other: keys[0]))
         let checker = TagChecker(rotating, length: length, tagBytes: tagBytes)
         for count in [0, 1, 2, 15, 16, 17, 63, TagChecker.capacity] {
             let choices = (0..<count).map { _ in Int.random(in: 0..<4, using: &generator) }
@@ -58,9 +58,9 @@ struct TagCheckerTests {
         let rotating = RotatingKeys(KeyPair(current: keys[0]))
         let checker = TagChecker(rotating, length: length, tagBytes: tagBytes)
         #expect(check(messages, checker) == [true, false, false])
-        rotating.replace(KeyPair(current: keys[1], previous: keys[0]))
+        rotating.replace(KeyPair(current: keys[1], other: keys[0]))
         #expect(check(messages, checker) == [true, true, false])
-        rotating.replace(KeyPair(current: keys[2], previous: keys[1]))
+        rotating.replace(KeyPair(current: keys[2], other: keys[1]))
         #expect(check(messages, checker) == [false, true, true])
         rotating.replace(KeyPair(current: keys[2]))
         #expect(check(messages, checker) == [false, false, true])
@@ -70,7 +70,7 @@ struct TagCheckerTests {
     @Test("A tag with any one bit changed is not genuine under either key")
     func everyBit() {
         let keys = (1...2).map { authenticator(UInt8($0)) }
-        let rotating = RotatingKeys(KeyPair(current: keys[1], previous: keys[0]))
+        let rotating = RotatingKeys(KeyPair(current: keys[1], other: keys[0]))
         let checker = TagChecker(rotating, length: length, tagBytes: tagBytes)
         for key in keys {
             let message = tagged([UInt8](repeating: 5, count: length), key)
@@ -91,7 +91,7 @@ struct TagCheckerTests {
         let maker = TagMaker(rotating, length: length, tagBytes: tagBytes)
         let stride = length + tagBytes + 3
         for (round, key) in keys.enumerated() {
-            rotating.replace(KeyPair(current: key, previous: keys[0]))
+            rotating.replace(KeyPair(current: key, other: keys[0]))
             for count in [0, 1, 2, 3, 15, 16, 17, 32, 33, 63, TagMaker.capacity] {
                 let messages = (0..<count).map { _ in generator.bytes(length) }
                 var bytes = messages.flatMap { $0 + [UInt8](repeating: 0xa5, count: tagBytes + 3) }

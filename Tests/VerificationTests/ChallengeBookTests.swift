@@ -92,11 +92,11 @@ struct ChallengeBookTests {
         let book = ChallengeBook(keys: keys, clock: ManualClock().clock)
         let checker = book.makeChecker()
         let first = book.challenge()
-        keys.replace(KeyPair(current: authenticators[1], previous: authenticators[0]))
+        keys.replace(KeyPair(current: authenticators[1], other: authenticators[0]))
         let second = book.challenge()
         for challenge in [first, second] { _ = try book.token(of: challenge) }
         #expect(book.standings(of: [second, first, second], with: checker).count { $0 != .forged } == 3)
-        keys.replace(KeyPair(current: authenticators[2], previous: authenticators[1]))
+        keys.replace(KeyPair(current: authenticators[2], other: authenticators[1]))
         #expect(book.standing(ofBytes: first) == .forged)
         _ = try book.token(of: second)
         #expect(book.standings(of: [first, second], with: checker).map { $0 == .forged } == [true, false])
