@@ -471,6 +471,8 @@ public enum Limits {
     /// Seconds that a challenge or a grant is valid, at most. A generation of the root secret stays valid for that long
     /// after its rotation.
     public static let validitySecondsMax = 86_400
+    /// How long the services that share a secret may take until all of them use the generation that was prepared.
+    public static let secretSpreadSeconds = 86_400
     /// Seconds after which the service's durable clock is stored again.
     public static let clockStoredSeconds = 60
 

@@ -18,6 +18,10 @@ package enum SecretFailure: Error, Sendable {
     case damaged(path: String)
     /// Challenges and grants of the generation before may still be valid, and a rotation would refuse them.
     case tooSoon(path: String, secondsLeft: UInt64)
+    /// A generation is prepared, and must be used before another one is made.
+    case prepared(path: String)
+    /// No generation is prepared, so none can be used.
+    case notPrepared(path: String)
 }
 
 extension SecretFailure: CustomStringConvertible {
@@ -43,6 +47,12 @@ extension SecretFailure: CustomStringConvertible {
         case .tooSoon(let path, let secondsLeft):
             "the secret \(path) was rotated a short time ago: what the generation before it has authenticated may be "
                 + "valid for \(secondsLeft) s more; wait, or say --drop-previous to refuse all of it from now on"
+        case .prepared(let path):
+            "the secret \(path) has a generation that is prepared: say --use-prepared when every service has read the "
+                + "file, or --drop-previous to refuse everything that was authenticated before"
+        case .notPrepared(let path):
+            "the secret \(path) has no generation that is prepared: say --prepare, and let every service read the "
+                + "file, before --use-prepared"
         }
     }
 

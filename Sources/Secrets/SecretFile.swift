@@ -5,10 +5,13 @@ import Platform
 
 /// A file with a root secret, mode 0600.
 ///
-///      0  "rootgate secret\n" (16)   16  version (4): 1   20  number of generations (4): 1 or 2
-///     24  the present generation: identifier (8), made at (8, milliseconds since 1970), secret (32)
-///     72  the generation before it, or zeros (48)
+///      0  "rootgate secret\n" (16)   16  version (4): 1   20  what it holds (4): 1, 2 or 3
+///     24  the present generation: identifier (8), in use at (8, milliseconds since 1970), secret (32)
+///     72  another generation, or zeros (48)
 ///    120  SHA-256 of the 120 bytes before it (32)
+///
+/// It holds 1: the present generation; 2: also the one before it; 3: also the next one, which is prepared. Versions
+/// that know of no next one refuse a file with 3.
 ///
 /// Numbers are little-endian. The file is replaced whole, so it never holds a part of a secret: it is written under
 /// another name, synchronized and renamed, and then its folder is synchronized. Whoever changes it locks its folder.
@@ -84,6 +87,7 @@ package struct SecretFile: Sendable {
             switch UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)) {
             case 1: return RootSecret(current: generation(0, in: bytes))
             case 2: return RootSecret(current: generation(0, in: bytes), previous: generation(1, in: bytes))
+            case 3: return RootSecret(current: generation(0, in: bytes), next: generation(1, in: bytes))
             default: return nil
             }
         }
@@ -96,7 +100,7 @@ package struct SecretFile: Sendable {
         secret.bytes.copyBytes(from: bytes[(start + 16)..<(start + generationBytes)])
         return SecretGeneration(
             identifier: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)),
-            madeAt: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt64.self)),
+            inUseAt: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt64.self)),
             secret: secret)
     }
 
@@ -121,10 +125,11 @@ package struct SecretFile: Sendable {
     }
 
     /// Adds a fresh generation to the file, and makes the file when it is missing. `dropsPrevious`: only the fresh
-    /// generation stays, so that nothing that was issued before is genuine any more.
+    /// generation stays, so that nothing that was issued before is genuine any more, and one that is prepared never
+    /// will be.
     ///
-    /// Throws `tooSoon` when a second rotation would end the validity of something that has not expired, what `load`
-    /// throws, and when the file can't be written.
+    /// Throws `prepared` when a generation is prepared, unless it is dropped; `tooSoon` when a second rotation would
+    /// end the validity of something that has not expired; what `load` throws; and when the file can't be written.
     package func rotate(
         at milliseconds: UInt64, dropsPrevious: Bool = false, random: RandomSource = .system
     ) throws(SecretFailure) -> RootSecret {
@@ -137,16 +142,50 @@ package struct SecretFile: Sendable {
             }
             let secret: RootSecret
             if let known, !dropsPrevious {
-                guard known.isPreviousSettled(at: milliseconds) else {
-                    let end = known.current.madeAt &+ RootSecret.overlapMilliseconds
-                    throw .tooSoon(path: path, secondsLeft: (end &- milliseconds) / 1000 + 1)
-                }
+                try demandRoom(in: known, at: milliseconds)
                 secret = known.rotated(at: milliseconds, random: random)
             } else {
                 secret = RootSecret(current: SecretGeneration(at: milliseconds, random: random))
             }
             try write(secret)
             return secret
+        }
+    }
+
+    /// Adds a fresh generation to the file as the next one: it is accepted, and not used yet.
+    ///
+    /// Throws `prepared` when there is a next one already; `tooSoon` while the one before the present one is needed,
+    /// because a file has room for one beside the present one; what `load` throws, so `missing` when there is no file;
+    /// and when the file can't be written.
+    package func prepare(
+        at milliseconds: UInt64, random: RandomSource = .system
+    ) throws(SecretFailure) -> RootSecret {
+        try whileLocked { () throws(SecretFailure) in
+            let known = try load()
+            try demandRoom(in: known, at: milliseconds)
+            let secret = known.prepared(at: milliseconds, random: random)
+            try write(secret)
+            return secret
+        }
+    }
+
+    /// Makes the next generation the present one, and keeps the present one as the one before: see
+    /// `RootSecret.usingNext`.
+    ///
+    /// Throws `notPrepared` when there is no next one, what `load` throws, and when the file can't be written.
+    package func usePrepared(at milliseconds: UInt64) throws(SecretFailure) -> RootSecret {
+        try whileLocked { () throws(SecretFailure) in
+            guard let secret = try load().usingNext(at: milliseconds) else { throw .notPrepared(path: path) }
+            try write(secret)
+            return secret
+        }
+    }
+
+    /// Throws unless a fresh generation can take the place beside the present one.
+    private func demandRoom(in known: RootSecret, at milliseconds: UInt64) throws(SecretFailure) {
+        guard known.next == nil else { throw .prepared(path: path) }
+        guard known.isPreviousSettled(at: milliseconds) else {
+            throw .tooSoon(path: path, secondsLeft: (known.previousEnd - milliseconds) / 1000 + 1)
         }
     }
 
@@ -191,13 +230,13 @@ package struct SecretFile: Sendable {
         let bytes = contents.bytes
         bytes.copyBytes(from: magic)
         bytes.storeBytes(of: version.littleEndian, toByteOffset: 16, as: UInt32.self)
-        let generations = [secret.current, secret.previous].compactMap { $0 }
-        bytes.storeBytes(of: UInt32(generations.count).littleEndian, toByteOffset: 20, as: UInt32.self)
-        for (index, generation) in generations.enumerated() {
+        let holds: UInt32 = secret.next != nil ? 3 : secret.previous != nil ? 2 : 1
+        bytes.storeBytes(of: holds.littleEndian, toByteOffset: 20, as: UInt32.self)
+        for (index, generation) in secret.generations.enumerated() {
             let start = generationsOffset + index * generationBytes
             precondition(start + generationBytes <= digestOffset, "a file has two generations at most")
             bytes.storeBytes(of: generation.identifier.littleEndian, toByteOffset: start, as: UInt64.self)
-            bytes.storeBytes(of: generation.madeAt.littleEndian, toByteOffset: start + 8, as: UInt64.self)
+            bytes.storeBytes(of: generation.inUseAt.littleEndian, toByteOffset: start + 8, as: UInt64.self)
             generation.secret.withBytes { secret in
                 UnsafeMutableRawBufferPointer(rebasing: bytes[(start + 16)...]).copyMemory(from: secret)
             }

@@ -2,31 +2,37 @@ package import Core
 package import Hashing
 import Platform
 
-/// One generation of the root secret: 32 random bytes that never leave their memory, a name and the time of making.
+/// One generation of the root secret: 32 random bytes that never leave their memory, a name and a time.
 package struct SecretGeneration: Sendable {
     /// Bytes of the secret.
     static let secretBytes = 32
 
     /// The name of the generation: random, and no secret.
     package let identifier: UInt64
-    /// When it was made, in milliseconds since 1970.
-    package let madeAt: UInt64
+    /// From when on every service uses it, in milliseconds since 1970. That is when it was made, unless it was prepared
+    /// before it was used. While it is only prepared, the time means nothing.
+    package let inUseAt: UInt64
     let secret: SecretMemory
 
-    /// Makes a fresh generation.
+    /// Makes a fresh generation, which is in use from that time on.
     package init(at milliseconds: UInt64, random: RandomSource = .system) {
         let secret = SecretMemory(count: SecretGeneration.secretBytes)
         random.fill(secret.bytes)
         self.init(
-            identifier: random.bytes(8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }, madeAt: milliseconds,
+            identifier: random.bytes(8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }, inUseAt: milliseconds,
             secret: secret)
     }
 
-    init(identifier: UInt64, madeAt: UInt64, secret: SecretMemory) {
+    init(identifier: UInt64, inUseAt: UInt64, secret: SecretMemory) {
         precondition(secret.count == SecretGeneration.secretBytes, "a secret has another length")
         self.identifier = identifier
-        self.madeAt = madeAt
+        self.inUseAt = inUseAt
         self.secret = secret
+    }
+
+    /// The same generation, in use from that time on.
+    func inUse(at milliseconds: UInt64) -> SecretGeneration {
+        SecretGeneration(identifier: identifier, inUseAt: milliseconds, secret: secret)
     }
 
     /// The name in hexadecimal, 16 characters.

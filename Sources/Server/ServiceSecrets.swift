@@ -17,7 +17,7 @@ final class ServiceSecrets: Sendable {
     /// A generation that is this old is replaced; 0: never.
     private let ageMax: UInt64
     private let secret: Lock<RootSecret>
-    private let change = Lock<(@Sendable (AuditTrail.Key) -> Void)?>(nil)
+    private let change = Lock<(@Sendable (AuditTrail.Key, RootSecret) -> Void)?>(nil)
     private let date: @Sendable () -> Date
     private let random: RandomSource
     private let log: Log
@@ -50,6 +50,8 @@ final class ServiceSecrets: Sendable {
                 }
             } else {
                 secret = try file.load().settled(at: now)
+                // Who rotates a secret that services share has to know that all of them have read the file.
+                log(.info, ServiceSecrets.summary(of: secret))
             }
         } catch {
             throw StartupFailure.secret(error)
@@ -76,8 +78,8 @@ final class ServiceSecrets: Sendable {
         return AuditTrail.Key(name: current.name, try current.authenticator(for: .audits))
     }
 
-    /// From now on `body` is called with the audit's key whenever other generations came into use.
-    func onChange(_ body: @escaping @Sendable (AuditTrail.Key) -> Void) { change.withLock { $0 = body } }
+    /// From now on `body` is called with the audit's key and the secret whenever other generations are accepted.
+    func onChange(_ body: @escaping @Sendable (AuditTrail.Key, RootSecret) -> Void) { change.withLock { $0 = body } }
 
     /// Reads the file again, and takes its generations when they have changed. When the file can't be used, the keys
     /// stay, and the log says why.
@@ -92,11 +94,11 @@ final class ServiceSecrets: Sendable {
     }
 
     /// Replaces a generation that has reached its age, and forgets the one before the present one when everything that
-    /// it authenticated has expired.
+    /// it authenticated has expired. While a generation is prepared, none is replaced: whoever has prepared it decides.
     func maintain() {
         let now = ServiceSecrets.milliseconds(date)
         let known = secret.withLock { $0 }
-        let age = now > known.current.madeAt ? now - known.current.madeAt : 0
+        let age = now > known.current.inUseAt ? now - known.current.inUseAt : 0
         if isOwn, ageMax > 0, age >= ageMax {
             do throws(SecretFailure) {
                 adopt(try file.rotate(at: now, random: random), reason: "its age")
@@ -108,12 +110,21 @@ final class ServiceSecrets: Sendable {
         }
     }
 
+    /// Which generations a secret has, for the log.
+    private static func summary(of secret: RootSecret) -> String {
+        let other =
+            secret.previous.map { "\($0.name) is still valid" } ?? secret.next.map { "\($0.name) is prepared" }
+            ?? "no other one is valid"
+        return "generation \(secret.current.name) of the secret is in use, and \(other)"
+    }
+
     /// Takes the generations of a secret, as far as they are needed. Returns false when they are in use already.
     @discardableResult
     private func adopt(_ found: RootSecret, reason: String) -> Bool {
         let next = found.settled(at: ServiceSecrets.milliseconds(date))
         let isChanged = secret.withLock {
             $0.current.identifier != next.current.identifier || $0.previous?.identifier != next.previous?.identifier
+                || $0.next?.identifier != next.next?.identifier
         }
         guard isChanged else { return false }
         do throws(ServiceError) {
@@ -123,9 +134,8 @@ final class ServiceSecrets: Sendable {
             challenges.replace(challengeKeys)
             grants.replace(grantKeys)
             snapshots.replace(snapshotKeys)
-            let before = next.previous.map { ", and \($0.name) is still valid" } ?? ", and no other one is valid"
-            log(.info, "generation \(next.current.name) of the secret is in use\(before) (\(reason))")
-            if let change = change.withLock({ $0 }) { change(try auditKey()) }
+            log(.info, "\(ServiceSecrets.summary(of: next)) (\(reason))")
+            if let change = change.withLock({ $0 }) { change(try auditKey(), next) }
         } catch {
             log(.warning, "the secret stays as it is: \(error)")
         }

@@ -57,7 +57,7 @@ private func auditKeys(_ arguments: Arguments) throws -> [String: MessageAuthent
     do {
         let secret = try secretFile(arguments).load()
         var keys: [String: MessageAuthenticator] = [:]
-        for generation in [secret.current, secret.previous].compactMap({ $0 }) {
+        for generation in secret.generations {
             keys[generation.name] = try generation.authenticator(for: .audits)
         }
         return keys

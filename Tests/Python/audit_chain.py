@@ -18,9 +18,9 @@ def generations(path):
         data = file.read()
     assert len(data) == 152 and data[:16] == b"rootgate secret\n"
     assert hashlib.sha256(data[:120]).digest() == data[120:]
-    version, count = struct.unpack_from("<II", data, 16)
-    assert version == 1 and count in (1, 2)
-    return {data[24 + 48 * i : 32 + 48 * i].hex(): data[40 + 48 * i : 72 + 48 * i] for i in range(count)}
+    version, holds = struct.unpack_from("<II", data, 16)
+    assert version == 1 and holds in (1, 2, 3)
+    return {data[24 + 48 * i : 32 + 48 * i].hex(): data[40 + 48 * i : 72 + 48 * i] for i in range(min(holds, 2))}
 
 
 def audit_key(secret):

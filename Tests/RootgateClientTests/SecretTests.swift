@@ -122,6 +122,53 @@ struct SecretTests {
         #expect(try await scene.status() == .forged)
     }
 
+    @Test(
+        "A generation of the own file that has reached its age is not rotated while one is prepared, until it is used")
+    func ageWhilePrepared() async throws {
+        let service = try TestService(calendar: calendar) { $0.secretDays = 2 }
+        let file = file(of: service)
+        // The service is not told: it learns of it by what the file says.
+        let prepared = try file.prepare(at: now)
+        calendar.advance(seconds: 10 * 24 * 3600)
+        for isTold in [false, true] {
+            if isTold { service.service.reload() }
+            service.service.maintain()
+            let loaded = try file.load()
+            #expect(loaded.generations.map(\.identifier) == prepared.generations.map(\.identifier), "told: \(isTold)")
+        }
+        let scene = try await GrantHolder(service)
+        _ = try file.usePrepared(at: now)
+        service.service.reload()
+        service.service.maintain()
+        #expect(try file.load().current.identifier == prepared.next?.identifier)
+        #expect(try await scene.status() == .valid)
+    }
+
+    @Test("The audit tells when a generation is prepared, and when it is used")
+    func auditOfSteps() throws {
+        let scratch = ScratchDirectory()
+        let (named, audit) = (SecretFile(path: scratch.path + "/named"), scratch.path + "/audit")
+        _ = try named.rotate(at: now)
+        let service = try TestService(calendar: calendar) {
+            $0.secretPath = named.path
+            $0.auditPath = audit
+        }
+        let next = try #require(try named.prepare(at: now).next)
+        service.service.reload()
+        service.service.reload()
+        _ = try named.usePrepared(at: now)
+        service.service.reload()
+        service.stop()
+        let files = try FileManager.default.contentsOfDirectory(atPath: scratch.path).filter { $0.hasPrefix("audit") }
+        let lines = try files.flatMap {
+            try String(contentsOfFile: scratch.path + "/" + $0, encoding: .utf8).split(separator: "\n")
+        }
+        for what in ["prepare-secret", "rotate-secret"] {
+            let found = lines.filter { $0.contains("\"what\":\"\(what)\"") }
+            #expect(found.count == 1 && found.allSatisfy { $0.contains("\"detail\":\"\(next.name)\"") }, "\(lines)")
+        }
+    }
+
     @Test("A grant expires after a restart as it would have without one, also with a date that was set back")
     func expiryOverRestarts() async throws {
         let service = try TestService(calendar: calendar, clock: MonotonicClock { 0 }) { $0.grantSeconds = 100 }

@@ -33,7 +33,7 @@ struct SecretFileTests {
     @Test("A missing file is made with mode 0600, and read again with the same secret")
     func made() throws {
         let made = try file.loadOrMake(at: start)
-        #expect(made.isNew && made.secret.previous == nil && made.secret.current.madeAt == start)
+        #expect(made.isNew && made.secret.previous == nil && made.secret.current.inUseAt == start)
         #expect(try mode(of: file.path) == 0o600)
         let again = try file.loadOrMake(at: start + 1)
         #expect(!again.isNew && again.secret.current.identifier == made.secret.current.identifier)
@@ -151,6 +151,142 @@ struct SecretFileTests {
         #expect(try file.load().previous == nil)
     }
 
+    /// Expects that `body` is refused with a text, and that the file stays as it is.
+    private func expectRefusal(_ text: String, _ body: () throws(SecretFailure) -> Void) throws {
+        let before = try? Data(contentsOf: URL(fileURLWithPath: file.path))
+        let failure = #expect(throws: SecretFailure.self, performing: body)
+        #expect(failure?.description.contains(text) == true, "\(String(describing: failure))")
+        #expect((try? Data(contentsOf: URL(fileURLWithPath: file.path))) == before)
+    }
+
+    @Test("A prepared generation is kept beside the present one, which goes on; then it takes its place")
+    func steps() throws {
+        let first = try file.loadOrMake(at: start).secret.current
+        let prepared = try file.prepare(at: start + 5)
+        let next = try #require(prepared.next)
+        #expect(prepared.current.identifier == first.identifier && prepared.previous == nil)
+        #expect(next.identifier != first.identifier && secretBytes(next) != secretBytes(first))
+        let loaded = try file.load()
+        #expect(loaded.current.identifier == first.identifier && loaded.current.inUseAt == start)
+        #expect(loaded.next.map(secretBytes) == secretBytes(next) && loaded.previous == nil)
+        #expect(try mode(of: file.path) == 0o600)
+        _ = try file.usePrepared(at: start + 7)
+        let used = try file.load()
+        #expect(used.current.identifier == next.identifier && secretBytes(used.current) == secretBytes(next))
+        #expect(used.previous.map(secretBytes) == secretBytes(first) && used.next == nil)
+    }
+
+    @Test("The generation before a prepared one is valid for a day after the day that the services may take to use it")
+    func spread() throws {
+        _ = try file.loadOrMake(at: start)
+        _ = try file.prepare(at: start)
+        // Also when it was prepared long ago.
+        let used = try file.usePrepared(at: start + 30 * day)
+        #expect(used.settled(at: start + 32 * day - 1).previous != nil)
+        #expect(used.settled(at: start + 32 * day).previous == nil)
+        try expectRefusal("for 86401 s more") { () throws(SecretFailure) in
+            _ = try file.prepare(at: start + 31 * day)
+        }
+        let again = try file.prepare(at: start + 32 * day)
+        #expect(again.current.identifier == used.current.identifier && again.previous == nil)
+        #expect(again.generations.count == 2)
+    }
+
+    @Test("A prepared generation stays, however long it waits")
+    func waiting() throws {
+        _ = try file.loadOrMake(at: start)
+        let prepared = try file.prepare(at: start)
+        for time in [0, start, start + 3650 * day, .max] {
+            #expect(prepared.settled(at: time).next?.identifier == prepared.next?.identifier, "\(time)")
+        }
+    }
+
+    @Test("Preparing twice is refused, because some services may have the first one")
+    func preparedTwice() throws {
+        _ = try file.loadOrMake(at: start)
+        _ = try file.prepare(at: start)
+        for time in [start, start + 100 * day] {
+            try expectRefusal("--use-prepared") { () throws(SecretFailure) in _ = try file.prepare(at: time) }
+        }
+    }
+
+    @Test("A rotation while a generation is prepared is refused, because no service would know the fresh one")
+    func rotatedWhilePrepared() throws {
+        _ = try file.loadOrMake(at: start)
+        _ = try file.prepare(at: start)
+        for time in [start, start + 100 * day] {
+            try expectRefusal("--use-prepared") { () throws(SecretFailure) in _ = try file.rotate(at: time) }
+        }
+    }
+
+    @Test("Without a prepared generation none is used: not at the beginning, not after a rotation, and not twice")
+    func nothingPrepared() throws {
+        func expectNone() throws {
+            try expectRefusal("--prepare") { () throws(SecretFailure) in _ = try file.usePrepared(at: start) }
+        }
+        _ = try file.loadOrMake(at: start)
+        try expectNone()
+        _ = try file.prepare(at: start)
+        _ = try file.usePrepared(at: start)
+        try expectNone()
+        _ = try file.rotate(at: start + 2 * day)
+        try expectNone()
+    }
+
+    @Test("A generation is prepared only when the one before has expired, and only in a file that is there")
+    func noRoom() throws {
+        try expectRefusal("there is no secret at") { () throws(SecretFailure) in _ = try file.prepare(at: start) }
+        try expectRefusal("there is no secret at") { () throws(SecretFailure) in _ = try file.usePrepared(at: start) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path).isEmpty)
+        _ = try file.loadOrMake(at: start)
+        _ = try file.rotate(at: start)
+        for time in [0, start, start + day - 1] {
+            try expectRefusal("s more") { () throws(SecretFailure) in _ = try file.prepare(at: time) }
+        }
+        let prepared = try file.prepare(at: start + day)
+        #expect(prepared.next != nil && prepared.previous == nil)
+    }
+
+    @Test("A rotation that drops what was before drops a prepared generation, too")
+    func droppingPrepared() throws {
+        _ = try file.loadOrMake(at: start)
+        let prepared = try file.prepare(at: start)
+        let fresh = try file.rotate(at: start + 1, dropsPrevious: true)
+        #expect(fresh.generations.count == 1)
+        #expect(!prepared.generations.map(\.identifier).contains(fresh.current.identifier))
+        #expect(try file.load().generations.map(\.identifier) == [fresh.current.identifier])
+    }
+
+    @Test("Files are read by their layout: one generation, one before or a prepared one beside it, and nothing else")
+    func layout() throws {
+        // Written out, without the code that writes files.
+        func write(holds: UInt8, version: UInt8 = 1) throws {
+            var bytes = Array("rootgate secret\n".utf8) + [version, 0, 0, 0, holds, 0, 0, 0]
+            bytes +=
+                [UInt8](repeating: 0xa1, count: 8) + [5, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0xb1, count: 32)
+            bytes +=
+                holds == 1
+                ? [UInt8](repeating: 0, count: 48)
+                : [UInt8](repeating: 0xa2, count: 8) + [7, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0xb2, count: 32)
+            try Data(bytes + ReferenceSHA256.hash(bytes)).write(to: URL(fileURLWithPath: file.path))
+            chmod(file.path, 0o600)
+        }
+        for holds in UInt8(1)...3 {
+            try write(holds: holds)
+            let secret = try file.load()
+            #expect(secret.current.name == String(repeating: "a1", count: 8) && secret.current.inUseAt == 5)
+            #expect(secretBytes(secret.current) == [UInt8](repeating: 0xb1, count: 32))
+            #expect((secret.previous != nil) == (holds == 2) && (secret.next != nil) == (holds == 3))
+            guard let other = secret.previous ?? secret.next else { continue }
+            #expect(other.name == String(repeating: "a2", count: 8))
+            #expect(secretBytes(other) == [UInt8](repeating: 0xb2, count: 32))
+        }
+        for (holds, version) in [(UInt8(0), UInt8(1)), (4, 1), (255, 1), (1, 0), (3, 2)] {
+            try write(holds: holds, version: version)
+            #expect(failure(file).contains("is damaged"), "\(holds) in version \(version)")
+        }
+    }
+
     @Test("The generation before is no longer in force when all that it authenticated has expired")
     func settled() throws {
         let secret = try SecretFile(path: scratch.path + "/s").loadOrMake(at: start).secret.rotated(at: start)
@@ -234,6 +370,27 @@ struct RootSecretTests {
             }
         }
         #expect(SecretPurpose.allCases.count == 4 && tags.count == 8)
+    }
+
+    @Test("Tags of a prepared generation are genuine for each purpose, and none are made with it until it is used")
+    func prepared() throws {
+        let secret = RootSecret(current: SecretGeneration(at: 0)).prepared(at: 1)
+        let stranger = SecretGeneration(at: 0)
+        let used = try #require(secret.usingNext(at: 2))
+        let (old, new) = (secret.current, try #require(secret.next))
+        for purpose in SecretPurpose.allCases {
+            let tags = try [old, new, stranger].map { tag(try $0.authenticator(for: purpose)) }
+            for (secret, maker) in [(secret, 0), (used, 1)] {
+                let keys = RotatingKeys(try secret.keys(for: purpose))
+                #expect(tag(keys.current) == tags[maker])
+                let areGenuine = tags.map { tag in
+                    tag.withUnsafeBytes { tag in
+                        [UInt8]("message".utf8).withUnsafeBytes { keys.isGenuine($0, tag: tag) }
+                    }
+                }
+                #expect(areGenuine == [true, true, false], "\(purpose)")
+            }
+        }
     }
 
     /// HMAC by its definition, on the reference SHA-256.

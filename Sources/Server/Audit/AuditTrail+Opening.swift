@@ -20,9 +20,11 @@ extension AuditTrail {
                 let trail = try AuditTrail(
                     settings(configuration, path), key: key, sequence: rootSets.sharesLog ? nil : last,
                     date: { UInt64(max(0, date().timeIntervalSince1970 * 1000)) }, log: log)
-                secrets.onChange { key in
+                secrets.onChange { key, secret in
                     trail.use(key)
-                    trail.note(.ofService("rotate-secret", detail: key.name))
+                    let next = secret.next?.name
+                    trail.note(
+                        .ofService(next == nil ? "rotate-secret" : "prepare-secret", detail: next ?? key.name))
                 }
                 return trail
             } catch {
