@@ -26,7 +26,7 @@ let keysCommand = Command(
             "change the roles, certificates, local user or limits of a principal"),
         Verb("remove", "[NAME]", 0...1, options: ["key"], "remove a principal with its keys, or one key"),
         Verb(
-            "rotate-secret", "", 0...0, options: ["data", "secret-file", "drop-previous"],
+            "rotate-secret", "", 0...0, options: Set((secretFileOptions + rotationOptions).map(\.name)),
             "add a generation to the service's secret"),
     ],
     "create, list, change and remove principals and their API keys; manage the service's secret",
@@ -51,11 +51,7 @@ let keysCommand = Command(
         Option("key", "ID", "remove: only the key with this identifier"),
         Option(switch: "offline", "create: change the storage in --data, which no service has open"),
         Option("storage-max", "MIB", standard: "16384", "with --offline: as of serve"),
-    ] + limitOptions + secretFileOptions + [
-        Option(
-            switch: "drop-previous",
-            "rotate-secret: make everything invalid that was authenticated before, as when the secret has leaked")
-    ]
+    ] + limitOptions + secretFileOptions + rotationOptions
 ) { verb, arguments in
     guard let run = keysRuns[verb.name] else { throw UsageError("keys has no verb \(verb.name)") }
     return try await run(arguments)

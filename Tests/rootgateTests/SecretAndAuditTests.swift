@@ -32,6 +32,47 @@ struct SecretAndAuditTests {
         }
     }
 
+    @Test("A generation is prepared and then used; each step is refused when it is not its turn, and leaves the file")
+    func steps() throws {
+        let file = folder.path + "/secret"
+        func rotate(_ words: String...) throws -> (code: Int32, output: String, errors: String) {
+            try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", file] + words)
+        }
+        func expectRefusal(_ words: String..., text: String) throws {
+            let before = try? Data(contentsOf: URL(fileURLWithPath: file))
+            let result = try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", file] + words)
+            #expect(result.code == 2 && result.errors.contains(text), "\(words): \(result)")
+            #expect((try? Data(contentsOf: URL(fileURLWithPath: file))) == before, "\(words)")
+        }
+        try expectRefusal("--prepare", text: "there is no secret at")
+        let all = ["--prepare", "--use-prepared", "--drop-previous"]
+        for (one, two) in [(all[0], all[1]), (all[0], all[2]), (all[1], all[2])] {
+            try expectRefusal(one, two, text: "\(one) and \(two) exclude each other")
+        }
+        for step in all.dropLast() {
+            let alone = try run("keys", "rotate-secret", "--data", folder.path, step)
+            #expect(alone.code == 2 && alone.errors.contains("\(step) is for a file that several services share"))
+        }
+        #expect(!FileManager.default.fileExists(atPath: file))
+        let made = try rotate()
+        let first = try #require(made.output.split(separator: " ").dropFirst().first)
+        try expectRefusal("--use-prepared", text: "has no generation that is prepared")
+        let prepared = try rotate("--prepare")
+        #expect(prepared.code == 0 && prepared.output.contains("generation \(first) is the present one"), "\(prepared)")
+        #expect(prepared.output.contains("is prepared: it is valid, and not used yet"))
+        #expect(prepared.errors.contains("rotate-secret --use-prepared"))
+        try expectRefusal("--prepare", text: "has a generation that is prepared")
+        try expectRefusal(text: "has a generation that is prepared")
+        let used = try rotate("--use-prepared")
+        #expect(used.code == 0 && used.output.contains("generation \(first) stays valid for 48 hours"), "\(used)")
+        #expect(used.errors.contains("within 24 hours"))
+        try expectRefusal("--use-prepared", text: "has no generation that is prepared")
+        try expectRefusal("--prepare", text: "s more")
+        #expect(try rotate("--drop-previous").output.contains("no other generation is valid"))
+        #expect(try rotate("--prepare").code == 0)
+        #expect(try rotate("--drop-previous").output.contains("no other generation is valid"))
+    }
+
     @Test("A secret that others can read is refused with its name and its mode, by each command")
     func openSecret() throws {
         _ = try run("keys", "rotate-secret", "--data", folder.path)
@@ -56,7 +97,8 @@ struct SecretAndAuditTests {
     func wrongWords() throws {
         for words in [
             ["keys"], ["keys", "nothing"], ["keys", "rotate-secret"],
-            ["keys", "rotate-secret", "--data", "a", "--secret-file", "b"], ["audit"], ["audit", "verify"],
+            ["keys", "rotate-secret", "--data", "a", "--secret-file", "b"],
+            ["audit"], ["audit", "verify"],
             ["audit", "check", "/dev/null"], ["audit", "verify", "/dev/null", "--contains", "xyz"],
             ["serve", "--data", folder.path, "--secret-file", "x", "--secret-days", "3"],
         ] {

@@ -36,7 +36,8 @@ import Testing
             "list": "",
             "update": "role prefix app certificate local-user proofs-per-second requests-in-flight request-bytes "
                 + "followers mutations-per-second",
-            "rotate": "expires", "remove": "key", "rotate-secret": "data secret-file drop-previous",
+            "rotate": "expires", "remove": "key",
+            "rotate-secret": "data secret-file prepare use-prepared drop-previous",
         ],
         "roots": [
             "add": "file quiet", "remove": "file quiet", "test": "file quiet", "list": "after limit all", "count": "",
