@@ -150,6 +150,34 @@ struct SecretAndAuditTests {
         #expect(running.end(SIGTERM) == 0)
     }
 
+    @Test("The log tells at the start and at each step which generations a service has, as the handbook has it")
+    func logOfSteps() throws {
+        let (file, errors) = (folder.path + "/secret", folder.path + "/errors")
+        func rotate(_ words: String...) throws -> [String] {
+            let result = try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", file] + words)
+            #expect(result.code == 0, "\(result)")
+            return result.output.split(separator: "\n").compactMap { line in
+                line.hasPrefix("generation ") ? line.split(separator: " ").dropFirst().first.map(String.init) : nil
+            }
+        }
+        func expectLine(_ text: String) {
+            let line = "generation \(text)"
+            #expect(
+                becomesTrue { (try? String(contentsOfFile: errors, encoding: .utf8))?.contains(line) == true },
+                "\(line): \((try? String(contentsOfFile: errors, encoding: .utf8)) ?? "")")
+        }
+        let old = try #require(try rotate().first)
+        let running = try ServeTests.Running(folder.path + "/data", ["--secret-file", file], errors: errors)
+        expectLine("\(old) of the secret is in use, and no other one is valid\n")
+        let next = try #require(try rotate("--prepare").last)
+        kill(running.process.processIdentifier, SIGHUP)
+        expectLine("\(old) of the secret is in use, and \(next) is prepared (it was read again)\n")
+        #expect(try rotate("--use-prepared") == [next, old])
+        kill(running.process.processIdentifier, SIGHUP)
+        expectLine("\(next) of the secret is in use, and \(old) is still valid (it was read again)\n")
+        #expect(running.end(SIGTERM) == 0)
+    }
+
     #if os(Linux)
     @Test("No secret is in the arguments or the environment of a service")
     func nothingInListings() throws {
