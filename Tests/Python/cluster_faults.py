@@ -2,6 +2,7 @@
 """Breaks a cluster of Rootgate services in many ways while it is used, and checks all that was answered.
 
     python3 cluster_faults.py PROGRAM [--faults 300] [--minutes 30] [--seed N] [--staleness 2500] [--keep]
+                             [--kind KIND]... [--gate N=PROGRAM]...
     python3 cluster_faults.py --self-test
 
 PROGRAM is the path of the program `rootgate`. Three members of etcd and three services, here called gates, run on
@@ -36,35 +37,32 @@ import threading
 import time
 from pathlib import Path
 
-from cluster.bursts import Faults
+from cluster.bursts import KINDS, Faults
 from cluster.checker import Checker
 from cluster.history import History
 from cluster.load import Load
 from cluster.planted_histories import self_test
-from cluster.processes import Cluster
+from cluster.processes import NODES, Cluster
 from cluster.worker import workers
 
 
-def run(arguments: argparse.Namespace, directory: Path, generator: random.Random) -> list[str]:
-    """Starts everything, breaks it, and returns the violations."""
+def run(arguments: argparse.Namespace, directory: Path, generator: random.Random) -> list[list[str]]:
+    """Starts everything, breaks it, and returns the violations, by what has found them."""
     history = History(arguments.staleness / 1000)
-    cluster = Cluster(arguments.program, directory, arguments.staleness)
+    cluster = Cluster(arguments.program, dict(arguments.gate), directory, arguments.staleness)
     load = Load(cluster, history)
-    threads, faults = workers(load, generator), Faults(cluster, load, generator)
+    threads, faults = workers(load, generator), Faults(cluster, load, generator, arguments.kind or KINDS)
     violations: list[str] = []
     threading.excepthook = lambda failure: violations.append(f"a thread of this test failed: {failure.exc_value!r}")
     try:
         load.set_up(threads)
-        begun, done, memory = time.monotonic(), 0, {node.name: node.memory() for node in cluster.nodes.values()}
+        memory = {node.name: node.memory() for node in cluster.nodes.values()}
         largest = dict(memory)
-        while done < arguments.faults and time.monotonic() < begun + 60 * arguments.minutes:
-            done += faults.burst(generator.choice([1, 1, 2, 3, 4]))
-            for node in cluster.nodes.values():
-                largest[node.name] = max(largest[node.name], node.memory())
-                if node.process.poll() is not None and node.is_meant_to_run:
-                    violations.append(f"{node.name} has ended by itself with {node.process.returncode}")
-                    node.start()
-            time.sleep(max(0, begun + 60 * arguments.minutes * done / arguments.faults - time.monotonic()))
+        try:
+            break_all(arguments, cluster, faults, generator, largest, violations)
+        except TimeoutError as error:
+            # What was acknowledged until then is checked like everything else, so it is read to its end.
+            violations.append(str(error))
         load.finish()
         seconds = {node.name: node.processor_seconds() for node in cluster.gates}
         time.sleep(5)
@@ -77,7 +75,24 @@ def run(arguments: argparse.Namespace, directory: Path, generator: random.Random
     finally:
         cluster.close()
     report(history, load, faults)
-    return violations + Checker(history).violations()
+    return [violations, *Checker(history).violations()]
+
+
+def break_all(
+    arguments: argparse.Namespace, cluster: Cluster, faults: Faults, generator: random.Random, largest: dict[str, int],
+    violations: list[str],
+) -> None:
+    """Lets all faults happen. Notes the largest memory of each process, and which have ended by themselves. Raises
+    `TimeoutError`."""
+    begun, done = time.monotonic(), 0
+    while done < arguments.faults and time.monotonic() < begun + 60 * arguments.minutes:
+        done += faults.burst(generator.choice([1, 1, 2, 3, 4]))
+        for node in cluster.nodes.values():
+            largest[node.name] = max(largest[node.name], node.memory())
+            if node.process.poll() is not None and node.is_meant_to_run:
+                violations.append(f"{node.name} has ended by itself with {node.process.returncode}")
+                node.start()
+        time.sleep(max(0, begun + 60 * arguments.minutes * done / arguments.faults - time.monotonic()))
 
 
 def report(history: History, load: Load, faults: Faults) -> None:
@@ -101,6 +116,14 @@ def report(history: History, load: Load, faults: Faults) -> None:
         print(f"  {line}")
 
 
+def gate_program(text: str) -> tuple[int, Path]:
+    """The value of `--gate`."""
+    number, _, program = text.partition("=")
+    if not (number.isdecimal() and int(number) < NODES and program):
+        raise argparse.ArgumentTypeError(f"{text} is not N=PROGRAM, with N below {NODES}")
+    return int(number), Path(program)
+
+
 def main() -> int:
     """Runs everything and returns the exit status."""
     parser = argparse.ArgumentParser(description="Breaks a cluster in many ways, and checks all that it answered.")
@@ -109,6 +132,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30, help="over which they are spread (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the choices (default: a new one)")
     parser.add_argument("--staleness", type=int, default=2500, help="in milliseconds (default: %(default)s)")
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND",
+                        help=f"only faults of this kind, and of others so given, of: {', '.join(KINDS)}")
+    parser.add_argument("--gate", action="append", type=gate_program, default=[], metavar="N=PROGRAM",
+                        help="gate N, from 0 on, runs another program")
     parser.add_argument("--keep", action="store_true", help="keep the logs and data of a run without violations, too")
     parser.add_argument("--self-test", action="store_true", help="test the checker, and nothing else")
     arguments = parser.parse_args()
@@ -119,11 +146,13 @@ def main() -> int:
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     directory = Path(tempfile.mkdtemp(prefix="cluster-faults-"))
     print(f"seed {seed}, logs in {directory}", flush=True)
-    violations = run(arguments, directory, random.Random(seed))
-    for violation in violations[:50]:
-        print(f"VIOLATION: {violation}")
-    if violations:
-        print(f"{len(violations)} violations. Logs and data are left in {directory}")
+    found = run(arguments, directory, random.Random(seed))
+    for violations in found:
+        # The first check that finds something must not hide what the others find.
+        for violation in violations[:10]:
+            print(f"VIOLATION: {violation}")
+    if any(found):
+        print(f"{sum(map(len, found))} violations. Logs and data are left in {directory}")
         return 1
     if not arguments.keep:
         shutil.rmtree(directory)

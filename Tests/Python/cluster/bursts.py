@@ -11,36 +11,44 @@ import subprocess
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cluster.load import Load
 from cluster.processes import NODES, QUOTA, Cluster, wait_until
 
+KINDS = {
+    "gate killed": 14, "member killed": 12, "gate stopped": 14, "member stopped": 10, "gate's link impaired": 26,
+    "gate's links impaired": 10, "peers' links impaired": 12, "member's links impaired": 6, "etcd full": 4,
+    "compaction behind a gate's back": 4, "gate's clock stepped": 6,
+}
+"""The kinds of faults, with how often each happens among the others."""
+
 
 class Faults:
-    """Bursts of faults."""
+    """Bursts of faults of some kinds."""
 
-    def __init__(self, cluster: Cluster, load: Load, generator: random.Random) -> None:
+    def __init__(self, cluster: Cluster, load: Load, generator: random.Random, kinds: Collection[str] = KINDS) -> None:
         self.cluster, self.load, self.random = cluster, load, generator
         self.counts: Counter[str] = Counter()
         self.alone: dict[str, list[int]] = defaultdict(list)
         """By the kind of a fault that was alone, how many proofs were stale."""
         self.recoveries: list[tuple[float, str]] = []
         """Seconds from the healing, or from the return of etcd if that was later, with what was measured."""
-        self.kinds: dict[str, tuple[int, Callable[[str, float], None]]] = {
-            "gate killed": (14, self.kill), "member killed": (12, self.kill),
-            "gate stopped": (14, self.stop), "member stopped": (10, self.stop),
-            "gate's link impaired": (26, self.impair_one), "gate's links impaired": (10, self.impair_all),
-            "peers' links impaired": (12, self.impair_one), "member's links impaired": (6, self.impair_all),
-            "etcd full": (4, self.fill), "compaction behind a gate's back": (4, self.compact),
-            "gate's clock stepped": (6 * cluster.has_clocks, self.step),
+        self.weights = {kind: weight for kind, weight in KINDS.items() if kind in kinds}
+        if not cluster.has_clocks:
+            self.weights.pop("gate's clock stepped", None)
+        self.actions: dict[str, Callable[[str, float], None]] = {
+            "gate killed": self.kill, "member killed": self.kill,
+            "gate stopped": self.stop, "member stopped": self.stop,
+            "gate's link impaired": self.impair_one, "gate's links impaired": self.impair_all,
+            "peers' links impaired": self.impair_one, "member's links impaired": self.impair_all,
+            "etcd full": self.fill, "compaction behind a gate's back": self.compact, "gate's clock stepped": self.step,
         }
 
     def burst(self, number: int) -> int:
         """Lets up to so many faults happen at about the same time, heals them, and measures the recovery. Returns how
         many there were."""
-        names = list(self.kinds)
-        chosen = self.random.choices(names, [self.kinds[name][0] for name in names], k=number)
+        chosen = self.random.choices(list(self.weights), list(self.weights.values()), k=number)
         texts, threads, taken = [], [], set()
         for kind in chosen:
             target = f"{'member' if kind.startswith(('member', 'peers')) else 'gate'}-{self.random.randrange(NODES)}"
@@ -49,7 +57,7 @@ class Faults:
             taken.add(target)
             # Some outlast the lease of a gate's key.
             seconds, wait = self.random.uniform(0.2, 5) * self.random.choice([1] * 9 + [3]), self.random.uniform(0, 2)
-            threads.append(threading.Timer(wait, self.kinds[kind][1], (target, seconds)))
+            threads.append(threading.Timer(wait, self.actions[kind], (target, seconds)))
             texts.append(f"{kind} {target} {seconds:.1f} s")
             self.counts[kind] += 1
         before = self.load.outcomes["proof stale"]

@@ -26,10 +26,10 @@ class Checker:
         for sequence in sorted(self.log):
             self.places[self.log[sequence].mutation].append(sequence)
 
-    def violations(self) -> list[str]:
-        """All that is wrong."""
+    def violations(self) -> list[list[str]]:
+        """All that is wrong, by the check that has found it."""
         checks = (self.logs, self.mutations, self.late, self.refused, self.challenges, self.contents)
-        return [violation for check in checks for violation in check()]
+        return [list(check()) for check in checks]
 
     def logs(self) -> Iterator[str]:
         """The logs are the same, and what is in them was sent."""
@@ -137,6 +137,9 @@ class Checker:
                 yield f"change {sequence} has not changed what it says: {change}"
         expected = {name: sorted(roots) for name, roots in sets.items()}
         for gate, contents in enumerate(self.history.contents):
+            if contents is None:
+                yield f"gate {gate} does not say what it holds"
+                continue
             for name in sorted(expected.keys() | contents.keys()):
                 if expected.get(name) != contents.get(name):
                     differing = set(expected.get(name, [])) ^ set(contents.get(name, []))

@@ -116,7 +116,7 @@ class History:
     confirmed: dict[int, float] = field(default_factory=dict)
     """By sequence, when the first answer came that the change is everywhere."""
     logs: list[dict[int, Change]] = field(default_factory=list)
-    contents: list[dict[str, list[bytes]]] = field(default_factory=list)
-    """The root hashes of each collaboration, at each gate."""
+    contents: list[dict[str, list[bytes]] | None] = field(default_factory=list)
+    """The root hashes of each collaboration, at each gate; `None`: the gate did not say."""
     founded: int = 0
     """The sequence behind what was made before the load began."""

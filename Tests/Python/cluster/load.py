@@ -128,10 +128,23 @@ class Load:
             thread.start()
 
     def finish(self) -> None:
-        """Ends the load, and reads what all gates hold."""
+        """Ends the load, and reads what all gates hold. Raises `TimeoutError` when they do not come to the same end;
+        then what they hold is read all the same."""
         self.is_over.set()
         for thread in self.threads:
             thread.join()
+        try:
+            self.settle()
+        finally:
+            self.is_read.set()
+            # One that does not answer has had its time.
+            deadline = time.monotonic() + 2 * REQUEST_TIMEOUT
+            for reader in self.readers:
+                reader.join(max(0, deadline - time.monotonic()))
+            self.history.contents = [read_contents(port, self.documents) for port in self.cluster.gate_ports]
+
+    def settle(self) -> None:
+        """Waits until all gates have the same."""
         client = Client(self.cluster.gate_ports)
 
         def is_settled() -> bool:
@@ -140,10 +153,6 @@ class Load:
             return pings == ["answered"] * NODES and len({each and each["sequence"] for each in figures}) == 1
 
         wait_until(is_settled, "all gates are fresh and have the same sequence")
-        self.is_read.set()
-        for reader in self.readers:
-            reader.join()
-        self.history.contents = [read_contents(port, self.documents) for port in self.cluster.gate_ports]
 
     def read_log(self, gate: int) -> None:
         """Reads a gate's change log while it grows, before it is trimmed."""
@@ -242,18 +251,26 @@ class Load:
             connection.close()
 
 
-def read_contents(port: int, documents: list[str]) -> dict[str, list[bytes]]:
-    """All root hashes that a gate holds, and the participants of documents."""
+def read_contents(port: int, documents: list[str]) -> dict[str, list[bytes]] | None:
+    """All root hashes that a gate holds, and the participants of documents; `None` when it does not answer."""
     contents: dict[str, list[bytes]] = {}
-    with Connection(HOST, port) as connection:
-        for name, _ in connection.list_collaborations(1_024).result()[0]:
-            roots, more = connection.list_roots(name, 4_096).result()
-            contents[name] = roots
-            if more:
-                raise ValueError(f"{name} has more root hashes than a page")
-        for name in documents:
-            fields = {"collaboration": name, "limit": 256, "includesRemoved": False}
-            listed = connection.collaborate("listParticipants", fields).result()["participants"]
-            if sorted(bytes.fromhex(each["identity"]) for each in listed) != contents[name]:
-                contents[f"{name}, participants"] = [bytes.fromhex(each["identity"]) for each in listed]
+    try:
+        with Connection(HOST, port, REQUEST_TIMEOUT) as connection:
+            read_into(contents, connection, documents)
+    except (OSError, ProtocolError, RootgateError):
+        return None
     return contents
+
+
+def read_into(contents: dict[str, list[bytes]], connection: Connection, documents: list[str]) -> None:
+    """Reads them over a connection."""
+    for name, _ in connection.list_collaborations(1_024).result()[0]:
+        roots, more = connection.list_roots(name, 4_096).result()
+        contents[name] = roots
+        if more:
+            raise ValueError(f"{name} has more root hashes than a page")
+    for name in documents:
+        fields = {"collaboration": name, "limit": 256, "includesRemoved": False}
+        listed = connection.collaborate("listParticipants", fields).result()["participants"]
+        if sorted(bytes.fromhex(each["identity"]) for each in listed) != contents.get(name):
+            contents[f"{name}, participants"] = [bytes.fromhex(each["identity"]) for each in listed]

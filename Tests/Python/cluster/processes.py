@@ -71,7 +71,8 @@ class Node:
 class Cluster:
     """Members, gates and the network between them."""
 
-    def __init__(self, program: Path, directory: Path, staleness: int) -> None:
+    def __init__(self, program: Path, others: dict[int, Path], directory: Path, staleness: int) -> None:
+        """`others`: the programs of gates that run another one."""
         ports = iter(free_ports(NODES * (4 + NODES)))
         self.directory = directory
         self.clients, peers, self.gate_ports, proxies = ([next(ports) for _ in range(NODES)] for _ in range(4))
@@ -88,7 +89,8 @@ class Cluster:
         self._identify()
         make_secret = [str(program), "keys", "rotate-secret", "--secret-file", f"{directory}/secret"]
         subprocess.run(make_secret, check=True, capture_output=True)
-        self.gates = [self._gate(program, number, links[number], staleness) for number in range(NODES)]
+        programs = [others.get(number, program) for number in range(NODES)]
+        self.gates = [self._gate(each, number, links[number], staleness) for number, each in enumerate(programs)]
         self.nodes = {node.name: node for node in self.members + self.gates}
 
     def _member(self, number: int, peer: int, proxies: list[int]) -> Node:
