@@ -87,7 +87,8 @@ class Faults:
         finally:
             etcd = min((at for (_, what), at in first.items() if what == "reads"), default=healed)
             lacking = sorted(set(wanted) - first.keys())
-            slowest = max((at, key) for key, at in first.items() if key[1] != "reads" or lacking)
+            measured = [(at, key) for key, at in first.items() if key[1] != "reads" or lacking]
+            slowest = max(measured, default=(healed, (0, "does nothing")))
             seconds = slowest[0] - max(etcd, healed)
             line = f"{seconds:.2f} s until gate {slowest[1][0]} {slowest[1][1]}, etcd {etcd - healed:.2f} s: {text}"
             self.recoveries.append((seconds, line))
