@@ -27,32 +27,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-BUILD = ["swift", "build", "-c", "release", "--product", "Simulation", "-Xswiftc", "-warnings-as-errors"]
+from planting import Bug, Failed, build, copy_sources, misplaced, planted
+
 STEPS = 8_000
 """Steps of one seed; the simulation's default, passed on so that the steps before a violation can be told."""
-MARK = ".planted-bugs"
-"""A file in a copy, so that nothing else is taken for one."""
 PATIENCE = 120
 """Seconds after the end of its time in which the simulation has to end its last seed."""
-
-
-@dataclass(frozen=True)
-class Bug:
-    """A mistake as a tired colleague would make it."""
-
-    name: str
-    breaks: str
-    """What is wrong then, in one sentence."""
-    file: str
-    text: str
-    """What stands in the file, exactly once."""
-    planted: str
-    """What stands there instead."""
 
 
 # In the order of the layers, so that little is built again between two bugs. The layer that takes longest comes last.
@@ -200,58 +183,6 @@ BUGS = [
 ]
 
 
-class Failed(Exception):
-    """The run can't go on."""
-
-
-# The table.
-
-
-def misplaced(bugs: list[Bug]) -> list[str]:
-    """What is wrong with the table: names that are not unique, texts that do not stand in their file exactly once."""
-    uses = Counter(bug.name for bug in bugs)
-    found = [f"{name}: {count} bugs have this name" for name, count in uses.items() if count > 1]
-    for bug in bugs:
-        path = ROOT / bug.file
-        count = path.read_text(encoding="utf-8").count(bug.text) if path.is_file() else 0
-        if count != 1:
-            found.append(f"{bug.name}: its text stands {count} times in {bug.file}, not once")
-        if bug.planted == bug.text:
-            found.append(f"{bug.name}: it changes nothing")
-    return found
-
-
-# The copy.
-
-
-def copy_sources(directory: Path) -> None:
-    """Copies what git tracks, as it stands. What is the same already keeps its time, so that it is not built again."""
-    if any(directory.iterdir()) and not (directory / MARK).is_file():
-        raise Failed(f"{directory} has files that this program has not put there")
-    (directory / MARK).touch()
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True).stdout
-    tracked = {MARK} | {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()}
-    for path in directory.rglob("*"):
-        name = path.relative_to(directory).as_posix()
-        if not name.startswith(".build/") and path.is_file() and name not in tracked:
-            path.unlink()
-    for name in sorted(tracked - {MARK}):
-        target = directory / name
-        if target.is_file() and target.read_bytes() == (ROOT / name).read_bytes():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target)
-
-
-def build(directory: Path) -> tuple[Path, float]:
-    """Builds the simulation. Returns the program, and how many seconds that took."""
-    began = time.monotonic()
-    result = subprocess.run(BUILD, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if result.returncode != 0:
-        raise Failed(f"the copy can't be built:\n{result.stdout[-4000:]}")
-    return directory / ".build/release/Simulation", time.monotonic() - began
-
-
 # Runs of the simulation.
 
 
@@ -314,17 +245,13 @@ def run_clean(program: Path, seed: int, seconds: float) -> None:
 
 def catch(bug: Bug, directory: Path, seed: int, seconds: float) -> bool:
     """Plants a bug, and tells whether the simulation has caught it. The copy is as before afterwards."""
-    path = directory / bug.file
-    before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace(bug.text, bug.planted), encoding="utf-8")
     try:
-        program, built = build(directory)
+        with planted(bug, directory):
+            program, built = build(directory, "Simulation")
         outcome = simulate(program, seed, seconds)
     except Failed as error:
         print(f"{bug.name}: NOT CAUGHT, {error}", flush=True)
         return False
-    finally:
-        path.write_text(before, encoding="utf-8")
     after = f"seed {seed}, built in {built:.0f} s"
     if not outcome.violation:
         print(f"{bug.name}: NOT CAUGHT in {outcome.seconds:.0f} s ({after}). {bug.breaks}", flush=True)
@@ -342,7 +269,7 @@ def catch_all(bugs: list[Bug], directory: Path, seed: int | None, seconds: float
         return random.SystemRandom().randrange(1, 1 << 32) if seed is None else seed
 
     copy_sources(directory)
-    program, built = build(directory)
+    program, built = build(directory, "Simulation")
     print(f"built in {built:.0f} s", flush=True)
     run_clean(program, first_seed(), seconds)
     missed = [bug.name for bug in bugs if not catch(bug, directory, first_seed(), seconds)]
