@@ -37,7 +37,7 @@ ROUND_FAULTS = 15
 PATIENCE = 600
 """Seconds behind the end of a round's faults in which the cluster has to settle, and everything to be checked."""
 LATE = r"accepted [0-9.]+ s after the removal"
-LOST = r"an acknowledged mutation is not at its sequence, but at \[\]"
+LOST = r"an acknowledged mutation is not at its sequence, where another one is, but at \[\]"
 
 
 @dataclass(frozen=True)

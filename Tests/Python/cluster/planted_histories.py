@@ -84,6 +84,8 @@ PLANTED: list[tuple[str, list[Plant], str]] = [
     ("the person came back", [added_again, used(16)], ""),
     ("the last mutation is lost", [answered("acknowledged"), lost(4)], "is not at its sequence"),
     ("a mutation is lost", [lost(2)], "no log has"),
+    ("another mutation has the place", [answered("acknowledged"), changed(range(NODES), mutation=bytes(16))],
+     "is not at its sequence, where another one is"),
     ("a mutation was applied twice", [changed(range(NODES), sequence=5)], "applied 2 times"),
     ("a refused mutation was applied", [answered("stale"), doubtless], "was refused, and applied"),
     ("one log has a gap", [lambda history: history.logs[1].pop(2)], "has gaps"),
