@@ -119,10 +119,9 @@ let package = Package(
         program(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
-                "COpenSSL", "CLMDB", "Core", "Platform", "Kernels", "Hashing", "Merkle", "Signatures", "Identity",
-                "RootSets",
-                "Verification", "Wire", "Transport", "TLS", "Principals", "Collaboration", "Server", "RootgateClient",
-                "LoadHarness",
+                "COpenSSL", "CLMDB", "Core", "Platform", "Kernels", "Hashing", "Secrets", "Merkle", "Signatures",
+                "Identity", "RootSets", "Verification", "Wire", "Transport", "TLS", "Etcd", "EtcdTestSupport",
+                "Cluster", "Principals", "Collaboration", "Server", "RootgateClient", "LoadHarness",
             ]),
 
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for
@@ -175,7 +174,7 @@ let package = Package(
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "Identity", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),
-        // Members of etcd for a test.
+        // Members of etcd for tests, and for the benchmarks of clusters.
         .target(
             name: "EtcdTestSupport", dependencies: ["Core", "Etcd", "TLS", "TestSupport", "Transport"],
             path: "Tests/EtcdTestSupport", swiftSettings: swift),
@@ -232,7 +231,7 @@ let package = Package(
             ]),
         tests(
             of: "LoadHarness", ["Core", "Identity", "RootgateClient", "Server", "ServiceTestSupport", "Transport"]),
-        tests(of: "rootgate-bench", ["Kernels"]),
+        tests(of: "rootgate-bench", ["Core", "Kernels"]),
         tests(
             of: "rootgate",
             [

@@ -87,7 +87,7 @@ private func importRate(_ sets: RootSets, _ numbers: Range<Int>, peers: Int = 1)
 }
 
 /// Clients that each send their next mutation when the last one is durable, until a time.
-private final class MutationChain: Sendable {
+final class MutationChain: Sendable {
     private let sets: RootSets
     private let collaboration: CollaborationIdentifier
     private let first: Int

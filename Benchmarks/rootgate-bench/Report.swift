@@ -51,8 +51,11 @@ struct Report {
                 try store(document, in: unfinished)
             } catch let error as SetUpTooLong {
                 leftOut.append("\(benchmark.name): \(error)")
+            } catch let error as Skipped {
+                note("skipped: \(benchmark.name): \(error.reason)")
             }
         }
+        if let section = Sizing.section(from: document) { document.setSection(Sizing.title, section) }
         try store(document, in: results)
         if FileManager.default.fileExists(atPath: unfinished.path) {
             try FileManager.default.removeItem(at: unfinished)
@@ -83,7 +86,7 @@ struct Report {
     private func store(_ document: ResultsDocument, in file: URL) throws {
         var document = document
         document.order(
-            benchmarks: reportedBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title))
+            benchmarks: reportedBenchmarks.map { "`\($0.name)`" }, sections: allSweeps.map(\.title) + [Sizing.title])
         let warning = scale.scale.isTiny ? " **Tiny sizes: these figures mean nothing.**" : ""
         try Data(document.text(warning: warning).utf8).write(to: file, options: .atomic)
     }

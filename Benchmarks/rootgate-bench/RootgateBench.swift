@@ -32,8 +32,10 @@ let usage = """
 
     A benchmark runs five rounds. A round ends by time, so it takes as long on a slow machine as on a fast one. A
     benchmark whose set-up takes more than 15 minutes is left out. Each benchmark alternates with its baseline in the
-    same run. Trust the ratios, not the absolute figures. The 10-million-root benchmarks need about 2 GB in the
-    temporary directory and a few minutes.
+    same run. Trust the ratios, not the absolute figures. The 10-million-root benchmarks need about 4 GB in the
+    temporary directory and ten minutes.
+
+    The benchmarks of clusters need the program etcd, and are skipped without it, as stderr says.
 
     exit codes: 0 done; 1 something was left out, as stderr says; 2 wrong usage or an error
     """
@@ -44,7 +46,7 @@ var reportedBenchmarks: [Benchmark] { commonBenchmarks + kernelBenchmarks }
 /// Those that every machine has.
 let commonBenchmarks =
     hashBenchmarks + signatureBenchmarks + storageBenchmarks + proofBenchmarks + mutationBenchmarks
-    + collaborationBenchmarks + encryptionBenchmarks
+    + collaborationBenchmarks + encryptionBenchmarks + clusterBenchmarks
 
 /// Those of the kernels that this machine can run.
 var kernelBenchmarks: [Benchmark] { hashKernelBenchmarks + signatureKernelBenchmarks }
@@ -101,9 +103,9 @@ enum RootgateBench {
                     return fail("--soak needs a number of minutes from 0.1 to 10000")
                 }
                 options.soakSeconds = 60 * minutes
-            case SoakService.option:
+            case BenchService.option:
                 guard let directory = words.popFirst() else { return fail("\(word) needs a directory") }
-                do { try SoakService.serve(directory) } catch { return fail("\(error)") }
+                do { try BenchService.serve(directory) } catch { return fail("\(error)") }
                 return
             case "--tiny": options.isTiny = true
             case "--list": options.isList = true
@@ -172,6 +174,8 @@ enum RootgateBench {
                 if !isJSON { scale.progress.aside { show(result) } }
             } catch let error as SetUpTooLong {
                 leftOut.append("\(benchmark.name): \(error)")
+            } catch let error as Skipped {
+                scale.progress.aside { say("skipped: \(benchmark.name): \(error.reason)") }
             }
         }
         if isJSON {

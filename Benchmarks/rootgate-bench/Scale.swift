@@ -116,6 +116,11 @@ struct SetUpTooLong: Error, CustomStringConvertible {
     var description: String { "\(what) takes too long on this machine: \(Int(done * 100)) % done" }
 }
 
+/// The machine lacks a program that a benchmark needs; the benchmark is skipped.
+struct Skipped: Error {
+    let reason: String
+}
+
 /// Seconds that `body` takes.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
     let begin = monotonicSeconds()

@@ -33,7 +33,7 @@ struct Soak {
     ///
     /// Throws when something is answered wrongly, or when a request fails that no restart excuses.
     func run() throws -> (windows: [[Window]], deeds: SoakCrowd.Deeds) {
-        let service = try SoakService()
+        let service = try BenchService()
         guard let collaboration = CollaborationIdentifier("soak") else {
             throw ServiceError(.internalFault, "an identifier is not valid")
         }

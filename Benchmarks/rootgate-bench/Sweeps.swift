@@ -87,6 +87,16 @@ let allSweeps = [
             is restarted. Slopes are of lines before and after the restart, without the first fifth of each.
             """, seconds: 60,
         run: overTime),
+    Sweep(
+        name: "partitions", title: Sizing.partitionsTitle,
+        about: """
+            The first 12 bits of the SHA-256 of a collaboration's identifier are its slot, and a table that every \
+            sender has names the partition of each of the 4,096 slots. A slot moves to another partition in steps: \
+            changes of its collaborations are refused, they are copied, the table names the new partition, the old one \
+            drops them. Look-ups are never refused. The columns are a simulation with drawn sizes and popularities; \
+            the move is run with storages.
+            """, seconds: 30,
+        run: byPartitions),
 ]
 
 private func byRoots(_ scale: SweepScale) throws -> SweepResult {

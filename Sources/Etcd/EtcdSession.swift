@@ -232,8 +232,8 @@ package final class EtcdSession {
 
     /// Lets a lease last its whole time from now on. Returns that time in seconds, and who has taken the request.
     ///
-    /// The others are not asked. So the leader of before, who has not heard of another one yet, may do it, too, and then
-    /// it counts for nothing: see `keepAlive(_:lease:milliseconds:)`.
+    /// The others are not asked. So the leader of before, who has not heard of another one yet, may do it, too, and
+    /// then it counts for nothing: see `keepAlive(_:lease:milliseconds:)`.
     ///
     /// Throws `refused` with `noLease` when the lease has ended.
     package func keepAlive(

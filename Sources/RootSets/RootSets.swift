@@ -258,10 +258,10 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, and the
-    /// sequence of the last one that was applied, after they were applied, and before the storage counts as fresh or
-    /// others hear of it. To be called once, and to be followed by a look at
-    /// everything that is kept of the storage: others' changes may have been applied before.
+    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, and
+    /// the sequence of the last one that was applied. It is called after they were applied, and before the storage
+    /// counts as fresh or others hear of it. To be called once, and to be followed by a look at everything that is kept
+    /// of the storage: others' changes may have been applied before.
     package func onOthersChanges(_ body: @escaping @Sendable ([Change], UInt64) -> Void) {
         queue.onOthersChanges.withLock { $0 = body }
     }

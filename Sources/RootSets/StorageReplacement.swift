@@ -9,8 +9,8 @@ package enum StorageReplacement {
     /// Restores a backup and checks it as a restore does. Only then it takes the place of the storage. Until then, and
     /// after a failure, the directory has the storage that it had. No service may have the directory.
     ///
-    /// `backup`: open for reading. `accept` gets where the restored storage is in the shared log, and throws when it must
-    /// not take the place. Throws what a restore throws, what `accept` throws, and `storageInUse`.
+    /// `backup`: open for reading. `accept` gets where the restored storage is in the shared log, and throws when it
+    /// must not take the place. Throws what a restore throws, what `accept` throws, and `storageInUse`.
     package static func replace(
         in directory: String, by backup: CInt, accept: (SharedPlace?) throws(ServiceError) -> Void
     ) throws(ServiceError) -> StorageRestore.Summary {

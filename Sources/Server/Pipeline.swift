@@ -151,7 +151,8 @@ struct Pipeline: Sendable {
             switch result {
             case .success: pending.answer { $0.appendInteger(sequence) }
             case .failure(let error):
-                pending.fail(error, lacking: sequence, unlessKeptBy: collaboration.lagging, patience) { () throws(ServiceError) in
+                pending.fail(error, lacking: sequence, unlessKeptBy: collaboration.lagging, patience) {
+                    () throws(ServiceError) in
                     self.confirm(sequence, pending, patience)
                 }
             }

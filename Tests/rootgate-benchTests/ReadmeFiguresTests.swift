@@ -42,7 +42,15 @@ import Testing
             #expect(Set(kernels).count == 1, "\(machine.path)")
             for fact in ["date", "processor", "cores"] { #expect(machine.document.fact(fact)?.isEmpty == false) }
         }
-        #expect(all.contains { $0.document.sections.map(\.title) == allSweeps.map(\.title) })
+        // Nor has a sweep.
+        for sweep in allSweeps {
+            #expect(all.contains { $0.document.sections.contains { $0.title == sweep.title } }, "\(sweep.name)")
+        }
+        let titles = allSweeps.map(\.title) + [Sizing.title]
+        for machine in all {
+            let places = machine.document.sections.compactMap { titles.firstIndex(of: $0.title) }
+            #expect(places.count == machine.document.sections.count && places == places.sorted(), "\(machine.path)")
+        }
     }
 
     @Test("Machines are of the kind of the kernels that verify their signatures")

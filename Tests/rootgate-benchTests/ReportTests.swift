@@ -1,3 +1,4 @@
+import Core
 import Foundation
 import TestSupport
 import Testing
@@ -7,11 +8,13 @@ import Testing
 @Suite struct ReportTests {
     private struct Failure: Error {}
 
-    private func report(in directory: URL, _ benchmarks: [Benchmark]) -> Report {
+    private func report(
+        in directory: URL, _ benchmarks: [Benchmark], note: @escaping (String) -> Void = { _ in }
+    ) -> Report {
         Report(
             directory: directory, readme: nil, isWhole: true,
             scale: SweepScale(scale: Scale(isTiny: true), isHuge: false), benchmarks: benchmarks, sweeps: [],
-            note: { _ in })
+            note: note)
     }
 
     private func benchmark(_ name: String, _ value: Double) -> Benchmark {
@@ -43,5 +46,22 @@ import Testing
         let whole = ResultsDocument(parsing: try String(contentsOf: results, encoding: .utf8))
         #expect(whole.row("first")?["value"] == "876" && whole.row("second")?["value"] == "2.00")
         #expect(!FileManager.default.fileExists(atPath: unfinished.path))
+    }
+
+    @Test("A benchmark whose program is missing is skipped, as a note says, and is no row; the others go on")
+    func skipped() throws {
+        let folder = ScratchDirectory()
+        defer { withExtendedLifetime(folder) {} }
+        let directory = URL(fileURLWithPath: folder.path)
+        let lacking = Benchmark("first", "a figure") { _ in throw Skipped(reason: "there is no program xyz") }
+        let notes = Lock<[String]>([])
+        let leftOut = try report(in: directory, [lacking, benchmark("second", 2)]) { note in
+            notes.withLock { $0.append(note) }
+        }.write()
+        #expect(leftOut.isEmpty)
+        #expect(notes.withLock { $0 }.contains("skipped: first: there is no program xyz"))
+        let text = try String(contentsOf: directory.appendingPathComponent("RESULTS.md"), encoding: .utf8)
+        let document = ResultsDocument(parsing: text)
+        #expect(document.row("first") == nil && document.row("second") != nil)
     }
 }

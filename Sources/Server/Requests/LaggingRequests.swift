@@ -2,8 +2,8 @@ import Core
 import RootSets
 
 /// Requests that demand a change which another service of the cluster has made, and which was not applied here yet.
-/// Each is tried again when that change was applied, or when its time is over. So a client that has changed something at one
-/// service can ask another one at once.
+/// Each is tried again when that change was applied, or when its time is over. So a client that has changed something
+/// at one service can ask another one at once.
 ///
 /// Peers share the places. Any thread may use it.
 final class LaggingRequests: Sendable {
