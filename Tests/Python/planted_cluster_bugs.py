@@ -17,20 +17,17 @@ are those of `planted_bugs.py`; `--minutes` is the time of faults for each bug. 
 
 from __future__ import annotations
 
-import argparse
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from planting import ROOT, Bug, Edit, Failed, build, copy_sources, misplaced, planted
+from planting import ROOT, Bug, Edit, Failed, build, command, copy_sources, first_seed, planted, report
 
 ROUND_MINUTES = 1.5
 ROUND_FAULTS = 15
@@ -201,49 +198,21 @@ def catch(bug: ClusterBug, directory: Path, clean: Path, seed: int, minutes: flo
 
 def catch_all(bugs: list[ClusterBug], directory: Path, seed: int | None, minutes: float) -> int:
     """Runs everything in a directory. Returns how many bugs were not caught."""
-    def first_seed() -> int:
-        return random.SystemRandom().randrange(1, 1 << 32) if seed is None else seed
-
     copy_sources(directory)
     program, built = build(directory, "rootgate")
     print(f"built in {built:.0f} s", flush=True)
     # The next build replaces the program.
     clean = Path(shutil.copy(program, directory / ".build/rootgate-clean"))
-    run_clean(clean, first_seed())
-    missed = [bug.name for bug in bugs if not catch(bug, directory, clean, first_seed(), minutes)]
-    print(f"{len(bugs) - len(missed)} of {len(bugs)} bugs caught" + (f"; not {', '.join(missed)}" if missed else ""))
-    return len(missed)
+    run_clean(clean, first_seed(seed))
+    missed = [bug.name for bug in bugs if not catch(bug, directory, clean, first_seed(seed), minutes)]
+    return report(bugs, missed)
 
 
 def main() -> int:
     """Runs everything and returns the exit status."""
-    parser = argparse.ArgumentParser(description="Plants bugs in a copy of the service for a cluster to show.")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this bug; may be given several times")
-    parser.add_argument("--minutes", type=float, default=6, help="of faults for each bug (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="the first seed (default: a new one for each bug)")
-    parser.add_argument("--build", type=Path, metavar="DIRECTORY", help="of the copy (default: one that is removed)")
-    parser.add_argument("--list", action="store_true", help="print the table, and plant nothing")
-    parser.add_argument("--check", action="store_true", help="look only whether the table fits the sources")
-    arguments = parser.parse_args()
-    bugs = [bug for bug in BUGS if arguments.only is None or bug.name in arguments.only]
-    unknown = set(arguments.only or []) - {bug.name for bug in BUGS}
-    faults = misplaced(BUGS) + [f"there is no bug {name}" for name in sorted(unknown)]
-    if arguments.list:
-        for bug in bugs:
-            print(f"{bug.name}: {bug.breaks} ({bug.file})")
-    if faults or arguments.list or arguments.check:
-        print("\n".join(faults), end="\n" if faults else "", file=sys.stderr)
-        return 1 if faults else 0
-    directory = arguments.build or Path(tempfile.mkdtemp(prefix="rootgate-planted-"))
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        return 1 if catch_all(bugs, directory, arguments.seed, arguments.minutes) else 0
-    except (Failed, OSError, subprocess.CalledProcessError) as error:
-        print(error)
-        return 1
-    finally:
-        if arguments.build is None:
-            shutil.rmtree(directory)
+    return command(
+        BUGS, "Plants bugs in a copy of the service for a cluster to show.",
+        ("minutes", 6, "of faults for each bug"), catch_all)
 
 
 if __name__ == "__main__":

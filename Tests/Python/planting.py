@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import argparse
+import random
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ["swift", "build", "-c", "release", "-Xswiftc", "-warnings-as-errors", "--product"]
@@ -52,6 +57,9 @@ class Bug:
     def edits(self) -> tuple[Edit, ...]:
         """All that is changed."""
         return Edit(self.file, self.text, self.planted), *self.others
+
+
+AnyBug = TypeVar("AnyBug", bound=Bug)
 
 
 def misplaced(bugs: Sequence[Bug]) -> list[str]:
@@ -112,3 +120,52 @@ def planted(bug: Bug, directory: Path) -> Iterator[None]:
     finally:
         for file, text in before.items():
             (directory / file).write_text(text, encoding="utf-8")
+
+
+def first_seed(seed: int | None) -> int:
+    """The given seed, or a new one."""
+    return random.SystemRandom().randrange(1, 1 << 32) if seed is None else seed
+
+
+def report(bugs: Sequence[Bug], missed: Sequence[str]) -> int:
+    """Prints how many bugs were caught. Returns how many were not."""
+    print(f"{len(bugs) - len(missed)} of {len(bugs)} bugs caught" + (f"; not {', '.join(missed)}" if missed else ""))
+    return len(missed)
+
+
+def command(
+    table: Sequence[AnyBug], description: str, duration: tuple[str, float, str],
+    catch_all: Callable[[list[AnyBug], Path, int | None, float], int],
+) -> int:
+    """The command line of a table, whose bugs `catch_all` catches in a directory with a seed and within a time.
+
+    `duration`: name, default and meaning of the option for that time. Returns the exit status.
+    """
+    name, default, meaning = duration
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--only", action="append", metavar="NAME", help="this bug; may be given several times")
+    parser.add_argument(f"--{name}", type=float, default=default, dest="time", help=f"{meaning} (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="the first seed (default: a new one for each bug)")
+    parser.add_argument("--build", type=Path, metavar="DIRECTORY", help="of the copy (default: one that is removed)")
+    parser.add_argument("--list", action="store_true", help="print the table, and plant nothing")
+    parser.add_argument("--check", action="store_true", help="look only whether the table fits the sources")
+    arguments = parser.parse_args()
+    bugs = [bug for bug in table if arguments.only is None or bug.name in arguments.only]
+    unknown = set(arguments.only or []) - {bug.name for bug in table}
+    faults = misplaced(table) + [f"there is no bug {name}" for name in sorted(unknown)]
+    if arguments.list:
+        for bug in bugs:
+            print(f"{bug.name}: {bug.breaks} ({bug.file})")
+    if faults or arguments.list or arguments.check:
+        print("\n".join(faults), end="\n" if faults else "", file=sys.stderr)
+        return 1 if faults else 0
+    directory = arguments.build or Path(tempfile.mkdtemp(prefix="rootgate-planted-"))
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        return 1 if catch_all(bugs, directory, arguments.seed, arguments.time) else 0
+    except (Failed, OSError, subprocess.CalledProcessError) as error:
+        print(error)
+        return 1
+    finally:
+        if arguments.build is None:
+            shutil.rmtree(directory)
