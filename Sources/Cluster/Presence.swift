@@ -138,7 +138,8 @@ final class Presence: Sendable {
             let isAwaited = state.withLock { !$0.waiting.isEmpty }
             if isAwaited || System.millisecondsWithSleep >= told.nextLook { try? look(&told, key, session) }
             giveUpOverdue()
-            let pause = isAwaited ? Limits.clusterLookMilliseconds : Limits.clusterPresenceMilliseconds
+            let isBeginning = follower.progress().hash == nil
+            let pause = isAwaited || isBeginning ? Limits.clusterLookMilliseconds : Limits.clusterPresenceMilliseconds
             if wake.wait(timeout: .now() + .milliseconds(Int(pause))) == .success {
                 // Many changes are told at once.
                 usleep(UInt32(Limits.clusterLookMilliseconds) * 1000)
@@ -193,6 +194,8 @@ final class Presence: Sendable {
     private func make(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
         let now = System.millisecondsWithSleep
         let milliseconds = Limits.clusterReadMilliseconds
+        // Before that nobody can say whether the log lacks what others have applied.
+        guard follower.progress().hash != nil else { throw .refused(.other, "the storage has not read its log yet") }
         try checkLog(Presence.others(than: key, name, session), session)
         let record = self.record
         let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)

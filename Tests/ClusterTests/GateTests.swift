@@ -172,13 +172,19 @@ struct GateTests {
         let processes = try EtcdProcesses()
         defer { processes.end() }
         let members = try EtcdMembers(processes.endpoints)
+        let progress = Lock(SharedProgress())
         let presence = Presence(
             members, name, first: 0, stalenessMilliseconds: 2500, bytesKept: 1 << 20, address: nil,
             SharedFollower(
-                ring: {}, progress: { SharedProgress() }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }))
+                ring: {}, progress: { progress.withLock { $0 } }, freshAsOf: { 0 }, fresh: { _ in },
+                disagree: { _ in }))
         defer { presence.close() }
         let session = try processes.session()
         func keys() throws -> [[UInt8]] { try Presence.records(name, session).map(\.key) }
+        // A storage that has not read the log yet can't tell whether that lacks what others have applied.
+        #expect(becomesTrue { presence.failure?.contains("has not read its log yet") == true })
+        #expect(try presence.times == nil && keys() == [])
+        progress.withLock { $0.hash = .zero }
         #expect(becomesTrue { presence.times != nil })
         let key = try #require(try keys().first)
         var since = try #require(presence.times?.lowerBound)
@@ -207,7 +213,7 @@ struct GateTests {
         let processes = try EtcdProcesses()
         defer { processes.end() }
         var progress = SharedProgress()
-        progress.segment = 7
+        (progress.segment, progress.hash) = (7, .zero)
         let presence = Presence(
             try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 1 << 20,
             address: nil,
