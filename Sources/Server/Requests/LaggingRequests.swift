@@ -62,8 +62,13 @@ final class LaggingRequests: Sendable {
             state.waiting.append(Waiting(owner: owner, sequence: sequence, deadline: deadline, retry: retry))
             return true
         }
-        if isKept == nil { retry() }
-        return isKept ?? true
+        guard let isKept else {
+            // Once: a storage that still lacks it has lost it.
+            patience.deadline.withLock { $0 = now }
+            retry()
+            return true
+        }
+        return isKept
     }
 
     /// The changes up to a sequence were applied: tries those again that lacked one of them.
