@@ -44,6 +44,12 @@ package struct ClusterReport: Sendable {
         return digests.filter { $0.value.count > 1 }.keys.sorted()
     }
 
+    /// Whether a service has applied segments that the log does not have: etcd has lost them.
+    package var isLogLost: Bool { services.lazy.map(\.segment).max() ?? 0 > log?.upperBound ?? 0 }
+
+    /// Whether etcd knows nothing of a cluster of that name.
+    package var isNothing: Bool { services.isEmpty && log == nil }
+
     /// Whether all services stand at the same segment, so that what they hold was compared there.
     package var isComplete: Bool { Set(services.map(\.segment)).count <= 1 }
 }

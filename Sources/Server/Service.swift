@@ -360,7 +360,7 @@ package final class Service: Sendable {
         guard configuration.secretPath != nil else { throw StartupFailure.clusterWithoutSecret }
         guard !configuration.allowsPlainText else { return }
         if let peers = cluster.peers, peers.tls == nil, !peers.address.isLoopback {
-            throw StartupFailure.plainCluster(peers.address)
+            throw StartupFailure.plainSnapshots(peers.address)
         }
         guard cluster.tls == nil else { return }
         if let open = cluster.endpoints.first(where: { !$0.isLoopback }) { throw StartupFailure.plainCluster(open) }

@@ -14,6 +14,8 @@ package enum StartupFailure: Error, Sendable {
     case plainText(Endpoint)
     /// A member of etcd is on another machine, and what goes there is not encrypted.
     case plainCluster(Endpoint)
+    /// Services on other machines are to get snapshots from that address, and what goes there is not encrypted.
+    case plainSnapshots(Endpoint)
     /// A service of a cluster has no secret in common with the others.
     case clusterWithoutSecret
     /// Other machines can reach the address for the operator's pages.
@@ -74,6 +76,9 @@ extension StartupFailure: CustomStringConvertible {
         case .plainCluster(let endpoint):
             "refused to use etcd at \(endpoint): it is not a loopback address and nothing is encrypted; "
                 + "give --cluster etcds://..., or say --allow-plain-text if that is meant"
+        case .plainSnapshots(let endpoint):
+            "refused to give snapshots at \(endpoint): it is not a loopback address and nothing is encrypted; give "
+                + "--tls-certificate, --tls-key and --cluster-address-ca, or say --allow-plain-text if that is meant"
         case .clusterWithoutSecret:
             "--cluster is given without --secret-file: the services of a cluster need the same secret, so that each "
                 + "knows the others' grants"

@@ -6,7 +6,7 @@ import Server
 let clusterCommand = Command(
     "cluster",
     verbs: [
-        Verb("check", "", 0...0, "list the services, and compare what they hold; exit code 1: they differ"),
+        Verb("check", "", 0...0, "list the services, and compare what they hold; exit code 1: something is wrong"),
         Verb(
             "restart-log", "", 0...0, options: ["data"],
             "after etcd was lost: let the log go on behind the storage in --data, the one that has most"),
@@ -46,6 +46,7 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
         }
         var object: [String: Any] = ["services": services, "differ": disagreements]
         object["compared"] = report.isComplete
+        object["logIsLost"] = report.isLogLost
         if let log = report.log { (object["first"], object["last"]) = (log.lowerBound, log.upperBound) }
         printNow(try json(object))
     } else {
@@ -57,10 +58,16 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
             printNow("\(name): segment \(service.segment), change \(service.sequence), contents \(digest)")
         }
         for number in disagreements { printNow("behind segment \(number) the services hold different things") }
-        if disagreements.isEmpty, report.services.count > 1 {
+        if report.isLogLost {
+            printNow("services have applied more than the log has: etcd has lost it, so they answer stale")
+        } else if report.isNothing {
+            printNow("there is neither a log nor a service: is --cluster-name right?")
+        } else if disagreements.isEmpty, report.services.count > 1 {
             printNow(
-                report.isComplete ? "all services hold the same" : "no service holds anything else, where they meet")
+                report.isComplete
+                    ? "all services hold the same"
+                    : "the services are at different segments; nothing tells that they hold different things")
         }
     }
-    return disagreements.isEmpty ? .success : .refused
+    return disagreements.isEmpty && !report.isLogLost && !report.isNothing ? .success : .refused
 }

@@ -201,7 +201,9 @@ struct ClusterServiceTests {
                 return report.isComplete && report.services.count == 3
             })
         let report = try ClusterReport(of: settings)
-        #expect(report.disagreements.isEmpty)
+        #expect(report.disagreements.isEmpty && !report.isLogLost && !report.isNothing)
+        let unknown = ClusterSettings(cluster.etcd.endpoints, name: try #require(LogName("unknown")))
+        #expect(try ClusterReport(of: unknown).isNothing)
         #expect(report.services.allSatisfy { $0.contents == contents[0].map { "\($0.digest)" } })
     }
 
@@ -254,8 +256,9 @@ struct ClusterServiceTests {
         }
         try cluster.etcd.loseEverything()
         #expect(try await comesTrue { await code { try await clients[0].ping() } == .stale })
-        cluster.services[0].stop()
         settings.endpoints = cluster.etcd.endpoints
+        #expect(try await comesTrue { try ClusterReport(of: settings).isLogLost })
+        cluster.services[0].stop()
         let directory = cluster.services[0].directory.path + "/data"
         let number = try ClusterReport.restartLog(of: settings, behind: directory)
         #expect(number > 3)
