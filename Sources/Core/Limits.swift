@@ -212,6 +212,8 @@ public enum Limits {
     public static let clusterHeartbeatMilliseconds: UInt64 = 250
     /// Milliseconds for which a new service waits at its start until etcd answers.
     public static let clusterFoundingMilliseconds: UInt64 = 60_000
+    /// How long a start may go on after a signal that is to end the service.
+    public static let startGraceMilliseconds = 1000
     /// Services of a cluster, and bytes of what one tells of itself.
     public static let gatesMax = 256
     public static let gateRecordBytesMax = 4096

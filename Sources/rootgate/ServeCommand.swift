@@ -27,7 +27,7 @@ let serveCommand = Command(
         writer.tellLeftOut()
     }
     try checkDescriptors(configuration, log)
-    let signals = TerminationSignals()
+    let signals = TerminationSignals { log(.info, "ended by a signal before it listened") }
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
     let supervisor = Supervisor(at: supervision.address, log: log)
@@ -35,6 +35,7 @@ let serveCommand = Command(
     let service = try Service(
         configuration, log: log, onStorageLoss: { signals.loseStorage() }, onOwnProof: { supervisor.isAlive() }
     ) { () throws(StartupFailure) in try sandbox.enter(rules, log) }
+    signals.serves()
     // Who reads that the service listens may send the signal at once.
     signals.onHangUp {
         supervisor.reloads {
@@ -105,8 +106,12 @@ private func announce(_ service: Service, _ configuration: Configuration) -> Str
 }
 
 /// Counts SIGTERM and SIGINT, which no longer end the process. SIGHUP calls a function instead.
+///
+/// Only a start that goes on for a second after the first of them is ended, and at once by the second one: it may be
+/// waiting for etcd or for a snapshot. It has answered nobody, and storages are made for ends at any moment.
 final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
+    private let isServing = Atomic<Bool>(false)
     private let lostStorage = Atomic<Bool>(false)
     private let hangUp = Lock<(@Sendable () -> Void)?>(nil)
     /// Kept so that they stay active; never touched after `init`.
@@ -114,7 +119,8 @@ final class TerminationSignals: Sendable {
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init() {
+    /// `onEnd` is called before a start is ended.
+    init(onEnd: @escaping @Sendable () -> Void) {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
         self.continuation = continuation
@@ -127,12 +133,21 @@ final class TerminationSignals: Sendable {
         sources[2].resume()
         for source in sources.prefix(2) {
             source.setEventHandler { [self] in
-                received.add(1, ordering: .relaxed)
+                let isFirst = received.add(1, ordering: .relaxed).oldValue == 0
                 continuation.yield()
+                let grace = DispatchTimeInterval.milliseconds(isFirst ? Limits.startGraceMilliseconds : 0)
+                queue.asyncAfter(deadline: .now() + grace) { [self] in
+                    guard !isServing.load(ordering: .acquiring) else { return }
+                    onEnd()
+                    _exit(ExitCode.success.rawValue)
+                }
             }
             source.resume()
         }
     }
+
+    /// The start is over.
+    func serves() { isServing.store(true, ordering: .releasing) }
 
     /// From now on SIGHUP calls `body`, on a queue. Before this call it does nothing.
     func onHangUp(_ body: @escaping @Sendable () -> Void) {
