@@ -207,13 +207,18 @@ final class Link: ConnectionHandler {
         while let frame = frames.next() { deliver(frame.header, frame.body) }
         if frames.violation != nil {
             connection.close()
-            failAll(malformedAnswer)
+            failAll(Link.isHTTP(buffer.bytes(range)) ? Link.answerOfHTTP : malformedAnswer)
         } else {
             // Behind all answers that have come: what waits leaves together.
             send(state.withLock { $0.takePackages() })
         }
         return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
     }
+
+    private static let answerOfHTTP = ServiceError(
+        .malformedAnswer, "the answer is one of HTTP: this is the address of pages, and not the service's --listen")
+
+    private static func isHTTP(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: "HTTP/".utf8) }
 
     private func deliver(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {
         var result: Result<[UInt8], ServiceError>

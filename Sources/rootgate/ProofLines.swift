@@ -9,20 +9,30 @@ final class ProofLines {
     private let file: InputFile
     private var rest = Data()
     private var isAtEnd = false
+    private var isEmpty = true
+    private let path: String
     /// Bytes of a line that are kept, at most: a proof at all its limits takes under 16 KiB.
     private static let lineBytesMax = 1 << 20
     private var isSkipping = false
 
     /// Throws a `FileFailure` when the file can't be opened.
-    init(path: String) throws { file = try InputFile(path) }
+    init(path: String) throws {
+        self.path = path
+        file = try InputFile(path)
+    }
 
     /// How much of the input was read, from 0 to 1; `nil` when its size is not known.
     var readShare: Double? { file.share(of: file.bytesRead) }
 
-    /// Up to `count` lines; none at the end. Throws a `FileFailure` when the file can't be read.
+    /// Up to `count` lines; none at the end. Throws a `FileFailure` when the file can't be read, and a `UsageError`
+    /// when it has no line: nobody should take that for proofs of which none was refused.
     func next(_ count: Int) throws -> [ProofLine] {
         var lines: [ProofLine] = []
         while lines.count < count, let line = try nextLine() { lines.append(line) }
+        isEmpty = isEmpty && lines.isEmpty
+        guard !isEmpty || count == 0 else {
+            throw UsageError("\(path == "-" ? "standard input" : path) has no proof: one is expected on each line")
+        }
         return lines
     }
 

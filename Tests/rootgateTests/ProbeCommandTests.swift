@@ -46,6 +46,14 @@ struct ProbeCommandTests {
         #expect(answer.checks.allSatisfy { $0.passes == ($0.fault == nil) })
     }
 
+    @Test("A client that asks at the address of pages is told so")
+    func wrongAddress() throws {
+        let service = try TestService { $0.operatorEndpoints = [Endpoint(host: "127.0.0.1", port: 0)] }
+        let place = try #require(service.service.operatorEndpoints.first)
+        let told = try runProgram(programPath, ["stats", "--server", place.description])
+        #expect(told.code == 2 && told.errors.contains("the answer is one of HTTP: "), "\(told)")
+    }
+
     @Test("A probe of nobody, of a silent service and of another program's pages fails with code 2 and one line")
     func nobody() throws {
         let silent = try TestSocket(host: "127.0.0.1")
