@@ -29,9 +29,14 @@ extension RootSets {
     /// as late as possible: a process that was stopped in between must not answer what was true before.
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
         guard case .asOf(let asOf) = moment, let shared else { return }
-        guard let asOf, shared.isRecent(asOf, at: shared.now) else {
+        let now = shared.now
+        guard let asOf, shared.isRecent(asOf, at: now) else {
+            let news = asOf.map { "all that others had changed was known \(now - min(now, $0)) ms ago" }
+            let limit = "\(shared.stalenessMilliseconds) ms are allowed"
             throw ServiceError(
-                .stale, "the changes of the other storages were not heard of for \(shared.stalenessMilliseconds) ms")
+                .stale,
+                "what others have changed may not be known here: \(news.map { "\($0), and \(limit)" } ?? "no news yet")"
+            )
         }
     }
 

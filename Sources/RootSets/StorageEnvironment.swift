@@ -281,7 +281,9 @@ final class StorageEnvironment: @unchecked Sendable {
                 return true
             }
             if hasPlace, !isShared {
-                throw .mismatched("the storage shares a log with others, so it can't be used alone")
+                throw .mismatched(
+                    "the storage is of a cluster, so it can't be used alone: start the service with the cluster's "
+                        + "--cluster and --cluster-name")
             }
             if !hasPlace, isShared, let lastSequence, lastSequence > 0 {
                 throw .mismatched("the storage has changes of its own, so it can't share a log with others")

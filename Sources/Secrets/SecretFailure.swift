@@ -41,19 +41,32 @@ extension SecretFailure: CustomStringConvertible {
             "refused the secret \(path): it belongs to user \(owner), neither to this process's user "
                 + "(\(geteuid())) nor to root; run rootgate as user \(owner), the owner of its files"
         case .wrongLength(let path, let bytes):
-            "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount); restore it, or remove "
-                + "it to get a new one"
-        case .damaged(let path): "the secret \(path) is damaged: restore it, or remove it to get a new one"
+            "the secret \(path) is damaged: it has \(bytes) bytes, not \(SecretFile.byteCount); "
+                + SecretFailure.replacement(of: path)
+        case .damaged(let path): "the secret \(path) is damaged: " + SecretFailure.replacement(of: path)
         case .tooSoon(let path, let secondsLeft):
             "the secret \(path) was rotated a short time ago: what the generation before it has authenticated may be "
-                + "valid for \(secondsLeft) s more; wait, or say --drop-previous to refuse all of it from now on"
+                + "valid for \(SecretFailure.duration(ofSeconds: secondsLeft)) more, so wait (only when the secret has "
+                + "leaked: --drop-previous refuses all grants and challenges that there are)"
         case .prepared(let path):
             "the secret \(path) has a generation that is prepared: say --use-prepared when every service has read the "
-                + "file, or --drop-previous to refuse everything that was authenticated before"
+                + "file (only when the secret has leaked: --drop-previous refuses all grants and challenges that "
+                + "there are)"
         case .notPrepared(let path):
             "the secret \(path) has no generation that is prepared: say --prepare, and let every service read the "
                 + "file, before --use-prepared"
         }
+    }
+
+    private static func replacement(of path: String) -> String {
+        "restore it, or remove it and say rootgate keys rotate-secret --secret-file \(path), which makes another one: "
+            + "then no earlier grant is valid"
+    }
+
+    /// A duration for people, rounded up.
+    private static func duration(ofSeconds seconds: UInt64) -> String {
+        let (minutes, hours) = ((seconds - 1) / 60 + 1, (seconds - 1) / 3600 + 1)
+        return hours > 1 ? "\(hours) hours" : minutes > 1 ? "\(minutes) minutes" : "\(seconds) s"
     }
 
     private static func octal(_ mode: UInt32) -> String {

@@ -64,6 +64,7 @@ struct ExplainedLine {
                     "checks": explanation.checks(thatGive: service.verdict).map(\.rawValue),
                 ]
                 told["rootHash"] = service.root?.description
+                told["advice"] = advice
                 object["service"] = told
             }
         }
@@ -115,6 +116,7 @@ struct ExplainedLine {
         if let service {
             let deciding = explanation.checks(thatGive: service.verdict).map(\.title).joined(separator: ", or ")
             return "the service says \(service.verdict.name)" + (deciding.isEmpty ? "" : ": \(deciding)")
+                + (advice.map { "; \($0)" } ?? "")
         }
         guard let (check, verdict) = explanation.failure else {
             return "no check that was made has failed; not made: \(titles(explanation.unchecked))"
@@ -122,6 +124,13 @@ struct ExplainedLine {
         let earlier = explanation.undecided
         return "\(verdict.name): \(check.title)"
             + (earlier.isEmpty ? "" : ", unless one of these fails, which were not made: \(titles(earlier))")
+    }
+
+    /// What a service's verdict asks for; `nil`: nothing that its name does not say.
+    private var advice: String? {
+        guard service?.verdict == .challengeElsewhere else { return nil }
+        return "another service of the cluster has issued the challenge, or this one before its start: "
+            + "send the proof where its challenge came from"
     }
 
     private func titles(_ checks: [Explanation.Check]) -> String { checks.map(\.title).joined(separator: ", ") }

@@ -184,7 +184,7 @@ struct SecretFileTests {
         let used = try file.usePrepared(at: start + 30 * day)
         #expect(used.settled(at: start + 32 * day - 1).previous != nil)
         #expect(used.settled(at: start + 32 * day).previous == nil)
-        try expectRefusal("for 86401 s more") { () throws(SecretFailure) in
+        try expectRefusal("for 25 hours more") { () throws(SecretFailure) in
             _ = try file.prepare(at: start + 31 * day)
         }
         let again = try file.prepare(at: start + 32 * day)
@@ -241,7 +241,7 @@ struct SecretFileTests {
         _ = try file.loadOrMake(at: start)
         _ = try file.rotate(at: start)
         for time in [0, start, start + day - 1] {
-            try expectRefusal("s more") { () throws(SecretFailure) in _ = try file.prepare(at: time) }
+            try expectRefusal("more, so wait") { () throws(SecretFailure) in _ = try file.prepare(at: time) }
         }
         let prepared = try file.prepare(at: start + day)
         #expect(prepared.next != nil && prepared.previous == nil)
