@@ -235,7 +235,7 @@ let package = Package(
         tests(
             of: "rootgate",
             [
-                "Audit", "Core", "Hashing", "Identity", "Kernels", "Principals", "Secrets", "Server",
+                "Audit", "Core", "EtcdTestSupport", "Hashing", "Identity", "Kernels", "Principals", "Secrets", "Server",
                 "ServiceTestSupport", "Transport",
             ]),
 

@@ -14,16 +14,20 @@ package final class ClusterLog: SharedLog {
     private let firstMember: Int
     private let bytesKept: Int
     private let address: Endpoint?
+    private let secret: SecretNames?
+    private let report: Log
     private let following = Lock<(doorbell: Doorbell, presence: Presence, heartbeat: Heartbeat)?>(nil)
     package let stalenessMilliseconds: UInt64
 
     /// `stalenessMilliseconds`: see `SharedLog`. `first`: the place of the member that is asked first, so that the
     /// gates of a cluster can be spread. `bytesKept`: how much of the log is kept for services that come back.
-    /// `address`: where others get snapshots of this service's storage; `nil`: nowhere.
+    /// `address`: where others get snapshots of this service's storage; `nil`: nowhere. `secret`: see
+    /// `ClusterSettings`. `log`: told when other services have another secret.
     package init(
         _ members: EtcdMembers, name: LogName, stalenessMilliseconds: UInt64, bytesKept: Int, address: Endpoint? = nil,
-        first: Int = 0
+        secret: SecretNames? = nil, first: Int = 0, log: Log = .none
     ) {
+        (self.secret, report) = (secret, log)
         (self.members, self.name, self.stalenessMilliseconds) = (members, name, stalenessMilliseconds)
         (firstMember, self.bytesKept, self.address) = (first, bytesKept, address)
         entries = Lock(OrderedLog(EtcdSession(members, first: first), name: name))
@@ -77,12 +81,15 @@ package final class ClusterLog: SharedLog {
     ) throws(ServiceError) -> Segment.Founding? {
         let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
         let deadline = now + Limits.clusterFoundingMilliseconds
+        log(.info, "the storage is new, and begins with what the cluster \(name) has in etcd")
         try checkNothingIsLost()
         var first: [UInt8]?
         var isTold = false
         while first == nil {
             switch append(segment.bytes, as: 1, after: nil) {
-            case .appended: return new
+            case .appended:
+                log(.info, "founded the cluster \(name): its log was empty")
+                return new
             case .taken(let found): first = found.first ?? []
             case .misplaced: return nil
             case .failed(let reason, _):
@@ -131,7 +138,7 @@ package final class ClusterLog: SharedLog {
         let doorbell = Doorbell(members, name, first: firstMember, ring: follower.ring)
         let presence = Presence(
             members, name, first: firstMember, stalenessMilliseconds: stalenessMilliseconds, bytesKept: bytesKept,
-            address: address, follower)
+            address: address, secret: secret, follower, log: report)
         let heartbeat = Heartbeat(members, name, first: firstMember, follower)
         following.withLock { following in
             precondition(following == nil, "a log is followed twice")

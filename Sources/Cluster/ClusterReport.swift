@@ -4,8 +4,17 @@ import RootSets
 
 /// How the services of a cluster stand, as etcd tells.
 package struct ClusterReport: Sendable {
-    /// The services that are alive. Who is furthest comes first.
-    package let services: [GateRecord]
+    /// A service whose key is in etcd.
+    package struct Service: Sendable {
+        package let record: GateRecord
+        /// In how many seconds the key ends, unless the service keeps it; `nil`: etcd does not tell.
+        package let secondsLeft: Int64?
+        /// Whether the service has not kept its key for half of the key's time: it has ended, or hangs.
+        package let isSilent: Bool
+    }
+
+    /// The services whose keys are in etcd. Who is furthest comes first.
+    package let services: [Service]
     /// The numbers of the log's first and last segments; `nil`: it is empty.
     package let log: ClosedRange<UInt64>?
 
@@ -15,8 +24,7 @@ package struct ClusterReport: Sendable {
         let session = EtcdSession(members, first: cluster.firstMember)
         let entries = OrderedLog(session, name: cluster.name)
         do throws(EtcdFailure) {
-            services = try Presence.records(cluster.name, session).map(\.record)
-                .sorted { ($0.segment, $0.address ?? "") > ($1.segment, $1.address ?? "") }
+            services = try ClusterReport.services(cluster.name, session)
             if let first = try entries.first(milliseconds: Limits.clusterReadMilliseconds),
                 let last = try entries.last(milliseconds: Limits.clusterReadMilliseconds)
             {
@@ -30,12 +38,25 @@ package struct ClusterReport: Sendable {
         }
     }
 
-    init(services: [GateRecord], log: ClosedRange<UInt64>?) { (self.services, self.log) = (services, log) }
+    private static func services(_ name: LogName, _ session: EtcdSession) throws(EtcdFailure) -> [Service] {
+        var services: [Service] = []
+        for (_, record, lease) in try Presence.records(name, session) {
+            // A user of etcd may lack the right to know.
+            let time = (try? session.time(ofLease: lease, milliseconds: Limits.clusterReadMilliseconds)) ?? nil
+            services.append(
+                Service(
+                    record: record, secondsLeft: time?.left,
+                    isSilent: time.map { 2 * ($0.left + 1) <= $0.whole } ?? false))
+        }
+        return services.sorted {
+            ($0.record.segment, $0.record.address ?? "") > ($1.record.segment, $1.record.address ?? "")
+        }
+    }
 
     /// The numbers of segments behind which services hold something else than others do.
     package var disagreements: [UInt64] {
         var digests: [UInt64: Set<String>] = [:]
-        for service in services {
+        for service in services.map(\.record) {
             if let contents = service.contents { digests[service.segment, default: []].insert(contents) }
             if let checkpoint = service.checkpoint, let digest = service.digest {
                 digests[checkpoint, default: []].insert(digest)
@@ -45,13 +66,20 @@ package struct ClusterReport: Sendable {
     }
 
     /// Whether a service has applied segments that the log does not have: etcd has lost them.
-    package var isLogLost: Bool { services.lazy.map(\.segment).max() ?? 0 > log?.upperBound ?? 0 }
+    package var isLogLost: Bool { services.lazy.map(\.record.segment).max() ?? 0 > log?.upperBound ?? 0 }
 
     /// Whether etcd knows nothing of a cluster of that name.
     package var isNothing: Bool { services.isEmpty && log == nil }
 
     /// Whether all services stand at the same segment, so that what they hold was compared there.
-    package var isComplete: Bool { Set(services.map(\.segment)).count <= 1 }
+    package var isComplete: Bool { Set(services.map(\.record.segment)).count <= 1 }
+
+    /// Whether one service takes what another one authenticates for forged, because their secrets differ.
+    package var hasForeignSecrets: Bool {
+        services.indices.contains { index in
+            services[..<index].contains { $0.record.hasForeignSecret(to: services[index].record) }
+        }
+    }
 }
 
 extension ClusterReport {

@@ -18,10 +18,14 @@ package struct GateRecord: Codable, Equatable, Sendable {
     package var address: String?
     /// The number of the last segment that is in the snapshot which it gives to others now: they need what follows.
     package var snapshot: UInt64?
+    /// The names of the generations of the secret that it accepts, the present one first.
+    package var secrets: [String]?
 
-    init(_ progress: SharedProgress, address: Endpoint? = nil, snapshot: UInt64? = nil) {
+    init(
+        _ progress: SharedProgress, address: Endpoint? = nil, snapshot: UInt64? = nil, secrets: [String]? = nil
+    ) {
         self.address = address?.description
-        self.snapshot = snapshot
+        (self.snapshot, self.secrets) = (snapshot, secrets)
         (segment, sequence) = (progress.segment, progress.sequence)
         contents = progress.digest.map { "\($0)" }
         checkpoint = progress.checkpoint?.segment
@@ -44,6 +48,13 @@ package struct GateRecord: Codable, Equatable, Sendable {
     /// The number of the segment behind which the log has to be kept for this service, and for those that it gives a
     /// snapshot to.
     var needed: UInt64 { min(segment, snapshot ?? segment) }
+
+    /// Whether one of two services takes what the other one authenticates for forged.
+    func hasForeignSecret(to other: GateRecord) -> Bool {
+        guard let own = secrets, let others = other.secrets, let used = own.first, let usedThere = others.first
+        else { return false }
+        return !own.contains(usedThere) || !others.contains(used)
+    }
 
     /// Whether most of the others that have passed the same checkpoint agree with each other, and not with this one.
     func isOutvoted(by others: [GateRecord]) -> Bool {

@@ -29,6 +29,8 @@ final class Presence: Sendable {
     private let first: Int
     private let leaseSeconds: Int64
     private let address: Endpoint?
+    private let secret: SecretNames?
+    private let log: Log
     private let follower: SharedFollower
     private let state: Lock<State>
     private let lastFailure = Lock<String?>(nil)
@@ -40,11 +42,13 @@ final class Presence: Sendable {
     private let until = Atomic<UInt64>(0)
 
     /// `stalenessMilliseconds`: how long the service may go without news of the log; the key outlasts that.
-    /// `bytesKept`: how much of the log is kept for services that come back. `address`: see `GateRecord`.
+    /// `bytesKept`: how much of the log is kept for services that come back. `address`: see `GateRecord`. `secret` and
+    /// `log`: see `ClusterLog`.
     init(
         _ members: EtcdMembers, _ name: LogName, first: Int, stalenessMilliseconds: UInt64, bytesKept: Int,
-        address: Endpoint?, _ follower: SharedFollower
+        address: Endpoint?, secret: SecretNames? = nil, _ follower: SharedFollower, log: Log = .none
     ) {
+        (self.secret, self.log) = (secret, log)
         (self.members, self.name, self.first) = (members, name, first)
         (self.address, self.follower) = (address, follower)
         leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, (2 * stalenessMilliseconds + 999) / 1000))
@@ -120,6 +124,8 @@ final class Presence: Sendable {
         var nextPut: UInt64 = 0
         var nextLook: UInt64 = 0
         var removedBefore: UInt64 = 0
+        /// The services with another secret, as the log was told of them.
+        var foreign: Set<String> = []
     }
 
     private func run() {
@@ -187,7 +193,8 @@ final class Presence: Sendable {
 
     /// What the key is to tell.
     private var record: GateRecord {
-        GateRecord(follower.progress(), address: address, snapshot: state.withLock { $0.snapshot })
+        GateRecord(
+            follower.progress(), address: address, snapshot: state.withLock { $0.snapshot }, secrets: secret?.names)
     }
 
     /// Makes the key with a new lease.
@@ -259,6 +266,7 @@ final class Presence: Sendable {
             if lostLog != nil { lose(&told) }
             throw error
         }
+        compareSecrets(&told, others)
         if let mine = told.record, mine.isOutvoted(by: others) {
             follower.disagree(
                 "behind segment \(mine.checkpoint ?? 0) of the cluster's log most other services hold something else")
@@ -269,6 +277,23 @@ final class Presence: Sendable {
         guard before > max(1, told.removedBefore) else { return }
         let log = OrderedLog(session, name: name)
         if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }
+    }
+
+    /// Tells the log when other services have another secret, and when none has any more.
+    private func compareSecrets(_ told: inout Told, _ others: [GateRecord]) {
+        guard let mine = told.record, let secret else { return }
+        let foreign = others.filter { mine.hasForeignSecret(to: $0) }
+        secret.found(foreignServices: foreign.count)
+        let names = Set(
+            foreign.map { "\($0.address ?? "a service without an address") (generation \($0.secrets?.first ?? ""))" })
+        guard names != told.foreign else { return }
+        told.foreign = names
+        guard !names.isEmpty else { return log(.info, "the other services have the same secret now") }
+        let own = mine.secrets?.first ?? ""
+        log(
+            .warning,
+            "other services have another secret than this one (generation \(own)), so each takes the other's grants "
+                + "for forged; give all of them the same --secret-file: \(names.sorted().joined(separator: ", "))")
     }
 
     private func takeWaiting(
@@ -291,19 +316,19 @@ final class Presence: Sendable {
 
     static func prefix(_ name: LogName) -> [UInt8] { Array("rootgate/\(name)/gate/".utf8) }
 
-    /// What the services of a cluster tell, by the names of their keys.
+    /// What the services of a cluster tell, with the names of their keys and the leases that these end with.
     static func records(
         _ name: LogName, _ session: EtcdSession
-    ) throws(EtcdFailure) -> [(key: [UInt8], record: GateRecord)] {
+    ) throws(EtcdFailure) -> [(key: [UInt8], record: GateRecord, lease: Int64)] {
         let prefix = prefix(name)
         let range = EtcdSession.KeyRange(from: prefix, to: prefix.dropLast() + [UInt8(ascii: "/") + 1])
         let page = try session.read(range, limit: Limits.gatesMax, milliseconds: Limits.clusterReadMilliseconds)
-        var records: [(key: [UInt8], record: GateRecord)] = []
+        var records: [(key: [UInt8], record: GateRecord, lease: Int64)] = []
         for entry in page.entries {
             guard let record = GateRecord(entry.value) else {
                 throw .refused(.other, "a key of the cluster \(name) is no service's")
             }
-            records.append((entry.key, record))
+            records.append((entry.key, record, entry.lease))
         }
         guard !page.hasMore else { throw .refused(.other, "the cluster \(name) has too many services") }
         return records

@@ -20,7 +20,8 @@ extension RootSets {
         let members = try EtcdMembers(cluster.endpoints, tls: cluster.tls, credentials: cluster.credentials)
         let shared = ClusterLog(
             members, name: cluster.name, stalenessMilliseconds: cluster.stalenessMilliseconds,
-            bytesKept: configuration.logRetentionBytes, address: cluster.peers?.address, first: cluster.firstMember)
+            bytesKept: configuration.logRetentionBytes, address: cluster.peers?.address, secret: cluster.secret,
+            first: cluster.firstMember, log: log)
         var surroundings = surroundings
         if try RootSets.isNew(configuration.directory) {
             let own = Segment.Founding(

@@ -160,6 +160,7 @@ struct LeaseAnswer: Decodable {
     var header: AnswerHeader?
     var ID: LongInteger?
     var TTL: LongInteger?
+    var grantedTTL: LongInteger?
 }
 
 /// An answer of a stream: one of these in a line.

@@ -15,6 +15,8 @@ package final class EtcdSession {
         package let value: [UInt8]
         /// The revision of etcd in which the value was written.
         package let revision: Int64
+        /// The lease that the key ends with; 0: none.
+        package var lease: Int64 = 0
     }
 
     /// Keys from a first one up to one behind the last, in the order of their bytes.
@@ -264,6 +266,18 @@ package final class EtcdSession {
         return before == witness && witness == after ? found : nil
     }
 
+    /// How long a lease lasts when it is kept, and how much of that is left, both in seconds; `nil`: it has ended.
+    package func time(
+        ofLease lease: Int64, milliseconds: UInt64
+    ) throws(EtcdFailure) -> (whole: Int64, left: Int64)? {
+        let request = LeaseRequest(ID: LongInteger(lease))
+        let answer: LeaseAnswer = try repeated("/v3/lease/timetolive", request, milliseconds)
+        guard let left = answer.TTL?.value, left >= 0, let whole = answer.grantedTTL?.value, whole > 0 else {
+            return nil
+        }
+        return (whole, left)
+    }
+
     /// Ends a lease, and the keys that were put with it. Does nothing when it has ended already.
     package func end(lease: Int64, milliseconds: UInt64) throws(EtcdFailure) {
         do throws(EtcdFailure) {
@@ -449,7 +463,8 @@ package final class EtcdSession {
         Page(
             entries: (answer.kvs ?? []).map { pair in
                 Entry(
-                    key: Array(pair.key), value: Array(pair.value ?? Data()), revision: pair.mod_revision?.value ?? 0)
+                    key: Array(pair.key), value: Array(pair.value ?? Data()), revision: pair.mod_revision?.value ?? 0,
+                    lease: pair.lease?.value ?? 0)
             }, hasMore: answer.more ?? false, revision: answer.header?.revision?.value ?? 0)
     }
 }

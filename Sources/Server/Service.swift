@@ -74,6 +74,7 @@ package final class Service: Sendable {
         onOwnProof: @escaping @Sendable () -> Void = {},
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
+        let configuration = try Service.withSharedSecret(configuration)
         self.configuration = configuration
         drain = Atomic(configuration.times.drain)
         let site = try Service.checkOptions(configuration)
@@ -115,7 +116,8 @@ package final class Service: Sendable {
             lagging: rootSets.sharesLog ? LaggingRequests(clock: clock, timers: surroundings.timers) : nil,
             clock: clock, wallClock: wallClock, random: random)
         statistics = StatisticsSource(
-            resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, clock)
+            resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, secrets.shared,
+            clock)
         places = Places(count: configuration.connectionsMax)
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
@@ -135,23 +137,38 @@ package final class Service: Sendable {
         }
         (watch, history) = sockets.beginWatch(
             configuration, pipeline, clock, wallClock, random, surroundings.timers, onOwnProof: onOwnProof, log: log)
-        let interval = Limits.clockStoredSeconds * 1000
-        housekeeping = surroundings.timers.every(milliseconds: interval, leeway: 1000) { [secrets, durableClock] in
-            secrets.maintain()
-            durableClock.store()
-        }
+        housekeeping = Service.keepHouse(secrets, durableClock, surroundings.timers)
         if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
     }
 
-    /// The key by which this service shows others that it has the cluster's secret.
-    private static func snapshotKey(_ path: String) throws(ServiceError) -> MessageAuthenticator {
+    /// Looks after the secret and the durable clock from now on.
+    private static func keepHouse(
+        _ secrets: ServiceSecrets, _ durableClock: DurableClock, _ timers: Timers
+    ) -> RepeatingTimer {
+        timers.every(milliseconds: Limits.clockStoredSeconds * 1000, leeway: 1000) {
+            secrets.maintain()
+            durableClock.store()
+        }
+    }
+
+    /// The configuration with what a service of a cluster shows and tells the others of the secret.
+    private static func withSharedSecret(_ configuration: Configuration) throws(StartupFailure) -> Configuration {
+        guard let path = configuration.secretPath, var cluster = configuration.cluster else { return configuration }
         let secret: RootSecret
         do throws(SecretFailure) {
             secret = try SecretFile(path: path).load()
         } catch {
-            throw ServiceError(.storageFailed, error.description)
+            throw StartupFailure.secret(error)
         }
-        return try secret.current.authenticator(for: .snapshots)
+        do throws(ServiceError) {
+            cluster.peers?.key = try secret.current.authenticator(for: .snapshots)
+        } catch {
+            throw StartupFailure.outOfResources(error.reason)
+        }
+        cluster.secret = SecretNames(secret.generations.map(\.name))
+        var configuration = configuration
+        configuration.cluster = cluster
+        return configuration
     }
 
     private static func makeSnapshots(
@@ -287,11 +304,8 @@ package final class Service: Sendable {
             directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
             reserveBytes: configuration.storageReserveBytes, logRetentionBytes: configuration.logRetentionBytes)
         do throws(ServiceError) {
-            guard var cluster = configuration.cluster else {
+            guard let cluster = configuration.cluster else {
                 return try RootSets(storage, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
-            }
-            cluster.peers?.key = try configuration.secretPath.map { path throws(ServiceError) in
-                try Service.snapshotKey(path)
             }
             return try RootSets(
                 storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)

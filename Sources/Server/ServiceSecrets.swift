@@ -1,4 +1,5 @@
 import Audit
+import Cluster
 import Core
 import Foundation
 import Hashing
@@ -10,6 +11,8 @@ final class ServiceSecrets: Sendable {
     let challenges: RotatingKeys
     let grants: RotatingKeys
     let snapshots: RotatingKeys
+    /// What the services of a cluster tell each other of their secrets; `nil` unless the service is one of a cluster.
+    let shared: SecretNames?
 
     private let file: SecretFile
     /// Whether the service makes and rotates the file. It never writes a file that the operator has named.
@@ -36,6 +39,7 @@ final class ServiceSecrets: Sendable {
             configuration.secretPath.map { SecretFile(path: $0) }
             ?? SecretFile(dataDirectory: configuration.dataDirectory)
         ageMax = configuration.secretDays * 24 * 3600 * 1000
+        shared = configuration.cluster?.secret
         self.date = date
         self.random = random
         self.log = log
@@ -64,6 +68,7 @@ final class ServiceSecrets: Sendable {
             throw StartupFailure.outOfResources(error.reason)
         }
         self.secret = Lock(secret)
+        shared?.accept(secret.generations.map(\.name))
     }
 
     private static func milliseconds(_ date: () -> Date) -> UInt64 {
@@ -131,6 +136,7 @@ final class ServiceSecrets: Sendable {
             let (challengeKeys, grantKeys) = (try next.keys(for: .challenges), try next.keys(for: .grants))
             let snapshotKeys = try next.keys(for: .snapshots)
             secret.withLock { $0 = next }
+            shared?.accept(next.generations.map(\.name))
             challenges.replace(challengeKeys)
             grants.replace(grantKeys)
             snapshots.replace(snapshotKeys)

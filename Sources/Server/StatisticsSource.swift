@@ -1,3 +1,4 @@
+import Cluster
 import Core
 import Hashing
 import Kernels
@@ -16,6 +17,8 @@ final class StatisticsSource: Sendable {
     private let memory: MemoryBudget
     private let queries: SuspendedQueries
     private let refusals: LimitRefusals
+    /// `nil` unless the service is one of a cluster.
+    private let secret: SecretNames?
     private let clock: MonotonicClock
     private let started: UInt64
     let connections = Atomic<Int>(0)
@@ -23,7 +26,8 @@ final class StatisticsSource: Sendable {
 
     init(
         _ resources: VerificationResources, _ pool: WorkerPool, _ admission: Admission, _ memory: MemoryBudget,
-        _ queries: SuspendedQueries, _ refusals: LimitRefusals, _ clock: MonotonicClock
+        _ queries: SuspendedQueries, _ refusals: LimitRefusals,
+        _ secret: SecretNames?, _ clock: MonotonicClock
     ) {
         self.resources = resources
         self.pool = pool
@@ -31,6 +35,7 @@ final class StatisticsSource: Sendable {
         self.memory = memory
         self.queries = queries
         self.refusals = refusals
+        self.secret = secret
         self.clock = clock
         started = clock.milliseconds
     }
@@ -74,6 +79,7 @@ final class StatisticsSource: Sendable {
         if let sharing = resources.rootSets.sharing {
             figures.append(("cluster-segment", sharing.segment))
             if let behind = sharing.behindMilliseconds { figures.append(("cluster-behind-milliseconds", behind)) }
+            figures.append(("cluster-foreign-secrets", secret?.foreignServices ?? 0))
         }
         figures += [
             ("challenges-issued", challenges.issued),

@@ -3,19 +3,27 @@ import Core
 import Foundation
 import Server
 
+private let accessNames = Set(clusterAccessOptions.map(\.name))
+
 let clusterCommand = Command(
     "cluster",
     verbs: [
-        Verb("check", "", 0...0, "list the services, and compare what they hold; exit code 1: something is wrong"),
         Verb(
-            "restart-log", "", 0...0, options: ["data"],
+            "check", "", 0...0, options: accessNames,
+            "list the services, and compare what they hold; exit code 1: something is wrong"),
+        Verb(
+            "confirm", "SEQUENCE", 1...1, options: ["server", "timeout"],
+            "wait until every service has the change of that sequence, as a removal, or answers nothing"),
+        Verb(
+            "restart-log", "", 0...0, options: accessNames.union(["data"]),
             "after etcd was lost: let the log go on behind the storage in --data, the one that has most"),
     ],
-    "see how the services of a cluster stand, and restart their log",
+    "see how the services of a cluster stand, confirm a change at all of them, and restart their log",
     options: clusterAccessOptions + [
-        Option("data", "DIR", "restart-log: the data directory of a stopped service"), .json,
+        Option("data", "DIR", "restart-log: the data directory of a stopped service"), .server, .timeout, .json,
     ]
 ) { verb, arguments in
+    if verb.name == "confirm" { return try await confirmEverywhere(arguments) }
     let cluster = try ClusterSettings(reachedBy: arguments)
     switch verb.name {
     case "check": return try checkCluster(cluster, arguments)
@@ -27,6 +35,22 @@ let clusterCommand = Command(
     }
 }
 
+private func confirmEverywhere(_ arguments: Arguments) async throws -> ExitCode {
+    guard let sequence = UInt64(arguments.operands[1]), sequence > 0 else {
+        throw UsageError("confirm takes the sequence of a change, which its receipt has")
+    }
+    let client = try connect(arguments)
+    defer { client.close() }
+    let began = MonotonicClock.system.milliseconds
+    try await client.confirmEverywhere(sequence)
+    let milliseconds = MonotonicClock.system.milliseconds - began
+    printNow(
+        arguments.isOn("json")
+            ? try json(["sequence": sequence, "milliseconds": milliseconds])
+            : "change \(sequence) is effective at every service (\(milliseconds) ms)")
+    return .success
+}
+
 private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) throws -> ExitCode {
     var report = try ClusterReport(of: cluster)
     // While changes come, services stand at the same segment only by chance.
@@ -34,40 +58,61 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
         usleep(100_000)
         report = try ClusterReport(of: cluster)
     }
-    let disagreements = report.disagreements
-    if arguments.isOn("json") {
-        let services = report.services.map { service -> [String: Any] in
-            var object: [String: Any] = ["segment": service.segment, "sequence": service.sequence]
-            object["address"] = service.address
-            object["contents"] = service.contents
-            object["checkpoint"] = service.checkpoint
-            object["checkpointContents"] = service.digest
-            return object
-        }
-        var object: [String: Any] = ["services": services, "differ": disagreements]
-        object["compared"] = report.isComplete
-        object["logIsLost"] = report.isLogLost
-        if let log = report.log { (object["first"], object["last"]) = (log.lowerBound, log.upperBound) }
-        printNow(try json(object))
-    } else {
-        let log = report.log.map { "segments \($0.lowerBound) to \($0.upperBound)" } ?? "empty"
-        printNow("the log of \(cluster.name): \(log)")
-        for service in report.services {
-            let digest = service.contents.map { String($0.prefix(16)) } ?? "unknown"
-            let name = service.address ?? "a service without an address"
-            printNow("\(name): segment \(service.segment), change \(service.sequence), contents \(digest)")
-        }
-        for number in disagreements { printNow("behind segment \(number) the services hold different things") }
-        if report.isLogLost {
-            printNow("services have applied more than the log has: etcd has lost it, so they answer stale")
-        } else if report.isNothing {
-            printNow("there is neither a log nor a service: is --cluster-name right?")
-        } else if disagreements.isEmpty, report.services.count > 1 {
-            printNow(
-                report.isComplete
-                    ? "all services hold the same"
-                    : "the services are at different segments; nothing tells that they hold different things")
+    printNow(arguments.isOn("json") ? try json(object(report)) : lines(report, cluster).joined(separator: "\n"))
+    let isWell =
+        report.disagreements.isEmpty && !report.isLogLost && !report.isNothing && !report.hasForeignSecrets
+    return isWell ? .success : .refused
+}
+
+private func object(_ report: ClusterReport) -> [String: Any] {
+    let services = report.services.map { service -> [String: Any] in
+        let record = service.record
+        var object: [String: Any] = [
+            "segment": record.segment, "sequence": record.sequence, "silent": service.isSilent,
+        ]
+        object["address"] = record.address
+        object["contents"] = record.contents
+        object["checkpoint"] = record.checkpoint
+        object["checkpointContents"] = record.digest
+        object["secrets"] = record.secrets
+        object["secondsLeft"] = service.secondsLeft
+        return object
+    }
+    var object: [String: Any] = ["services": services, "differ": report.disagreements]
+    object["compared"] = report.isComplete
+    object["logIsLost"] = report.isLogLost
+    object["secretsDiffer"] = report.hasForeignSecrets
+    if let log = report.log { (object["first"], object["last"]) = (log.lowerBound, log.upperBound) }
+    return object
+}
+
+private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [String] {
+    let log = report.log.map { "segments \($0.lowerBound) to \($0.upperBound)" } ?? "empty"
+    var lines = ["the log of \(cluster.name): \(log)"]
+    for service in report.services {
+        let record = service.record
+        let digest = record.contents.map { String($0.prefix(16)) } ?? "unknown"
+        let name = record.address ?? "a service without an address"
+        let secrets = record.secrets.map { ", secret \($0.joined(separator: " and "))" } ?? ""
+        lines.append("\(name): segment \(record.segment), change \(record.sequence), contents \(digest)\(secrets)")
+        if service.isSilent {
+            let seconds = service.secondsLeft.map { " in \($0 + 1) s" } ?? ""
+            lines.append("\(name) has ended or hangs: its key in etcd ends\(seconds)")
         }
     }
-    return disagreements.isEmpty && !report.isLogLost && !report.isNothing ? .success : .refused
+    lines += report.disagreements.map { "behind segment \($0) the services hold different things" }
+    if report.hasForeignSecrets {
+        lines.append("services have different secrets: each takes the grants of the other for forged")
+    }
+    if report.isLogLost {
+        lines.append("services have applied more than the log has: etcd has lost it, so they answer stale")
+    } else if report.isNothing {
+        lines.append("there is neither a log nor a service: is --cluster-name right?")
+    } else if report.disagreements.isEmpty, report.services.count > 1 {
+        lines.append(
+            report.isComplete
+                ? "all services hold the same"
+                : "the services are at different segments; nothing tells that they hold different things")
+    }
+    return lines
 }

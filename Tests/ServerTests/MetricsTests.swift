@@ -85,7 +85,7 @@ struct MetricsTests {
         let optional: Set = [
             "rootgate_tls_handshakes", "rootgate_tls_certificate_end_timestamp_seconds", "rootgate_kernel_rate",
             // `AlertFilesTests` sees them, with an etcd.
-            "rootgate_cluster_segment", "rootgate_cluster_behind_seconds",
+            "rootgate_cluster_segment", "rootgate_cluster_behind_seconds", "rootgate_cluster_foreign_secrets",
         ]
         let served = try metrics(service).page.families.map(\.name)
         #expect(Set(served).subtracting(optional) == Set(listed).subtracting(optional))

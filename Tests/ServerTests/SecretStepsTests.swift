@@ -1,3 +1,4 @@
+import Cluster
 import Collaboration
 import Core
 import Etcd
@@ -41,6 +42,12 @@ struct SecretStepsTests {
         #expect(try await scene.status(of: grant, at: 1) == .forged)
         #expect(await scene.readsSnapshot(of: 1, askedBy: 0) == .roleMissing)
         #expect(try await scene.verdict(ofChallengeOf: 0, at: 1) == .challengeForged)
+        // The services tell, until they have the same file.
+        #expect(try await comesTrue { try await scene.foreignSecrets() == [1, 1] })
+        #expect(try scene.report().hasForeignSecrets)
+        try scene.give(.used, to: 1)
+        #expect(try await comesTrue { try await scene.foreignSecrets() == [0, 0] })
+        #expect(try !scene.report().hasForeignSecrets)
     }
 
     @Test("A secret that has leaked while a generation is prepared is dropped with it: nothing of either is genuine")
@@ -190,6 +197,20 @@ private final class SecretSteps {
                 #expect(code == nil, "\(place): gate \(other) asks gate \(gate) for a snapshot")
             }
         }
+    }
+
+    /// How many other services each says to have another secret.
+    func foreignSecrets() async throws -> [UInt64?] {
+        var counts: [UInt64?] = []
+        for service in cluster.services {
+            let figures = try await service.client().statistics()
+            counts.append(figures.first { $0.name == "cluster-foreign-secrets" }?.value)
+        }
+        return counts
+    }
+
+    func report() throws -> ClusterReport {
+        try ClusterReport(of: ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name))
     }
 
     func forgetGrants(ofGeneration generation: Int) { grants.removeAll { $0.generation == generation } }

@@ -119,6 +119,9 @@ struct FigureMetric: Sendable {
         FigureMetric(
             .gauge, "cluster_behind_seconds", .named("cluster-behind-milliseconds"),
             "Time since the service had everything that the cluster's log had.", dividedBy: 1000),
+        FigureMetric(
+            .gauge, "cluster_foreign_secrets", .named("cluster-foreign-secrets"),
+            "Other services of the cluster that have another secret."),
     ]
 
     private static let ofVerification = [

@@ -1,0 +1,96 @@
+import Core
+import EtcdTestSupport
+import Foundation
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+@testable import rootgate
+
+@Suite("Clusters on the command line")
+struct ClusterCommandTests {
+    @Test("A signal ends a start that waits for etcd, with a line and without an error", arguments: [SIGTERM, SIGINT])
+    func waitingStart(signal: Int32) throws {
+        let folder = ScratchDirectory()
+        let secret = try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", folder.path + "/secret"])
+        try #require(secret.code == 0, "\(secret.errors)")
+        // Nobody listens there, and nobody can: the port is taken.
+        let silent = try TestSocket(host: "127.0.0.1")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: programPath)
+        process.arguments = [
+            "serve", "--data", folder.path + "/data", "--listen", "127.0.0.1:0", "--secret-file",
+            folder.path + "/secret", "--cluster", "etcd://127.0.0.1:\(silent.port)", "--cluster-name", "nobody",
+        ]
+        let log = folder.path + "/log"
+        _ = FileManager.default.createFile(atPath: log, contents: nil)
+        process.standardError = FileHandle(forWritingAtPath: log)
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        defer { kill(process.processIdentifier, SIGKILL) }
+        func lines() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        #expect(becomesTrue { lines().contains("begins with what the cluster nobody has in etcd") })
+        let began = ContinuousClock.now
+        kill(process.processIdentifier, signal)
+        process.waitUntilExit()
+        // A start gives up after a minute.
+        #expect(ContinuousClock.now - began < .seconds(20))
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0, "\(lines())")
+        #expect(lines().contains("ended by a signal before it listened"), "\(lines())")
+    }
+
+    @Test(
+        "Services are listed with their secrets, a change is confirmed, and a difference and a dead one are told",
+        .enabled(if: etcd != nil, "there is no program etcd"))
+    func check() throws {
+        let folder = ScratchDirectory()
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        let place = ["--cluster", "etcd://\(processes.endpoints[0])", "--cluster-name", "shell"]
+        func service(_ secret: String) throws -> ServiceProcess {
+            let path = folder.path + "/" + secret
+            #expect(try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", path]).code == 0)
+            return try ServiceProcess(place + ["--secret-file", path])
+        }
+        func output() -> String { (try? runProgram(programPath, ["cluster", "check"] + place).output) ?? "" }
+        let one = try service("secret")
+        let nothing = try runProgram(programPath, ["cluster", "check"] + place.dropLast() + ["other"])
+        #expect(nothing.code == 1 && nothing.output.contains("is --cluster-name right?"), "\(nothing)")
+        #expect(becomesTrue { output().contains(", secret ") })
+        let created = try runProgram(
+            programPath, ["collab", "create", "deck", "--server", one.endpoint.description, "--json"])
+        #expect(created.code == 0, "\(created)")
+        let confirm = ["cluster", "confirm", "--server", one.endpoint.description]
+        let confirmed = try runProgram(programPath, confirm + ["1"])
+        #expect(
+            confirmed.code == 0 && confirmed.output.hasPrefix("change 1 is effective at every service"), "\(confirmed)")
+        for words in [["0"], ["deck"], []] { #expect(try runProgram(programPath, confirm + words).code == 2) }
+
+        let two = try service("another")
+        #expect(
+            becomesTrue {
+                guard let told = try? runProgram(programPath, ["cluster", "check"] + place) else { return false }
+                return told.code == 1 && told.output.contains("services have different secrets")
+            })
+        kill(two.identifier, SIGKILL)
+        #expect(becomesTrue { output().contains(" has ended or hangs: its key in etcd ends in ") })
+        #expect(becomesTrue { (try? runProgram(programPath, ["cluster", "check"] + place).code) == 0 })
+    }
+}
+
+@Suite("Proofs from an empty file")
+struct EmptyInputTests {
+    @Test("Verifying, explaining and opening fail, so that a script does not take them for a grant")
+    func empty() throws {
+        let service = try TestService()
+        let server = ["--server", service.endpoint.description]
+        for words in [
+            ["verify"], ["verify", "--collaboration", "deck"] + server, ["explain"],
+            ["collab", "open", "deck"] + server,
+        ] {
+            let told = try runProgram(programPath, words + ["/dev/null"])
+            #expect(told.code == 2 && told.output.isEmpty, "\(words): \(told)")
+            #expect(told.errors.contains("/dev/null has no proof: one is expected on each line"), "\(words): \(told)")
+        }
+    }
+}
