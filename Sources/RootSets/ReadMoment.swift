@@ -31,13 +31,18 @@ extension RootSets {
         guard case .asOf(let asOf) = moment, let shared else { return }
         let now = shared.now
         guard let asOf, shared.isRecent(asOf, at: now) else {
-            let news = asOf.map { "all that others had changed was known \(now - min(now, $0)) ms ago" }
-            let limit = "\(shared.stalenessMilliseconds) ms are allowed"
+            let age = asOf.map { now - min(now, $0) }
             throw ServiceError(
-                .stale,
-                "what others have changed may not be known here: \(news.map { "\($0), and \(limit)" } ?? "no news yet")"
-            )
+                .stale, "what others have changed may not be known here: \(reason(ofStaleness: age, shared))")
         }
+    }
+
+    /// `age`: how many milliseconds ago all that others had changed was known; `nil`: it never was.
+    private func reason(ofStaleness age: UInt64?, _ shared: any SharedLog) -> String {
+        guard let age else { return "the log that they share was not read yet" }
+        let limit = shared.stalenessMilliseconds
+        if age > limit { return "the last news are \(age) ms old, and \(limit) ms are allowed" }
+        return shared.absence ?? "they may not know of this service"
     }
 
     /// Whether readings that begin now are new enough.

@@ -20,6 +20,8 @@ package struct StorageSurroundings: Sendable {
     package var willCommit: @Sendable () -> CInt = { 0 }
     /// Called with the last sequence after a commit, before the mutations are answered.
     package var didCommit: @Sendable (_ sequence: UInt64) -> Void = { _ in }
+    /// The log that a service's storage shares although it is in no cluster; `nil`: none.
+    package var sharedLog: (any SharedLog)?
 
     package init() {}
 }

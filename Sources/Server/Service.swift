@@ -305,7 +305,9 @@ package final class Service: Sendable {
             reserveBytes: configuration.storageReserveBytes, logRetentionBytes: configuration.logRetentionBytes)
         do throws(ServiceError) {
             guard let cluster = configuration.cluster else {
-                return try RootSets(storage, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
+                return try RootSets(
+                    storage, surroundings: surroundings, acceptsLoss: true, shared: surroundings.sharedLog, log: log,
+                    onLoss: onLoss)
             }
             return try RootSets(
                 storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)

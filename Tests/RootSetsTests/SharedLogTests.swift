@@ -86,6 +86,28 @@ struct SharedLogTests {
         }
     }
 
+    @Test("Whoever relies on what others have changed is told of it before the storage tells that it has the change")
+    func order() throws {
+        let log = MemoryLog()
+        let surroundings = log.found()
+        let (one, another) = (try Member(log, surroundings), try Member(log, surroundings))
+        for member in [one, another] { #expect(member.follow(to: 1)) }
+        let decks = try name("decks")
+        // A confirmation that everybody has a change goes by this.
+        let told = Shared<[(sequence: UInt64, shown: UInt64)]>([])
+        another.sets.onOthersChanges { [weak sets = another.sets] _, last in
+            let shown = sets?.sharing?.segment ?? 0
+            told.with { $0.append((last, shown)) }
+        }
+        try one.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        try one.sets.apply(Mutation(.addRoots(decks, [.zero])))
+        #expect(another.follow(to: log.segments.count))
+        #expect(becomesTrue { told.value.last?.sequence == 2 })
+        for (sequence, shown) in told.value { #expect(shown < sequence + 1, "change \(sequence)") }
+        // The first segment is the founding, so each change is in the segment behind its number.
+        #expect(log.segments.count == 3)
+    }
+
     @Test("Random mutations at three storages over a log that fails end in the same contents, those that the log says")
     func model() throws {
         for round in 0..<UInt64(3) {
@@ -292,11 +314,8 @@ struct SharedLogTests {
 
     // MARK: Whose storage
 
-    @Test("A storage that shares a log can't be used alone, and one with changes of its own can't share one")
-    func whose() throws {
-        let log = MemoryLog()
-        let member = try Member(log, log.found())
-        #expect(member.follow(to: 1))
+    /// The error of using a member's storage without its log, once the member has let go of it.
+    private func failureAlone(_ member: Member) throws -> ServiceError? {
         let directory = member.scratch.path + "/data"
         try member.close()
         let alone = Shared<ServiceError?>(nil)
@@ -306,7 +325,44 @@ struct SharedLogTests {
                 alone.with { $0 = failure }
                 return failure?.code != .storageInUse
             })
-        #expect(alone.value?.reason.contains("shares a log with others") == true, "\(alone.value?.reason ?? "")")
+        return alone.value
+    }
+
+    @Test("A damaged storage that shares a log is not repaired, because it would come to differ from the others")
+    func repair() throws {
+        let log = MemoryLog()
+        let member = try Member(log, log.found())
+        #expect(member.follow(to: 1))
+        var random = SeededGenerator(seed: runSeed)
+        let (decks, root) = (try name("decks"), random.digest())
+        try member.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        try member.sets.apply(Mutation(.addRoots(decks, [root])))
+        #expect(try failureAlone(member) != nil)
+        let directory = member.scratch.path + "/data"
+        let file = URL(fileURLWithPath: directory + "/data.mdb")
+        #expect(try StorageRepair.repair(directory) == ["nothing is damaged"])
+        // The change log has the root hash as it is.
+        var bytes = try Data(contentsOf: file)
+        var found = 0
+        while let range = bytes.range(of: Data(root.bytes)) {
+            bytes[range.lowerBound] ^= 1
+            found += 1
+        }
+        #expect(found > 0)
+        try bytes.write(to: file)
+        let failure = thrown(ServiceError.self) { _ = try StorageRepair.repair(directory) }
+        #expect(failure?.code == .storageDamaged)
+        #expect(failure?.reason.contains("it shares a log with others") == true, "\(failure?.reason ?? "")")
+        #expect(try Data(contentsOf: file) == bytes)
+    }
+
+    @Test("A storage that shares a log can't be used alone, and one with changes of its own can't share one")
+    func whose() throws {
+        let log = MemoryLog()
+        let member = try Member(log, log.found())
+        #expect(member.follow(to: 1))
+        let alone = try failureAlone(member)
+        #expect(alone?.reason.contains("so it can't be used alone") == true, "\(alone?.reason ?? "")")
         let own = try Storage()
         _ = try own.create("decks")
         own.close()
