@@ -39,11 +39,17 @@ package struct ClusterSettings: Sendable {
 
         package init(address: Endpoint, tls: TLSOptions?) { (self.address, self.tls) = (address, tls) }
 
-        /// The token for the service with a number (see `SnapshotRequest`).
-        func token(for issuer: UInt64) -> [UInt8]? {
+        /// The token for the service with a number (see `SnapshotRequest`) that is asked at an address.
+        func token(for issuer: UInt64, at address: Endpoint) -> [UInt8]? {
+            Peers.message(for: issuer, at: address).withUnsafeBytes { key?.tag(of: $0).bytes }
+        }
+
+        /// What a token is made of. It has the address that was asked: so whoever gives another service's number for
+        /// its own gets a token that the other one does not take.
+        package static func message(for issuer: UInt64, at address: Endpoint) -> [UInt8] {
             var message: [UInt8] = []
             message.appendInteger(issuer)
-            return message.withUnsafeBytes { key?.tag(of: $0).bytes }
+            return message + Array(address.description.utf8)
         }
     }
 

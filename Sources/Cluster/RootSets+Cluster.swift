@@ -31,14 +31,14 @@ extension RootSets {
                 surroundings.random = RandomSource { $0.copyBytes(from: founding.hashKey.prefix($0.count)) }
             } else {
                 log(.info, "the cluster's log does not go back to its beginning, so the storage begins with a snapshot")
-                try RootSets.join(configuration.directory, cluster, members, shared, log)
+                try RootSets.join(configuration, cluster, members, shared, log)
             }
         } else if let place = try RootSets.sharedPlace(in: configuration.directory),
             case .removed(let first) = shared.read(from: place.number + 1, after: place.hash)
         {
             let gap = "the storage has the cluster's log up to \(place.number), and the log begins at \(first)"
             log(.warning, "\(gap): a snapshot takes its place")
-            try RootSets.join(configuration.directory, cluster, members, shared, founding: place.founding, log)
+            try RootSets.join(configuration, cluster, members, shared, founding: place.founding, log)
         }
         try self.init(
             configuration, surroundings: surroundings, acceptsLoss: acceptsLoss, shared: shared, log: log,
@@ -87,9 +87,10 @@ extension RootSets {
     /// Puts a snapshot of another service into the place of the storage in a directory. `founding`: that of the storage
     /// that is there; `nil`: there is none.
     private static func join(
-        _ directory: String, _ cluster: ClusterSettings, _ members: EtcdMembers, _ shared: ClusterLog,
+        _ configuration: Configuration, _ cluster: ClusterSettings, _ members: EtcdMembers, _ shared: ClusterLog,
         founding: Digest? = nil, _ log: Log
     ) throws(ServiceError) {
+        let directory = configuration.directory
         guard let peers = cluster.peers else {
             throw ServiceError(
                 .storageFailed,
@@ -107,7 +108,8 @@ extension RootSets {
         }
         unlink(&path)
         defer { _ = Foundation.close(file) }
-        let source = try SnapshotDownload(peers: peers, log: log).get(from: addresses, to: file)
+        let bytesMax = UInt64(configuration.sizeLimitBytes + configuration.reserveBytes)
+        let source = try SnapshotDownload(peers: peers, bytesMax: bytesMax, log: log).get(from: addresses, to: file)
         guard lseek(file, 0, SEEK_SET) == 0 else { throw ServiceError(.storageFailed, "the snapshot can't be read") }
         var number: UInt64 = 0
         let summary = try StorageReplacement.replace(in: directory, by: file) { place throws(ServiceError) in

@@ -10,6 +10,8 @@ import Wire
 /// Gets a snapshot of everything from another service of the cluster.
 struct SnapshotDownload {
     let peers: ClusterSettings.Peers
+    /// More bytes would not fit into the storage.
+    let bytesMax: UInt64
     let log: Log
 
     /// Writes the snapshot of the first service that gives one to a file, and returns its address. It waits, so it is
@@ -36,14 +38,14 @@ struct SnapshotDownload {
             requestTimeout: .seconds(Limits.snapshotSeconds), tls: peers.tls)
         let client = try RootgateClient(address, configuration: configuration)
         defer { client.close() }
-        let peers = peers
+        let copy = self
         // A start has a thread of its own, and waits for what asks the other service.
         let outcome = Lock<Result<Void, ServiceError>?>(nil)
         let done = DispatchSemaphore(value: 0)
         Task.detached {
             let result: Result<Void, ServiceError>
             do throws(ServiceError) {
-                result = .success(try await SnapshotDownload.copy(by: client, peers, to: file))
+                result = .success(try await copy.copy(from: address, by: client, to: file))
             } catch {
                 result = .failure(error)
             }
@@ -55,17 +57,17 @@ struct SnapshotDownload {
         try result.get()
     }
 
-    private static func copy(
-        by client: RootgateClient, _ peers: ClusterSettings.Peers, to file: CInt
+    private func copy(
+        from address: Endpoint, by client: RootgateClient, to file: CInt
     ) async throws(ServiceError) {
         guard let issuer = try await client.hello().limits[HelloAnswer.Limit.issuer.rawValue] else {
             throw ServiceError(.malformedAnswer, "the service tells no number")
         }
-        guard let token = peers.token(for: issuer) else {
+        guard let token = peers.token(for: issuer, at: address) else {
             throw ServiceError(.internalFault, "a service gets no snapshot without the cluster's secret")
         }
         attempts: for attempt in 1...Limits.snapshotAttemptsMax {
-            guard ftruncate(file, 0) == 0 else { throw failure("emptying the snapshot's file") }
+            guard ftruncate(file, 0) == 0 else { throw SnapshotDownload.failure("emptying the snapshot's file") }
             var (identifier, offset, size): (UInt64, UInt64, UInt64) = (0, 0, 1)
             while offset < size {
                 let piece: SnapshotPiece
@@ -81,8 +83,12 @@ struct SnapshotDownload {
                 guard isSame, !piece.bytes.isEmpty, UInt64(piece.bytes.count) <= piece.size - offset else {
                     throw ServiceError(.malformedAnswer, "the pieces of the snapshot do not fit")
                 }
+                guard piece.size <= bytesMax else {
+                    throw ServiceError(
+                        .storageFull, "its snapshot has \(piece.size) bytes, and --storage-max allows \(bytesMax) here")
+                }
                 (identifier, size) = (piece.identifier, piece.size)
-                try write(piece.bytes, to: file, at: offset)
+                try SnapshotDownload.write(piece.bytes, to: file, at: offset)
                 offset += UInt64(piece.bytes.count)
             }
             return

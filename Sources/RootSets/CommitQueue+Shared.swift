@@ -27,6 +27,15 @@ extension CommitQueue {
         var isEnding = false
     }
 
+    /// Changes in segments that may have been applied.
+    struct UndecidedChanges {
+        /// The number of the last segment.
+        let segment: UInt64
+        let changes: [Change]
+        /// The sequence of the last change.
+        let sequence: UInt64
+    }
+
     // MARK: Following
 
     /// Somebody says that the log has something new.
@@ -165,9 +174,21 @@ extension CommitQueue {
 
     /// Notes where the storage is when the writer looks at the log. It changes only with a segment.
     private func notePlace(_ place: SharedPlace?) throws(StorageFailure) {
+        tellUndecided(at: place)
         guard let place, progress.withLock({ $0.segment != place.number }) else { return }
         let totals = try storage.withTransaction { transaction throws(StorageFailure) in try transaction.totals() }
         note(place, totals.sequence, SharedContents(at: place, totals).digest)
+    }
+
+    /// Tells of the changes of a commit that has failed, if it turns out that it was made. `place`: where the storage
+    /// is.
+    private func tellUndecided(at place: SharedPlace?) {
+        let found = undecided.withLock { undecided in
+            defer { undecided = nil }
+            return undecided
+        }
+        guard let found, let place, place.number >= found.segment, !found.changes.isEmpty else { return }
+        onOthersChanges.withLock { $0 }?(found.changes, found.sequence)
     }
 
     private func note(
@@ -367,9 +388,10 @@ extension CommitQueue {
         let transaction = try WriteTransaction(in: environment, watch)
         var applier = try Applier(transaction, environment)
         var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
+        tellUndecided(at: place)
         var results: [Result<MutationReceipt, ServiceError>] = []
         var count = 0
-        var others: [Change] = []
+        var (others, own): ([Change], [Change]) = ([], [])
         var checkpoint: SharedProgress.Checkpoint?
         var applied: [(number: UInt64, bytes: Int)] = []
         for (position, (segment, hash)) in read.enumerated() {
@@ -381,12 +403,17 @@ extension CommitQueue {
                 let digest = applier.contents(at: outcome.place).digest
                 checkpoint = SharedProgress.Checkpoint(segment: outcome.place.number, digest: digest)
             }
-            if !isLastOwn || position < read.count - 1 { others += segment.changes(with: results) }
+            let changes = segment.changes(with: results)
+            if isLastOwn, position == read.count - 1 { own = changes } else { others += changes }
             watch.proceed()
         }
         let digest = place.map { applier.contents(at: $0).digest }
+        // Nobody else tells of its own changes when it fails and was made all the same.
+        let all = UndecidedChanges(segment: place?.number ?? 0, changes: others + own, sequence: applier.sequence)
+        undecided.withLock { $0 = all }
         try commit(
             transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
+        undecided.withLock { $0 = nil }
         state.withLock { $0.written = surroundings.now() - start }
         // Who is told of the progress may rely on everything that is kept of the storage.
         if !others.isEmpty, let tell = onOthersChanges.withLock({ $0 }) { tell(others, applier.sequence) }

@@ -139,6 +139,9 @@ final class CommitQueue: Sendable {
     let sharing = Lock(Sharing())
     /// See `RootSets.onOthersChanges`.
     let onOthersChanges = Lock<(@Sendable ([Change], UInt64) -> Void)?>(nil)
+    /// What the last commit would change that has failed, when that is not known yet: it may be durable all the same.
+    /// Only the writer's thread uses it.
+    let undecided = Lock<UndecidedChanges?>(nil)
     /// See `RootSets.freshAsOf`, plus 1; 0: never.
     let freshAsOf = Atomic<UInt64>(0)
     /// How far the writer has applied the shared log, as far as it has looked.
@@ -598,6 +601,7 @@ final class CommitQueue: Sendable {
         try check(surroundings.willCommit(), "committing")
         let written = MonotonicClock.nanoseconds
         try commit(transaction, environment, isDiskFull: isDiskFull)
+        try check(surroundings.commitOutcome(), "committing")
         let ended = MonotonicClock.nanoseconds
         surroundings.didCommit(last)
         counted.withLock { $0.count(mutations: count, applying: written - began, writing: ended - written) }

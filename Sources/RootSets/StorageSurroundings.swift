@@ -18,6 +18,9 @@ package struct StorageSurroundings: Sendable {
     package var wakeWriter: (@Sendable () -> Void)?
     /// Called before a commit. It fails with the number of the system's error that this returns, unless that is 0.
     package var willCommit: @Sendable () -> CInt = { 0 }
+    /// Called behind a commit that was made. It is taken for failed with the number of the system's error that this
+    /// returns, unless that is 0.
+    package var commitOutcome: @Sendable () -> CInt = { 0 }
     /// Called with the last sequence after a commit, before the mutations are answered.
     package var didCommit: @Sendable (_ sequence: UInt64) -> Void = { _ in }
     /// The log that a service's storage shares although it is in no cluster; `nil`: none.

@@ -175,10 +175,13 @@ package final class Service: Sendable {
         _ configuration: Configuration, _ resources: VerificationResources, _ secrets: ServiceSecrets,
         _ durable: MonotonicClock, _ clock: MonotonicClock, _ timers: Timers, _ log: Log
     ) -> SnapshotStore? {
-        guard configuration.cluster != nil else { return nil }
+        guard let cluster = configuration.cluster else { return nil }
+        let message = cluster.peers.map {
+            ClusterSettings.Peers.message(for: resources.challenges.epoch, at: $0.address)
+        }
         return SnapshotStore(
-            resources.rootSets, directory: configuration.dataDirectory, keys: secrets.snapshots,
-            issuer: resources.challenges.epoch, clock: clock, timers: timers, time: { durable.milliseconds }, log: log)
+            resources.rootSets, directory: configuration.dataDirectory, keys: secrets.snapshots, message: message,
+            clock: clock, timers: timers, time: { durable.milliseconds }, log: log)
     }
 
     /// From now on changes that other services of the cluster have made replace the table of principals, and wake the

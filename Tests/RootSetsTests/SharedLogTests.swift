@@ -108,6 +108,38 @@ struct SharedLogTests {
         #expect(log.segments.count == 3)
     }
 
+    @Test("What a commit has changed that was made and taken for failed is told, before it is shown to be there")
+    func undecided() throws {
+        let log = MemoryLog()
+        let surroundings = log.found()
+        let (one, failure) = (try Member(log, surroundings), Shared<CInt>(0))
+        var failing = surroundings
+        failing.commitOutcome = { failure.value }
+        let another = try Member(log, failing)
+        for member in [one, another] { #expect(member.follow(to: 1)) }
+        let decks = try name("decks")
+        let told = Shared<[(change: Change, shown: UInt64)]>([])
+        another.sets.onOthersChanges { [weak sets = another.sets] changes, _ in
+            let shown = sets?.sharing?.segment ?? 0
+            told.with { $0 += changes.map { ($0, shown) } }
+        }
+        failure.with { $0 = EIO }
+        let create = Mutation(.createCollaboration(decks, .challenge))
+        try one.sets.apply(create)
+        log.ring()
+        // It is there, and nobody was told by the commit itself.
+        #expect(becomesTrue { another.contents?.place.number == 2 })
+        // So are changes of its own, whose senders got an error.
+        let add = Mutation(.addRoots(decks, [.zero]))
+        #expect(another.sets.outcome(of: add) == .failure(.storageFailed))
+        failure.with { $0 = 0 }
+        #expect(another.follow(to: log.segments.count))
+        #expect(becomesTrue { Set(told.value.map { "\($0.change)" }).count == 2 }, "\(told.value)")
+        #expect(told.value.first.map { $0.shown < 2 } == true)
+        #expect(try another.sets.test([.zero], in: decks) == [true])
+        #expect(another.contents == one.contents || one.follow(to: log.segments.count))
+    }
+
     @Test("Random mutations at three storages over a log that fails end in the same contents, those that the log says")
     func model() throws {
         for round in 0..<UInt64(3) {

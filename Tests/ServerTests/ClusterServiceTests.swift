@@ -174,6 +174,12 @@ struct ClusterServiceTests {
                 guard case .removed = try log.read(from: 1, after: nil, milliseconds: 1000) else { return false }
                 return true
             })
+        // A service without room for a snapshot does not take what another one says that it has.
+        let failure = thrown(StartupFailure.self) {
+            try cluster.add { ($0.storageBytesMax, $0.storageReserveBytes) = (64 << 10, 64 << 10) }
+        }
+        #expect(
+            failure?.description.contains("--storage-max allows 131072 here") == true, "\(failure?.description ?? "")")
         try cluster.add(keepsLittle)
         try cluster.services[1].start()
         for service in cluster.services {
@@ -292,13 +298,13 @@ struct ClusterServiceTests {
     func pieces() async throws {
         let cluster = try TestCluster(services: 2)
         let client = try cluster.clients()[0]
-        func token(of client: RootgateClient) async throws -> [UInt8] {
-            var issuer: [UInt8] = []
-            issuer.appendInteger(try #require(try await client.hello().limits[15]))
+        func token(of service: TestService, at address: Endpoint? = nil) async throws -> [UInt8] {
+            let issuer = try #require(try await service.client().hello().limits[15])
             let key = try SecretFile(path: cluster.secretPath).load().current.authenticator(for: .snapshots)
-            return issuer.withUnsafeBytes { key.tag(of: $0).bytes }
+            return ClusterSettings.Peers.message(for: issuer, at: address ?? service.endpoint)
+                .withUnsafeBytes { key.tag(of: $0).bytes }
         }
-        let own = try await token(of: client)
+        let own = try await token(of: cluster.services[0])
         func piece(_ identifier: UInt64, _ offset: UInt64) async throws -> SnapshotPiece {
             try await client.readSnapshot(SnapshotRequest(token: own, identifier: identifier, offset: offset))
         }
@@ -309,9 +315,13 @@ struct ClusterServiceTests {
         #expect(await code { _ = try await piece(first.identifier, .max) } == .malformedRequest)
         #expect(await code { _ = try await piece(first.identifier ^ 1, 0) } == .busy)
         // A token for one service says nothing to another one.
-        let other = try await token(of: try cluster.clients()[1])
+        let other = try await token(of: cluster.services[1])
         let stolen = SnapshotRequest(token: other, identifier: 0, offset: 0)
         #expect(await code { _ = try await client.readSnapshot(stolen) } == .roleMissing)
+        // Nor does one that somebody else has got by giving the service's number for its own.
+        let relayed = SnapshotRequest(
+            token: try await token(of: cluster.services[0], at: cluster.services[1].endpoint), identifier: 0, offset: 0)
+        #expect(await code { _ = try await client.readSnapshot(relayed) } == .roleMissing)
     }
 
     @Test("Collaborations with device nonces are created only where the operator has said so")

@@ -238,11 +238,11 @@ private final class SecretSteps {
     func readsSnapshot(of gate: Int, askedBy other: Int) async -> ServiceError.Code? {
         do {
             let client = try client(gate)
-            var issuer: [UInt8] = []
-            issuer.appendInteger(try #require(try await client.hello().limits[15]))
+            let issuer = try #require(try await client.hello().limits[15])
             let secret = try SecretSteps.file(of: other, in: scratch.path).load()
             let key = try secret.current.authenticator(for: .snapshots)
-            let token = issuer.withUnsafeBytes { key.tag(of: $0).bytes }
+            let token = ClusterSettings.Peers.message(for: issuer, at: cluster.services[gate].endpoint)
+                .withUnsafeBytes { key.tag(of: $0).bytes }
             _ = try await client.readSnapshot(SnapshotRequest(token: token, identifier: 0, offset: 0))
             return nil
         } catch {

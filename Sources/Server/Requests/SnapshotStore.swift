@@ -23,8 +23,8 @@ final class SnapshotStore: Sendable {
     private let rootSets: RootSets
     private let directory: String
     private let keys: RotatingKeys
-    /// What the token is made of.
-    private let issuer: [UInt8]
+    /// What the token is made of; `nil`: nobody knows where to ask.
+    private let message: [UInt8]?
     private let clock: MonotonicClock
     private let time: @Sendable () -> UInt64
     private let log: Log
@@ -33,16 +33,14 @@ final class SnapshotStore: Sendable {
     private let places = Lock(PeerShares(capacity: Limits.snapshotReadersMax))
     private let timer = Lock<RepeatingTimer?>(nil)
 
-    /// `issuer`: this service's number, see `ChallengeBook`. `time`: now, in milliseconds since 1970.
+    /// `message`: what a token is made of, see `ClusterSettings.Peers`; `nil`: none is genuine. `time`: now, in
+    /// milliseconds since 1970.
     init(
-        _ rootSets: RootSets, directory: String, keys: RotatingKeys, issuer: UInt64, clock: MonotonicClock,
+        _ rootSets: RootSets, directory: String, keys: RotatingKeys, message: [UInt8]?, clock: MonotonicClock,
         timers: Timers, time: @escaping @Sendable () -> UInt64, log: Log
     ) {
         (self.rootSets, self.directory, self.keys, self.clock) = (rootSets, directory, keys, clock)
-        (self.time, self.log) = (time, log)
-        var bytes: [UInt8] = []
-        bytes.appendInteger(issuer)
-        self.issuer = bytes
+        (self.message, self.time, self.log) = (message, time, log)
         let timer = timers.every(milliseconds: 1000, leeway: 500) { [weak self] in self?.forgetIdle() }
         self.timer.withLock { $0 = timer }
     }
@@ -60,10 +58,10 @@ final class SnapshotStore: Sendable {
         _ request: SnapshotRequest, of peer: Holder,
         _ completion: @escaping @Sendable (Result<SnapshotPiece, ServiceError>) -> Void
     ) {
-        let isGenuine = issuer.withUnsafeBytes { message in
+        let isGenuine = message?.withUnsafeBytes { message in
             request.token.withUnsafeBytes { keys.isGenuine(message, tag: $0) }
         }
-        guard isGenuine else {
+        guard isGenuine == true else {
             return completion(
                 .failure(ServiceError(.roleMissing, "snapshots are for services with the cluster's secret")))
         }
