@@ -82,11 +82,10 @@ package final class ClusterLog: SharedLog {
         let segment = Segment(identifier: .random(in: .min ... .max), after: .zero, .founding(new))
         let deadline = now + Limits.clusterFoundingMilliseconds
         log(.info, "the storage is new, and begins with what the cluster \(name) has in etcd")
-        try checkNothingIsLost()
         var first: [UInt8]?
         var isTold = false
         while first == nil {
-            switch append(segment.bytes, as: 1, after: nil) {
+            switch try foundUnlessLost(segment.bytes) {
             case .appended:
                 log(.info, "founded the cluster \(name): its log was empty")
                 return new
@@ -107,17 +106,31 @@ package final class ClusterLog: SharedLog {
         return founding
     }
 
-    /// Throws when the log is empty and other services have applied segments: whoever founds it anew would let in whom
-    /// they have removed. What etcd does not answer is not waited for here.
-    private func checkNothingIsLost() throws(ServiceError) {
-        let session = EtcdSession(members, first: firstMember)
-        // They have told of their segments before the log is looked at.
-        let furthest = (try? Presence.records(name, session).map(\.record.segment).max()) ?? 0
-        guard furthest > 0, case .segments(let found, _, _) = read(from: 1, after: nil), found.isEmpty
-        else { return }
-        throw ServiceError(
-            .storageFailed,
-            "another service has applied segment \(furthest) of the log \(name), and etcd has none: it was lost")
+    /// Appends the first segment, unless other services have applied segments and the log has none: whoever founds it
+    /// anew would let in whom they have removed.
+    ///
+    /// Throws when that is so, and when nobody can say who the others are.
+    private func foundUnlessLost(_ segment: [UInt8]) throws(ServiceError) -> SharedAppending {
+        let furthest: UInt64
+        do throws(EtcdFailure) {
+            // They have told of their segments before the log is looked at.
+            let session = EtcdSession(members, first: firstMember)
+            furthest = try Presence.records(name, session).map(\.record.segment).max() ?? 0
+        } catch {
+            switch error {
+            // It may answer in a moment.
+            case .unreachable, .unknown, .refused(.noLeader, _), .refused(.tooManyRequests, _):
+                return .failed(reason: error.description, isUnknown: false)
+            case .refused(_, let reason):
+                throw ServiceError(.storageFailed, "the cluster's services are not known: \(reason)")
+            }
+        }
+        if furthest > 0, case .segments(let found, _, _) = read(from: 1, after: nil), found.isEmpty {
+            throw ServiceError(
+                .storageFailed,
+                "another service has applied segment \(furthest) of the log \(name), and etcd has none: it was lost")
+        }
+        return append(segment, as: 1, after: nil)
     }
 
     package var absence: String? { presence.flatMap { $0.lostLog ?? $0.failure } }

@@ -41,12 +41,16 @@ package struct ClusterReport: Sendable {
     private static func services(_ name: LogName, _ session: EtcdSession) throws(EtcdFailure) -> [Service] {
         var services: [Service] = []
         for (_, record, lease) in try Presence.records(name, session) {
-            // A user of etcd may lack the right to know.
-            let time = (try? session.time(ofLease: lease, milliseconds: Limits.clusterReadMilliseconds)) ?? nil
-            services.append(
-                Service(
-                    record: record, secondsLeft: time?.left,
-                    isSilent: time.map { 2 * ($0.left + 1) <= $0.whole } ?? false))
+            var (secondsLeft, isSilent): (Int64?, Bool) = (nil, false)
+            do throws(EtcdFailure) {
+                let time = try session.time(ofLease: lease, milliseconds: Limits.clusterReadMilliseconds)
+                secondsLeft = time?.left
+                isSilent = time.map { 2 * ($0.left + 1) <= $0.whole } ?? true
+            } catch {
+                // A user of etcd may lack the right to know.
+                guard case .refused(.forbidden, _) = error else { throw error }
+            }
+            services.append(Service(record: record, secondsLeft: secondsLeft, isSilent: isSilent))
         }
         return services.sorted {
             ($0.record.segment, $0.record.address ?? "") > ($1.record.segment, $1.record.address ?? "")

@@ -37,6 +37,17 @@ package struct GateRecord: Codable, Equatable, Sendable {
             let record = try? JSONDecoder().decode(GateRecord.self, from: Data(bytes))
         else { return nil }
         self = record
+        // What no service tells is left out. What others wait for is kept.
+        if let names = secrets, names.count > Limits.gateSecretsMax || !names.allSatisfy(GateRecord.isName) {
+            secrets = nil
+        }
+        if let text = address, text.utf8.count > Limits.gateAddressBytesMax || text != text.escapingControls {
+            address = nil
+        }
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        text.utf8.count <= Limits.gateSecretNameBytesMax && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
     var bytes: [UInt8] {

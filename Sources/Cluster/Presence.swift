@@ -35,6 +35,8 @@ final class Presence: Sendable {
     private let state: Lock<State>
     private let lastFailure = Lock<String?>(nil)
     private let missing = Lock<String?>(nil)
+    /// Why the other services are not known, as the log was told; `nil`: they are.
+    private let unknown = Lock<String?>(nil)
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     /// From when and until when the key is in etcd for certain, in milliseconds of the log's clock; 0: it is not.
@@ -142,7 +144,7 @@ final class Presence: Sendable {
                 lastFailure.withLock { $0 = "this service's key in etcd can't be kept: \(error)" }
             }
             let isAwaited = state.withLock { !$0.waiting.isEmpty }
-            if isAwaited || System.millisecondsWithSleep >= told.nextLook { try? look(&told, key, session) }
+            if isAwaited || System.millisecondsWithSleep >= told.nextLook { lookOrTell(&told, key, session) }
             giveUpOverdue()
             let isBeginning = follower.progress().hash == nil
             let pause = isAwaited || isBeginning ? Limits.clusterLookMilliseconds : Limits.clusterPresenceMilliseconds
@@ -247,6 +249,26 @@ final class Presence: Sendable {
         began + UInt64(leaseSeconds) * 1000 - Limits.clusterLeaseMarginMilliseconds
     }
 
+    /// Looks how far the others are. Tells the log when that fails, and when it does not any more: meanwhile nothing is
+    /// confirmed everywhere, nothing is removed from the log, and services are not compared.
+    private func lookOrTell(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) {
+        do throws(EtcdFailure) {
+            try look(&told, key, session)
+            let wasUnknown = unknown.withLock { $0.take() != nil }
+            if wasUnknown { log(.info, "the other services of the cluster are known again") }
+        } catch {
+            secret?.found(foreignServices: nil)
+            let reason = "\(error)"
+            let isNews = unknown.withLock { unknown in
+                defer { unknown = reason }
+                return unknown == nil
+            }
+            // Without etcd the storage is stale soon, which is told more clearly.
+            guard isNews, case .refused = error else { return }
+            log(.error, "the other services of the cluster are not known, so no change is confirmed: \(reason)")
+        }
+    }
+
     /// Looks how far the others are.
     private func look(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
         let asked = System.millisecondsWithSleep
@@ -285,15 +307,17 @@ final class Presence: Sendable {
         let foreign = others.filter { mine.hasForeignSecret(to: $0) }
         secret.found(foreignServices: foreign.count)
         let names = Set(
-            foreign.map { "\($0.address ?? "a service without an address") (generation \($0.secrets?.first ?? ""))" })
+            foreign.prefix(Limits.gatesNamedMax).map {
+                "\($0.address ?? "a service without an address") (generation \($0.secrets?.first ?? ""))"
+            })
         guard names != told.foreign else { return }
         told.foreign = names
-        guard !names.isEmpty else { return log(.info, "the other services have the same secret now") }
+        guard !names.isEmpty else { return log(.info, "no other service has another secret any more") }
         let own = mine.secrets?.first ?? ""
         log(
             .warning,
-            "other services have another secret than this one (generation \(own)), so each takes the other's grants "
-                + "for forged; give all of them the same --secret-file: \(names.sorted().joined(separator: ", "))")
+            "\(foreign.count) other services have another secret than this one (generation \(own)), so grants are "
+                + "taken for forged; give all of them the same --secret-file: \(names.sorted().joined(separator: ", "))")
     }
 
     private func takeWaiting(
@@ -325,8 +349,10 @@ final class Presence: Sendable {
         let page = try session.read(range, limit: Limits.gatesMax, milliseconds: Limits.clusterReadMilliseconds)
         var records: [(key: [UInt8], record: GateRecord, lease: Int64)] = []
         for entry in page.entries {
-            guard let record = GateRecord(entry.value) else {
-                throw .refused(.other, "a key of the cluster \(name) is no service's")
+            // Every service's key ends with a lease.
+            guard let record = GateRecord(entry.value), entry.lease != 0 else {
+                let key = String(decoding: entry.key, as: UTF8.self).escapingControls
+                throw .refused(.other, "the key \(key) in etcd is no service's: remove it (etcdctl del)")
             }
             records.append((entry.key, record, entry.lease))
         }

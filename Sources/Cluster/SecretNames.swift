@@ -4,7 +4,7 @@ import Core
 /// this one authenticates for forged, or the other way round. The names tell nothing about the secret.
 package final class SecretNames: Sendable {
     private let accepted: Lock<[String]>
-    private let foreign = Lock<UInt64>(0)
+    private let foreign = Lock<UInt64?>(nil)
 
     /// `accepted`: the present generation comes first.
     package init(_ accepted: [String]) { self.accepted = Lock(accepted) }
@@ -15,8 +15,8 @@ package final class SecretNames: Sendable {
     /// The service accepts other generations from now on.
     package func accept(_ names: [String]) { accepted.withLock { $0 = names } }
 
-    /// How many other services, whose keys are in etcd, have another secret.
-    package var foreignServices: UInt64 { foreign.withLock { $0 } }
+    /// How many other services, whose keys are in etcd, have another secret; `nil`: the others are not known.
+    package var foreignServices: UInt64? { foreign.withLock { $0 } }
 
-    func found(foreignServices count: Int) { foreign.withLock { $0 = UInt64(count) } }
+    func found(foreignServices count: Int?) { foreign.withLock { $0 = count.map { UInt64($0) } } }
 }

@@ -80,7 +80,10 @@ struct SnapshotDownload {
                     throw error
                 }
                 let isSame = identifier == 0 || piece.identifier == identifier && piece.size == size
-                guard isSame, !piece.bytes.isEmpty, UInt64(piece.bytes.count) <= piece.size - offset else {
+                // Every piece but the last one is whole, so nobody can make this take for ever.
+                let rest = piece.size - min(piece.size, offset)
+                let isWhole = UInt64(piece.bytes.count) == min(UInt64(Limits.snapshotPieceBytes), rest)
+                guard isSame, !piece.bytes.isEmpty, isWhole else {
                     throw ServiceError(.malformedAnswer, "the pieces of the snapshot do not fit")
                 }
                 guard piece.size <= bytesMax else {

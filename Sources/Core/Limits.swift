@@ -217,6 +217,12 @@ public enum Limits {
     /// Services of a cluster, and bytes of what one tells of itself.
     public static let gatesMax = 256
     public static let gateRecordBytesMax = 4096
+    /// Generations of the secret in it, bytes of the name of one, and bytes of the address.
+    public static let gateSecretsMax = 3
+    public static let gateSecretNameBytesMax = 32
+    public static let gateAddressBytesMax = 300
+    /// Services that a line of the log names at most.
+    public static let gatesNamedMax = 8
     /// Requests of a service that wait until the others have applied something.
     public static let everywhereWaitersMax = 4096
     /// Milliseconds that such a request waits at most: longer than it takes until a service that was stopped answers

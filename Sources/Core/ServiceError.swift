@@ -64,6 +64,17 @@ public struct ServiceError: Error, Sendable {
         /// rejects the peer.
         public var closesConnection: Bool { rawValue < 16 }
 
+        /// Whether the error says of the stored data that something is or is not there, or is not allowed.
+        package var isAboutData: Bool {
+            switch self {
+            case .unknownCollaboration, .collaborationExists, .notPermitted, .unknownOption, .optionConflict,
+                .optionRequired, .unknownParticipant, .grantRefused, .unknownInvitation, .unknownHighlight,
+                .unknownPrincipal, .principalExists:
+                true
+            default: false
+            }
+        }
+
         /// Whether the same request, unchanged, may succeed later.
         public var isTransient: Bool {
             switch self {

@@ -147,19 +147,21 @@ package final class OrderedLog {
     /// The number of the last entry; `nil` when there is none.
     package func last(milliseconds: UInt64) throws(EtcdFailure) -> UInt64? {
         guard var last = try first(milliseconds: milliseconds) else { return nil }
-        func reaches(_ number: UInt64) throws(EtcdFailure) -> Bool {
+        func reaches(_ steps: UInt64) throws(EtcdFailure) -> Bool {
+            let (number, isBeyond) = last.addingReportingOverflow(steps)
+            guard !isBeyond else { return false }
             let range = EtcdSession.KeyRange(from: key(number), to: end)
             return try !session.read(range, limit: 1, milliseconds: milliseconds).entries.isEmpty
         }
         // Numbers have no holes.
         var step: UInt64 = 1
-        while try reaches(last + step) {
+        while try reaches(step) {
             last += step
             step *= 2
         }
         while step > 1 {
             step /= 2
-            if try reaches(last + step) { last += step }
+            if try reaches(step) { last += step }
         }
         return last
     }

@@ -138,7 +138,9 @@ final class CommitQueue: Sendable {
     let shared: (any SharedLog)?
     let sharing = Lock(Sharing())
     /// See `RootSets.onOthersChanges`.
-    let onOthersChanges = Lock<(@Sendable ([Change], UInt64) -> Void)?>(nil)
+    let onOthersChanges = Lock<RootSets.OthersChanges?>(nil)
+    /// See `RootSets.onNews`.
+    let onNews = Lock<(@Sendable (UInt64) -> Void)?>(nil)
     /// What the last commit would change that has failed, when that is not known yet: it may be durable all the same.
     /// Only the writer's thread uses it.
     let undecided = Lock<UndecidedChanges?>(nil)

@@ -8,6 +8,14 @@ package enum ReadMoment: Sendable {
     /// In milliseconds of the log's clock; `nil`: the storage has not heard of the log yet.
     case asOf(UInt64?)
 
+    /// Whether a reading as of that moment has everything that was in the log at a time.
+    package func has(_ time: UInt64) -> Bool {
+        switch self {
+        case .always: true
+        case .asOf(let asOf): asOf.map { time <= $0 } ?? false
+        }
+    }
+
     /// The older one of two moments.
     package func older(than other: ReadMoment) -> ReadMoment {
         switch (self, other) {
@@ -30,19 +38,12 @@ extension RootSets {
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
         guard case .asOf(let asOf) = moment, let shared else { return }
         let now = shared.now
-        guard let asOf, shared.isRecent(asOf, at: now) else {
-            let age = asOf.map { now - min(now, $0) }
+        guard let asOf else { throw ServiceError(.stale, "it is not known yet what other services have changed") }
+        guard shared.isRecent(asOf, at: now) else {
             throw ServiceError(
-                .stale, "what others have changed may not be known here: \(reason(ofStaleness: age, shared))")
+                .stale,
+                "what other services have changed in the last \(now - min(now, asOf)) ms may not be known here")
         }
-    }
-
-    /// `age`: how many milliseconds ago all that others had changed was known; `nil`: it never was.
-    private func reason(ofStaleness age: UInt64?, _ shared: any SharedLog) -> String {
-        guard let age else { return "the log that they share was not read yet" }
-        let limit = shared.stalenessMilliseconds
-        if age > limit { return "the last news are \(age) ms old, and \(limit) ms are allowed" }
-        return shared.absence ?? "they may not know of this service"
     }
 
     /// Whether readings that begin now are new enough.

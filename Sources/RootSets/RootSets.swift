@@ -258,13 +258,23 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// From now on `body` is called on the writer's thread with changes that others have put into the shared log, and
-    /// the sequence of the last one that was applied. It is called after they were applied, and before the storage
-    /// counts as fresh or others hear of it. To be called once, and to be followed by a look at everything that is kept
-    /// of the storage: others' changes may have been applied before.
-    package func onOthersChanges(_ body: @escaping @Sendable ([Change], UInt64) -> Void) {
+    /// Gets changes that others have put into the shared log, those that were made here, and the sequence of the last
+    /// change that was applied.
+    package typealias OthersChanges = @Sendable (_ others: [Change], _ own: [Change], _ last: UInt64) -> Void
+
+    /// From now on `body` is called on the writer's thread whenever segments of the shared log were applied, before the
+    /// storage counts as fresh or others hear of it. To be called once, and to be followed by a look at everything that
+    /// is kept of the storage: others' changes may have been applied before.
+    package func onOthersChanges(_ body: @escaping OthersChanges) {
         queue.onOthersChanges.withLock { $0 = body }
     }
+
+    /// From now on `body` is called, on any thread, when the storage has everything that was in the shared log at a
+    /// time, in milliseconds of its clock. To be called once.
+    package func onNews(_ body: @escaping @Sendable (UInt64) -> Void) { queue.onNews.withLock { $0 = body } }
+
+    /// Now, by the clock of the log that this storage shares; `nil`: it shares none.
+    package var logTime: UInt64? { shared?.now }
 
     /// Says that a snapshot of this storage is going to be given to others, or is no longer. Until then the shared log
     /// is kept from here on.

@@ -33,6 +33,8 @@ struct Pipeline: Sendable {
         _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes, frameBytes: Int,
         respondingTo responder: Responder
     ) {
+        // Before the principal: one who was removed elsewhere is not to be known by an older table than this.
+        let moment = resources.rootSets.moment
         let pending = pending(header, responder)
         do throws(ServiceError) {
             let request = try Request.decode(operation: header.operation, body: body)
@@ -42,7 +44,7 @@ struct Pipeline: Sendable {
                 isUrgent: Urgency.isUrgent(header.operation, body),
                 isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)
-            if request.needsFreshness { try resources.rootSets.checkFresh(resources.rootSets.moment) }
+            if request.needsFreshness { try resources.rootSets.checkFresh(moment) }
             if let contents = request.contents { try resources.rootSets.admit(reading: contents) }
             try pending.spend(RequestCost(request, layered))
             switch request {
@@ -51,7 +53,7 @@ struct Pipeline: Sendable {
             case .ping(let content):
                 // Whoever asks whether the service is ready asks so.
                 if let error = resources.rootSets.health.unreadiness { throw error }
-                try resources.rootSets.checkFresh(resources.rootSets.moment)
+                try resources.rootSets.checkFresh(moment)
                 pending.answer { $0.append(contentsOf: content) }
             case .issueChallenges(let count): try issue(count, pending)
             case .verify(let batch): try verify(batch, in: frame(), pending)
@@ -80,9 +82,11 @@ struct Pipeline: Sendable {
     ) -> Bool {
         // A trace follows single requests.
         guard tracer == nil else { return false }
+        let moment = resources.rootSets.moment
         let principal = responder.identity.principal
         responder.become(principal.holder ?? responder.identity.address, pool)
         guard RoleCheck.allows(proofs, in: received, principal.authority),
+            (try? resources.rootSets.checkFresh(moment)) != nil,
             (try? resources.rootSets.admit(reading: .sets)) != nil,
             (try? resources.rootSets.check(atLeast: proofs.atLeast)) != nil,
             let pending = PendingProofs.begin(
@@ -151,7 +155,7 @@ struct Pipeline: Sendable {
             switch result {
             case .success: pending.answer { $0.appendInteger(sequence) }
             case .failure(let error):
-                pending.fail(error, lacking: sequence, unlessKeptBy: collaboration.lagging, patience) {
+                pending.fail(error, lacking: .change(sequence), unlessKeptBy: collaboration.lagging, patience) {
                     () throws(ServiceError) in
                     self.confirm(sequence, pending, patience)
                 }
@@ -178,20 +182,21 @@ struct Pipeline: Sendable {
     private func read(_ request: Request, _ pending: PendingRequest) throws(ServiceError) {
         pending.begin(.queued)
         let list = FilteredList(request, for: pending.principal)
-        guard submit(request, list, pending) else { throw Admission.busy }
+        guard submit(request, list, pending, arrival: resources.rootSets.logTime) else { throw Admission.busy }
     }
 
-    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns. `moment`: that
-    /// of the turns before.
+    /// Queues a read for a worker. A list of which the caller sees only a part may need several turns. `arrival`: of
+    /// the request, by the clock of the shared log. `moment`: that of the turns before.
     private func submit(
-        _ request: Request, _ list: FilteredList?, _ pending: PendingRequest, _ moment: ReadMoment = .always
+        _ request: Request, _ list: FilteredList?, _ pending: PendingRequest, arrival: UInt64?,
+        _ moment: ReadMoment = .always, _ patience: LaggingRequests.Patience = .init()
     ) -> Bool {
         pool.submit(from: pending.source) {
             guard !pending.isConnectionClosed else { return }
             pending.begin(.working)
+            let asked = moment.older(than: resources.rootSets.moment)
             do throws(ServiceError) {
                 try pending.reserveAnswer(request.pageBytes)
-                let asked = moment.older(than: resources.rootSets.moment)
                 guard var list else {
                     let body = try body(of: request)
                     if request.needsFreshness { try resources.rootSets.checkFresh(asked) }
@@ -203,9 +208,17 @@ struct Pipeline: Sendable {
                 if request.needsFreshness { try resources.rootSets.checkFresh(asked) }
                 if isDone { return pending.answer { list.append(to: &$0) } }
                 pending.begin(.queued)
-                guard submit(request, list, pending, asked) else { throw Admission.busy }
+                guard submit(request, list, pending, arrival: arrival, asked) else { throw Admission.busy }
             } catch {
-                pending.fail(error)
+                guard error.code.isAboutData else { return pending.fail(error) }
+                pending.answerIfKnown(as: asked, since: arrival, keptBy: collaboration.lagging, patience) {
+                    pending.fail(error)
+                } retry: { () throws(ServiceError) in
+                    pending.begin(.queued)
+                    guard submit(request, nil, pending, arrival: arrival, moment, patience) else {
+                        throw Admission.busy
+                    }
+                }
             }
         }
     }

@@ -189,12 +189,14 @@ package final class Service: Sendable {
     private static func hearOthers(_ rootSets: RootSets, _ principals: PrincipalTable, _ layer: CollaborationLayer) {
         guard rootSets.sharesLog else { return }
         rootSets.onOthersChanges {
-            [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] changes, last in
-            if changes.contains(where: \.changesPrincipals) { principals?.reload() }
-            let topics = Set(changes.flatMap { Topic.changed(by: $0) })
+            [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] others, own, last in
+            // Those that were made here have to be known, too, before others hear that they are.
+            if (others + own).contains(where: \.changesPrincipals) { principals?.reload() }
+            let topics = Set(others.flatMap { Topic.changed(by: $0) })
             if !topics.isEmpty { queries?.notify(Array(topics)) }
             lagging?.progress(to: last)
         }
+        rootSets.onNews { [weak lagging = layer.lagging] in lagging?.news(asOf: $0) }
         // Some may have been applied since the table was read.
         principals.reload()
     }

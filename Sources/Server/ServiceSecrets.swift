@@ -20,6 +20,8 @@ final class ServiceSecrets: Sendable {
     /// A generation that is this old is replaced; 0: never.
     private let ageMax: UInt64
     private let secret: Lock<RootSecret>
+    /// Held while other generations are taken, so that what one thread has read replaces nothing newer.
+    private let changing = Lock(())
     private let change = Lock<(@Sendable (AuditTrail.Key, RootSecret) -> Void)?>(nil)
     private let date: @Sendable () -> Date
     private let random: RandomSource
@@ -88,7 +90,9 @@ final class ServiceSecrets: Sendable {
 
     /// Reads the file again, and takes its generations when they have changed. When the file can't be used, the keys
     /// stay, and the log says why.
-    func reload() {
+    func reload() { changing.withLock { _ in readAgain() } }
+
+    private func readAgain() {
         do throws(SecretFailure) {
             if !adopt(try file.load(), reason: "it was read again") {
                 log(.info, "read the secret again: it is unchanged")
@@ -100,7 +104,9 @@ final class ServiceSecrets: Sendable {
 
     /// Replaces a generation that has reached its age, and forgets the one before the present one when everything that
     /// it authenticated has expired. While a generation is prepared, none is replaced: whoever has prepared it decides.
-    func maintain() {
+    func maintain() { changing.withLock { _ in rotateOrSettle() } }
+
+    private func rotateOrSettle() {
         let now = ServiceSecrets.milliseconds(date)
         let known = secret.withLock { $0 }
         let age = now > known.current.inUseAt ? now - known.current.inUseAt : 0

@@ -79,7 +79,7 @@ final class StatisticsSource: Sendable {
         if let sharing = resources.rootSets.sharing {
             figures.append(("cluster-segment", sharing.segment))
             if let behind = sharing.behindMilliseconds { figures.append(("cluster-behind-milliseconds", behind)) }
-            figures.append(("cluster-foreign-secrets", secret?.foreignServices ?? 0))
+            if let foreign = secret?.foreignServices { figures.append(("cluster-foreign-secrets", foreign)) }
         }
         figures += [
             ("challenges-issued", challenges.issued),

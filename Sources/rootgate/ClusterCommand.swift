@@ -42,7 +42,9 @@ private func confirmEverywhere(_ arguments: Arguments) async throws -> ExitCode 
     let client = try connect(arguments)
     defer { client.close() }
     let began = MonotonicClock.system.milliseconds
-    try await client.confirmEverywhere(sequence)
+    // The service waits for some seconds, and is asked again until the time-out is over.
+    let patience = Duration.seconds(try arguments.decimal("timeout", in: 0.01...86_400))
+    try await client.whileBusy(patience) { client throws(ServiceError) in try await client.confirmEverywhere(sequence) }
     let milliseconds = MonotonicClock.system.milliseconds - began
     printNow(
         arguments.isOn("json")
@@ -58,7 +60,9 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
         usleep(100_000)
         report = try ClusterReport(of: cluster)
     }
-    printNow(arguments.isOn("json") ? try json(object(report)) : lines(report, cluster).joined(separator: "\n"))
+    printNow(
+        arguments.isOn("json")
+            ? try json(object(report)) : lines(report, cluster).map(\.escapingControls).joined(separator: "\n"))
     let isWell =
         report.disagreements.isEmpty && !report.isLogLost && !report.isNothing && !report.hasForeignSecrets
     return isWell ? .success : .refused
@@ -102,7 +106,7 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
     }
     lines += report.disagreements.map { "behind segment \($0) the services hold different things" }
     if report.hasForeignSecrets {
-        lines.append("services have different secrets: each takes the grants of the other for forged")
+        lines.append("services have different secrets: grants of some are taken for forged by others")
     }
     if report.isLogLost {
         lines.append("services have applied more than the log has: etcd has lost it, so they answer stale")

@@ -34,8 +34,11 @@ let serveCommand = Command(
     let rules = configuration.sandboxRules
     let service = try Service(
         configuration, log: log, onStorageLoss: { signals.loseStorage() }, onOwnProof: { supervisor.isAlive() }
-    ) { () throws(StartupFailure) in try sandbox.enter(rules, log) }
-    signals.serves()
+    ) { () throws(StartupFailure) in
+        try sandbox.enter(rules, log)
+        // It answers from now on.
+        signals.serves()
+    }
     // Who reads that the service listens may send the signal at once.
     signals.onHangUp {
         supervisor.reloads {

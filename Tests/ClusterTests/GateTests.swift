@@ -28,7 +28,9 @@ struct GateTests {
             for number in 0..<gates { self.gates.append(try open(number)) }
         }
 
-        func open(_ number: Int, _ adjust: (inout ClusterSettings) -> Void = { _ in }) throws -> RootSets {
+        func open(
+            _ number: Int, log: Log = .none, _ adjust: (inout ClusterSettings) -> Void = { _ in }
+        ) throws -> RootSets {
             var settings = ClusterSettings(processes.endpoints, name: name)
             settings.firstMember = number
             adjust(&settings)
@@ -36,7 +38,7 @@ struct GateTests {
                 directory: "\(scratch.path)/gate-\(number)", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20)
             for _ in 0..<5000 {
                 do throws(ServiceError) {
-                    return try RootSets(configuration, of: settings)
+                    return try RootSets(configuration, of: settings, log: log)
                 } catch {
                     guard error.code == .storageInUse else { throw error }
                     usleep(1000)
@@ -149,8 +151,9 @@ struct GateTests {
         var progress = SharedProgress()
         progress.segment = 1000
         let session = try scene.processes.session()
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
         let key = Presence.prefix(name) + Array("other".utf8)
-        try session.put(key, GateRecord(progress).bytes, lease: nil, milliseconds: 5000)
+        try session.put(key, GateRecord(progress).bytes, lease: lease, milliseconds: 5000)
         #expect(becomesTrue { !gate.isFresh })
         let refusal = thrown(ServiceError.self) { try gate.apply(Mutation(.addRoots(deck, [.zero]))) }
         #expect(refusal?.code == .busy && refusal?.reason.contains("has applied segment 1000") == true)
@@ -158,13 +161,67 @@ struct GateTests {
         // Nor does a gate found a log that was lost.
         let elsewhere = try #require(LogName("elsewhere"))
         try session.put(
-            Presence.prefix(elsewhere) + Array("other".utf8), GateRecord(progress).bytes, lease: nil,
+            Presence.prefix(elsewhere) + Array("other".utf8), GateRecord(progress).bytes, lease: lease,
             milliseconds: 5000)
         let founding = thrown(ServiceError.self) { _ = try scene.open(1) { $0.name = elsewhere } }
         #expect(founding?.reason.contains("it was lost") == true, "\(founding?.reason ?? "")")
         #expect(try session.remove(EtcdSession.KeyRange(from: key, to: key + [0]), ifExists: key, milliseconds: 5000))
         #expect(becomesTrue { gate.isFresh })
         #expect(try gate.apply(Mutation(.addRoots(deck, [.zero]))).changed == 1)
+    }
+
+    @Test("A key that is no gate's is named in the log, and nothing is confirmed until it is gone")
+    func strangeKeys() throws {
+        let scene = try Scene(name, gates: 0)
+        defer { scene.end() }
+        let lines = Shared<[String]>([])
+        let gate = try scene.open(0, log: Log { line in lines.with { $0.append(line.text) } })
+        defer { gate.close() }
+        #expect(becomesTrue { gate.isFresh })
+        let deck = try #require(CollaborationIdentifier("deck"))
+        let made = try gate.apply(Mutation(.createCollaboration(deck, .challenge)))
+        func isConfirmed() -> Bool {
+            let (done, answer) = (DispatchSemaphore(value: 0), Shared(false))
+            gate.whenEverywhere(made.sequence, within: 400) { result in
+                if case .success = result { answer.with { $0 = true } }
+                done.signal()
+            }
+            done.wait()
+            return answer.value
+        }
+        #expect(isConfirmed())
+        let session = try scene.processes.session()
+        let key = Presence.prefix(name) + Array("strange\u{1b}[2J".utf8)
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        for (value, lease) in [("nonsense", lease), (#"{"segment":9,"sequence":9}"#, nil as Int64?)] {
+            lines.with { $0 = [] }
+            try session.put(key, Array(value.utf8), lease: lease, milliseconds: 5000)
+            #expect(
+                becomesTrue { lines.value.contains { $0.contains("strange\\u001B[2J in etcd is no service's") } })
+            #expect(!isConfirmed() && lines.value.count == 1, "\(lines.value)")
+            #expect(try session.remove(.init(from: key, to: key + [0]), ifExists: key, milliseconds: 5000))
+            #expect(becomesTrue { lines.value.last?.contains("are known again") == true })
+            #expect(isConfirmed())
+        }
+    }
+
+    @Test("What no gate tells is left out of its record, and what others wait for is kept")
+    func records() throws {
+        func read(_ fields: String) -> GateRecord? { GateRecord(Array("{\"segment\":7,\"sequence\":8\(fields)}".utf8)) }
+        let good = try #require(read(#","address":"gate-1:7570","secrets":["0123456789abcdef","b"]"#))
+        #expect(good.address == "gate-1:7570" && good.secrets?.count == 2)
+        let long = String(repeating: "a", count: 301)
+        for fields in [
+            #","secrets":["a","b","c","d"]"#, ",\"secrets\":[\"\(long)\"]", #","secrets":["a b"]"#,
+            #","secrets":["\u001b"]"#,
+            ",\"address\":\"\(long)\"", #","address":"a\nb"# + "\"",
+        ] {
+            let record = try #require(read(fields), "\(fields)")
+            #expect(record.segment == 7 && record.sequence == 8, "\(fields)")
+            #expect(record.secrets == nil && record.address == nil, "\(fields)")
+        }
+        #expect(
+            read(#","secrets":7"#) == nil && read(",\"contents\":\"\(String(repeating: "a", count: 5000))\"") == nil)
     }
 
     @Test("A gate whose key was removed, or ends with another lease, answers nothing until it has put it again")

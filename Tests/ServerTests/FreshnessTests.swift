@@ -50,12 +50,13 @@ struct FreshnessTests {
         /// Runs a request without a jump, and then with one at each of its looks at the clock. `make` is called before
         /// each of them, for what a request needs of its own.
         ///
-        /// `looks`: how often the request looks at the clock. The last look is at its answer. There is one at its
-        /// beginning, but for a series. Signed proofs take one before their challenges are spent, and one behind that.
+        /// `looks`: how often the request looks at the clock. There is one at its beginning, and the last one is at its
+        /// answer. Questions about what is there note when they arrived. Signed proofs take one look before their
+        /// challenges are spent, and one behind that.
         ///
         /// Expects that every jump makes the request stale.
         func expectStale<Input>(
-            _ name: String, looks: Int = 2, make: () async throws -> Input, ask: (Input) async throws -> Void
+            _ name: String, looks: Int = 3, make: () async throws -> Input, ask: (Input) async throws -> Void
         ) async throws {
             var least = Int.max
             // The fewest are the request's own.
@@ -114,7 +115,7 @@ struct FreshnessTests {
         }
         let grant = try #require(try await client.open(try await proof(), in: deck).grant)
         try await scene.expectStale("open", looks: 4, make: proof) { _ = try await client.open($0, in: deck) }
-        try await scene.expectStale("checkGrants", make: {}) {
+        try await scene.expectStale("checkGrants", looks: 2, make: {}) {
             _ = try await client.check([GrantCheck(grant, in: deck)])
         }
     }
@@ -130,14 +131,14 @@ struct FreshnessTests {
         query.waitMilliseconds = 300
         let later = query
         try await scene.expectStale("a query", make: {}) { _ = try await client.send(now) }
-        try await scene.expectStale("a query that waits", looks: 3, make: {}) { _ = try await client.send(later) }
+        try await scene.expectStale("a query that waits", looks: 4, make: {}) { _ = try await client.send(later) }
     }
 
     @Test("Requests of one proof that are verified together say stale when the time is over before their answers")
     func series() async throws {
         let scene = try await Scene()
         let peer = try RawPeer(scene.service.endpoints[0])
-        try await scene.expectStale("a series", looks: 3, make: { try await scene.small.proofs(4) }) { requests in
+        try await scene.expectStale("a series", looks: 4, make: { try await scene.small.proofs(4) }) { requests in
             var bytes: [UInt8] = []
             for (number, request) in requests.enumerated() {
                 var body: [UInt8] = []

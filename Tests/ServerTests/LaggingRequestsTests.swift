@@ -12,7 +12,7 @@ struct LaggingRequestsTests {
     func progress() {
         let lagging = LaggingRequests(clock: .system)
         let tries = Atomic<Int>(0)
-        let isKept = lagging.keep(of: owner, lacking: 5, .init()) { tries.add(1, ordering: .relaxed) }
+        let isKept = lagging.keep(of: owner, lacking: .change(5), .init()) { tries.add(1, ordering: .relaxed) }
         #expect(isKept)
         lagging.progress(to: 4)
         #expect(tries.load(ordering: .relaxed) == 0)
@@ -25,7 +25,7 @@ struct LaggingRequestsTests {
     func anyProgress() {
         let lagging = LaggingRequests(clock: .system)
         let tries = Atomic<Int>(0)
-        let isKept = lagging.keep(of: owner, lacking: nil, .init()) { tries.add(1, ordering: .relaxed) }
+        let isKept = lagging.keep(of: owner, lacking: .someChange, .init()) { tries.add(1, ordering: .relaxed) }
         #expect(isKept)
         lagging.progress(to: 1)
         #expect(tries.load(ordering: .relaxed) == 1)
@@ -38,9 +38,9 @@ struct LaggingRequestsTests {
         let patience = LaggingRequests.Patience()
         let tries = Atomic<Int>(0)
         let isKeptAgain = Atomic<Bool>(true)
-        let isKept = lagging.keep(of: owner, lacking: 7, patience) {
+        let isKept = lagging.keep(of: owner, lacking: .change(7), patience) {
             guard tries.add(1, ordering: .relaxed).newValue == 1 else { return }
-            let isKept = lagging.keep(of: owner, lacking: 7, patience) { tries.add(1, ordering: .relaxed) }
+            let isKept = lagging.keep(of: owner, lacking: .change(7), patience) { tries.add(1, ordering: .relaxed) }
             isKeptAgain.store(isKept, ordering: .relaxed)
         }
         #expect(isKept)
@@ -51,10 +51,12 @@ struct LaggingRequestsTests {
     func full() {
         let lagging = LaggingRequests(clock: .system)
         var kept = 0
-        while kept <= Limits.laggingRequestsMax, lagging.keep(of: owner, lacking: 1, .init(), retry: {}) { kept += 1 }
+        while kept <= Limits.laggingRequestsMax, lagging.keep(of: owner, lacking: .change(1), .init(), retry: {}) {
+            kept += 1
+        }
         #expect(kept > 0 && kept <= Limits.laggingRequestsMax)
         lagging.progress(to: 1)
-        let isKept = lagging.keep(of: owner, lacking: 2, .init()) {}
+        let isKept = lagging.keep(of: owner, lacking: .change(2), .init()) {}
         #expect(isKept)
     }
 }

@@ -3,13 +3,12 @@ import Foundation
 import RootSets
 import TestSupport
 
-/// A log that one service alone appends to. Its clock stands, until it jumps while a request looks at it.
+/// A service's view of a log. Its clock stands, until it jumps while a request looks at it, or a test moves it.
 ///
 /// The writer of a storage looks at the clock, too, at any time. Its looks are not counted, and never make it jump.
 /// Once a second a timer looks: a jump may come early by that.
 final class SteeredLog: SharedLog {
     private struct State {
-        var segments: [[UInt8]]
         var now: UInt64 = 1
         /// Looks at the clock by others than the writer.
         var looks = 0
@@ -22,12 +21,25 @@ final class SteeredLog: SharedLog {
 
     let stalenessMilliseconds: UInt64 = 100
     private static let hashKey = (0..<16).map { UInt8($0) }
-    private let state: Lock<State>
+    private let segments: Shared<[[UInt8]]>
+    private let state = Lock(State())
 
+    /// A view of a log that was founded.
     init() {
         let founding = Segment.Founding(hashKey: SteeredLog.hashKey, logRetentionBytes: 1 << 20)
-        state = Lock(State(segments: [Segment(identifier: 1, after: .zero, .founding(founding)).bytes]))
+        segments = Shared([Segment(identifier: 1, after: .zero, .founding(founding)).bytes])
     }
+
+    /// Another view of the same log, with a clock of its own.
+    init(_ other: SteeredLog) { segments = other.segments }
+
+    /// Whether the log answers nothing.
+    var isSilent: Bool {
+        get { state.withLock { $0.isSilent } }
+        set { state.withLock { $0.isSilent = newValue } }
+    }
+
+    func advance(_ milliseconds: UInt64) { state.withLock { $0.now += milliseconds } }
 
     /// What the service's storage takes from the system.
     var surroundings: StorageSurroundings {
@@ -61,8 +73,12 @@ final class SteeredLog: SharedLog {
 
     func append(_ segment: [UInt8], as number: UInt64, after hash: Digest?) -> SharedAppending {
         state.withLock { state in
-            state.segments.append(segment)
-            return .appended(asOf: state.now)
+            guard !state.isSilent else { return .failed(reason: "silent", isUnknown: false) }
+            return segments.with { segments in
+                guard segments.count < number else { return .taken(Array(segments.dropFirst(Int(number) - 1))) }
+                segments.append(segment)
+                return .appended(asOf: state.now)
+            }
         }
     }
 
@@ -71,7 +87,7 @@ final class SteeredLog: SharedLog {
         return state.withLock { state in
             state.writer = thread
             guard !state.isSilent else { return .failed(reason: "silent") }
-            return .segments(Array(state.segments.dropFirst(Int(number) - 1)), hasMore: false, asOf: state.now)
+            return .segments(Array(segments.value.dropFirst(Int(number) - 1)), hasMore: false, asOf: state.now)
         }
     }
 }

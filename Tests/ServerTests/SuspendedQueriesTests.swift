@@ -36,7 +36,8 @@ private final class QueryFixture: Sendable {
     ) -> SuspendedQueries.Suspension {
         let call = CollaborationCall(identifier: .random(), name: ReadConsent.name, json: [])
         let task = CollaborationTask(
-            ReadConsent(of: Account("ana")!), call, (other ?? requests).request(), arrival: clock.milliseconds)
+            ReadConsent(of: Account("ana")!), call, (other ?? requests).request(), arrival: clock.milliseconds,
+            logArrival: nil)
         return SuspendedQueries.Suspension(task: task, topics: topics, deadline: deadline, answer: [])
     }
 

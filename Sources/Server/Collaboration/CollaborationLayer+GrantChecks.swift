@@ -21,7 +21,7 @@ extension CollaborationLayer {
                 try resources.rootSets.checkFresh(moment)
                 pending.answer { $0.append(contentsOf: answers) }
             } catch {
-                pending.fail(error, lacking: nil, unlessKeptBy: lagging, patience) { () throws(ServiceError) in
+                pending.fail(error, lacking: .someChange, unlessKeptBy: lagging, patience) { () throws(ServiceError) in
                     try self.check(batch, pending, patience)
                 }
             }

@@ -72,7 +72,10 @@ final class CollaborationLayer: Sendable {
         _ call: CollaborationCall, _ request: (any RuledRequest)?, _ pending: PendingRequest
     ) throws(ServiceError) {
         guard let request else { throw ServiceError(.internalFault, "the request was not read") }
-        enqueue([CollaborationTask(request, call, pending, arrival: clock.milliseconds)])
+        enqueue([
+            CollaborationTask(
+                request, call, pending, arrival: clock.milliseconds, logArrival: resources.rootSets.logTime)
+        ])
     }
 
     /// Queues tasks, which a worker then decides: one task, or several with equal queries.
@@ -93,15 +96,12 @@ final class CollaborationLayer: Sendable {
         tasks.removeFirst(refused)
         guard let first = tasks.first else { return }
         let changeCount = queries.changeCount
+        let moment = resources.rootSets.moment
         let decision: EncodedDecision
         do throws(ServiceError) {
-            decision = try self.decision(on: first)
+            decision = try self.decision(on: first, moment)
         } catch {
-            for task in tasks {
-                task.pending.fail(error, lacking: nil, unlessKeptBy: lagging, task.patience) {
-                    self.enqueue([task])
-                }
-            }
+            for task in tasks { fail(task, error, moment) }
             return
         }
         switch decision {
@@ -121,15 +121,30 @@ final class CollaborationLayer: Sendable {
                     task.pending.fail(ServiceError(.internalFault, "a query would be remembered"))
                     continue
                 }
-                submit(edit, as: identity, changing: [], task, withoutRoom: body(nil)) { body($0.sequence) }
+                submit(edit, as: identity, changing: [], task, withoutRoom: (body(nil), moment)) { body($0.sequence) }
             }
         case .wait(let topics, let milliseconds, let body):
             for task in tasks {
                 suspend(
                     SuspendedQueries.Suspension(
                         task: task, topics: Set(topics), deadline: task.arrival + UInt64(milliseconds), answer: body),
-                    decidedAt: changeCount)
+                    decidedAt: changeCount, moment)
             }
+        }
+    }
+
+    /// Fails a task whose decision has failed on data as of a moment. When others may have made it possible, it is
+    /// decided again on data that have what they had changed when the request arrived.
+    private func fail(_ task: CollaborationTask, _ error: ServiceError, _ moment: ReadMoment) {
+        guard error.code.isAboutData else {
+            return task.pending.fail(error, lacking: .someChange, unlessKeptBy: lagging, task.patience) {
+                self.enqueue([task])
+            }
+        }
+        task.pending.answerIfKnown(as: moment, since: task.logArrival, keptBy: lagging, task.patience) {
+            task.pending.fail(error)
+        } retry: {
+            self.enqueue([task])
         }
     }
 
@@ -167,9 +182,10 @@ final class CollaborationLayer: Sendable {
             grants: grants, isShared: lagging != nil)
     }
 
-    /// The decision on a task, which is no older than others' changes may be.
-    private func decision(on task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        let moment = resources.rootSets.moment
+    /// The decision on a task, which is no older than others' changes may be. `moment`: taken before.
+    private func decision(
+        on task: CollaborationTask, _ moment: ReadMoment
+    ) throws(ServiceError) -> EncodedDecision {
         let decision = try decideNow(task)
         try resources.rootSets.checkFresh(moment)
         return decision
@@ -223,10 +239,12 @@ final class CollaborationLayer: Sendable {
     }
 
     /// Hands an edit to the writer. When the edit is durable, answers the request and notifies the queries that wait
-    /// for a change of the topics. `withoutRoom`: the answer when the storage is full; `nil`: the request fails then.
+    /// for a change of the topics. `withoutRoom`: the answer when the storage is full, and the
+    /// moment as of which it is right; `nil`: the request fails then.
     private func submit(
         _ edit: Edit, as identity: RequestIdentity, changing topics: [Topic], _ task: CollaborationTask,
-        withoutRoom: [UInt8]? = nil, _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
+        withoutRoom: (answer: [UInt8], moment: ReadMoment)? = nil,
+        _ body: @escaping @Sendable (MutationReceipt) -> [UInt8]
     ) {
         let derived = Topic.changed(by: edit)
         assert(
@@ -248,19 +266,36 @@ final class CollaborationLayer: Sendable {
                 // Another edit has changed the data that the decision depends on. Decide again.
                 let count = task.staleCount.add(1, ordering: .relaxed).newValue
                 if count < Limits.decisionsPerRequestMax { enqueue([task]) } else { task.pending.fail(error) }
-            case .failure(let error) where error.code == .storageFull && withoutRoom != nil:
-                answer([task], withoutRoom ?? [])
-            case .failure(let error) where error.code == .mutationConflict:
-                // A request with other content was decided at the same time, and was applied first.
-                task.pending.fail(task.conflict)
-            case .failure(let error): task.pending.fail(error)
+            case .failure(let error):
+                refused(task, error, withoutRoom)
             }
+        }
+    }
+
+    /// Answers a task whose edit was not made. `withoutRoom`: see `submit`.
+    private func refused(
+        _ task: CollaborationTask, _ error: ServiceError, _ withoutRoom: (answer: [UInt8], moment: ReadMoment)?
+    ) {
+        switch error.code {
+        case .storageFull:
+            guard let (answer, moment) = withoutRoom else { return task.pending.fail(error) }
+            task.pending.answerIfKnown(as: moment, since: task.logArrival, keptBy: lagging, task.patience) {
+                self.answer([task], answer)
+            } retry: {
+                self.enqueue([task])
+            }
+        // A request with other content was decided at the same time, and was applied first.
+        case .mutationConflict: task.pending.fail(task.conflict)
+        default: task.pending.fail(error)
         }
     }
 
     // MARK: Suspended queries
 
-    private func suspend(_ suspension: SuspendedQueries.Suspension, decidedAt changeCount: UInt64) {
+    /// `changeCount` and `moment`: read before the query was decided.
+    private func suspend(
+        _ suspension: SuspendedQueries.Suspension, decidedAt changeCount: UInt64, _ moment: ReadMoment
+    ) {
         do throws(ServiceError) {
             switch try queries.suspend(suspension, decidedAt: changeCount) {
             case .suspended: break
@@ -270,9 +305,9 @@ final class CollaborationLayer: Sendable {
                 if count < Limits.decisionsPerRequestMax {
                     enqueue([suspension.task])
                 } else {
-                    answerUnchanged(suspension)
+                    answerUnchanged(suspension, moment)
                 }
-            case .over: answerUnchanged(suspension)
+            case .over: answerUnchanged(suspension, moment)
             }
         } catch {
             suspension.task.pending.fail(error)
@@ -280,9 +315,10 @@ final class CollaborationLayer: Sendable {
     }
 
     /// Answers a query of which no topic has changed, as far as this service knows: it may not know.
-    private func answerUnchanged(_ suspension: SuspendedQueries.Suspension) {
+    /// `moment`: taken before the query was found unchanged.
+    private func answerUnchanged(_ suspension: SuspendedQueries.Suspension, _ moment: ReadMoment) {
         do throws(ServiceError) {
-            try resources.rootSets.checkFresh(resources.rootSets.moment)
+            try resources.rootSets.checkFresh(moment)
             answer([suspension.task], suspension.answer)
         } catch {
             suspension.task.pending.fail(error)
@@ -298,9 +334,12 @@ final class CollaborationLayer: Sendable {
     /// Answers the queries whose time is over, and decides again those of which a topic changed. Equal queries are
     /// decided together. Their number in one task is limited, because proofs wait while a long task runs.
     private func resumeDueQueries() {
+        let moment = resources.rootSets.moment
         let due = queries.takeDue()
         if due.hasMore { askForWorker() }
-        for suspension in due.over where suspension.task.pending.resume() { answerUnchanged(suspension) }
+        for suspension in due.over where suspension.task.pending.resume() {
+            answerUnchanged(suspension, moment)
+        }
         var equal: [AnyHashable: [CollaborationTask]] = [:]
         for task in due.changed where task.pending.resume() {
             do throws(ServiceError) {
