@@ -205,7 +205,8 @@ final class Presence: Sendable {
         let milliseconds = Limits.clusterReadMilliseconds
         // Before that nobody can say whether the log lacks what others have applied.
         guard follower.progress().hash != nil else { throw .refused(.other, "the storage has not read its log yet") }
-        try checkLog(Presence.others(than: key, name, session), session)
+        let others = try Presence.others(than: key, name, session)
+        try checkLog(others, session)
         let record = self.record
         let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
         told.revision = try session.leasedKey(key, milliseconds: milliseconds).0.revision
@@ -215,6 +216,7 @@ final class Presence: Sendable {
         else { throw .unknown("the key was put meanwhile") }
         (told.lease, told.record, told.revision) = (lease, record, revision)
         told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
+        compareSecrets(&told, others)
         // Who looks for the key from now on finds it.
         since.store(System.millisecondsWithSleep, ordering: .releasing)
         until.store(end(of: now), ordering: .releasing)
@@ -316,8 +318,8 @@ final class Presence: Sendable {
         let own = mine.secrets?.first ?? ""
         log(
             .warning,
-            "\(foreign.count) other services have another secret than this one (generation \(own)), so grants are "
-                + "taken for forged; give all of them the same --secret-file: \(names.sorted().joined(separator: ", "))")
+            "\(foreign.count) other services have another secret than this one (generation \(own)): grants are "
+                + "taken for forged; give all the same --secret-file: \(names.sorted().joined(separator: ", "))")
     }
 
     private func takeWaiting(
