@@ -47,7 +47,8 @@ public struct ScratchBuffer<Element: BitwiseCopyable>: ~Copyable {
         }
         @inline(__always) nonmutating _modify {
             assert(index >= 0 && index < count, "an index is outside of the buffer")
-            yield &baseAddress[index]
+            // Not `baseAddress[index]`: ThreadSanitizer takes that for an access to the first element.
+            yield &(baseAddress + index).pointee
         }
     }
 
