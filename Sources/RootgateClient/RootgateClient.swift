@@ -398,7 +398,7 @@ public final class RootgateClient: Sendable {
     }
 
     /// Sends a request and returns the body of its answer. When the connection is lost, sends a request again that
-    /// `isRepeatable` or was not begun.
+    /// `isRepeatable` or was not begun; when the service is stale, sends any request to another one.
     ///
     /// `waiting`: time that the service may wait before it answers, which is added to the request's time-out.
     /// `connector`: the way to the service that is asked; `nil`: any.
@@ -412,7 +412,7 @@ public final class RootgateClient: Sendable {
     }
 
     /// Calls `ask` with the present connection. When it is lost, and the request `isRepeatable` or was not begun, calls
-    /// it with the next one.
+    /// it with the next one. So it does when the service is stale and there is another one.
     private nonisolated(nonsending) func onLink<Answer: Sendable>(
         isRepeatable: Bool, waiting: Duration = .zero, at place: Connector? = nil,
         _ ask: nonisolated(nonsending) (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
@@ -433,10 +433,11 @@ public final class RootgateClient: Sendable {
                 switch await ask(link, deadline) {
                 case .success(let answer): return answer
                 case .failure(let error):
-                    // Another service of the cluster may have heard of the others.
+                    // Another service of the cluster may have heard of the others. Nothing was granted, so it may be
+                    // asked, whatever the request is.
                     let isLeft = error.code == .stale && connector.leave(link)
                     let mayRepeat =
-                        Link.wasNotBegun(error) || isRepeatable && (error.code == .connectionLost || isLeft)
+                        Link.wasNotBegun(error) || isLeft || isRepeatable && error.code == .connectionLost
                     guard mayRepeat, !connector.isClosed else { throw error }
                     failure = error
                 }

@@ -363,7 +363,7 @@ struct ClusterServiceTests {
         #expect(try await client.verify(first, in: small.collaboration) == .granted)
     }
 
-    @Test("A client of several services leaves one that is stale, for everything that may be asked again")
+    @Test("A client of several services leaves one that is stale")
     func leaving() async throws {
         let cluster = try TestCluster(services: 1) { $0.cluster?.stalenessMilliseconds = 500 }
         let other = try TestService()
@@ -375,6 +375,12 @@ struct ClusterServiceTests {
         cluster.etcd.kill(0)
         let lone = try cluster.clients()[0]
         #expect(try await comesTrue { await code { try await lone.ping() } == .stale })
+        // So does one that verifies, on a connection of its own: the other service knows no such collaboration.
+        let verifier = try RootgateClient(
+            [cluster.services[0].endpoint, other.endpoint], configuration: .init(requestTimeout: patience))
+        let proof = try Person(deviceCount: 1).identity(in: deck).proof(
+            ofDevice: 0, signing: try await lone.challenge())
+        #expect(try await verifier.verify(proof, in: deck) == .unknownCollaboration)
         try await client.ping()
         #expect(try await client.collaborations().items.isEmpty)
         // A client with that address alone is told.
