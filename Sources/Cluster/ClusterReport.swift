@@ -78,6 +78,16 @@ package struct ClusterReport: Sendable {
     /// Whether all services stand at the same segment, so that what they hold was compared there.
     package var isComplete: Bool { Set(services.map(\.record.segment)).count <= 1 }
 
+    /// The services that do not accept a generation of the secret which another one accepts, with its name. Nothing is
+    /// wrong yet when that is only prepared, but it must not be used.
+    package var missingGenerations: [(service: Service, generation: String)] {
+        let all = Set(services.flatMap { $0.record.secrets ?? [] }).sorted()
+        return services.flatMap { service in
+            all.filter { generation in service.record.secrets.map { !$0.contains(generation) } ?? false }
+                .map { (service, $0) }
+        }
+    }
+
     /// Whether one service takes what another one authenticates for forged, because their secrets differ.
     package var hasForeignSecrets: Bool {
         services.indices.contains { index in

@@ -316,10 +316,11 @@ final class Presence: Sendable {
         told.foreign = names
         guard !names.isEmpty else { return log(.info, "no other service has another secret any more") }
         let own = mine.secrets?.first ?? ""
+        let who = foreign.count == 1 ? "another service has" : "\(foreign.count) other services have"
         log(
             .warning,
-            "\(foreign.count) other services have another secret than this one (generation \(own)): grants are "
-                + "taken for forged; give all the same --secret-file: \(names.sorted().joined(separator: ", "))")
+            "\(who) another secret than this one (generation \(own)): grants are taken for forged; give all the same "
+                + "--secret-file: \(names.sorted().joined(separator: ", "))")
     }
 
     private func takeWaiting(

@@ -313,7 +313,10 @@ package final class RootSets: Sendable {
             guard !isEverywhere else { return completion(.success(())) }
             completion(
                 .failure(
-                    ServiceError(.busy, "it is not known yet whether all services have the change: ask again")))
+                    ServiceError(
+                        .busy,
+                        "it is not known yet whether all services have the change: ask again (if that goes on, the "
+                            + "service's log says why)")))
         }
     }
 

@@ -25,13 +25,15 @@ let clusterCommand = Command(
 ) { verb, arguments in
     if verb.name == "confirm" { return try await confirmEverywhere(arguments) }
     let cluster = try ClusterSettings(reachedBy: arguments)
-    switch verb.name {
-    case "check": return try checkCluster(cluster, arguments)
-    case "restart-log":
+    do {
+        guard verb.name == "restart-log" else { return try checkCluster(cluster, arguments) }
         let number = try ClusterReport.restartLog(of: cluster, behind: try arguments.required("data"))
         printNow("the log of \(cluster.name) goes on behind segment \(number): start the services")
         return .success
-    default: throw UsageError("cluster has no verb \(verb.name)")
+    } catch let error as ServiceError {
+        // Its code is one of services: no service has answered.
+        complain(error.reason)
+        return .failure
     }
 }
 
@@ -42,8 +44,9 @@ private func confirmEverywhere(_ arguments: Arguments) async throws -> ExitCode 
     let client = try connect(arguments)
     defer { client.close() }
     let began = MonotonicClock.system.milliseconds
-    // The service waits for some seconds, and is asked again until the time-out is over.
-    let patience = Duration.seconds(try arguments.decimal("timeout", in: 0.01...86_400))
+    // The service waits for some seconds. It is asked again as long as another wait ends within the time-out.
+    let wait = Duration.milliseconds(Int(Limits.everywhereMilliseconds))
+    let patience = Duration.seconds(try arguments.decimal("timeout", in: 0.01...86_400)) - wait
     try await client.whileBusy(patience) { client throws(ServiceError) in try await client.confirmEverywhere(sequence) }
     let milliseconds = MonotonicClock.system.milliseconds - began
     printNow(
@@ -64,7 +67,7 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
         arguments.isOn("json")
             ? try json(object(report)) : lines(report, cluster).map(\.escapingControls).joined(separator: "\n"))
     let isWell =
-        report.disagreements.isEmpty && !report.isLogLost && !report.isNothing && !report.hasForeignSecrets
+        report.disagreements.isEmpty && !report.isLogLost && !report.isNothing && report.missingGenerations.isEmpty
     return isWell ? .success : .refused
 }
 
@@ -86,6 +89,9 @@ private func object(_ report: ClusterReport) -> [String: Any] {
     object["compared"] = report.isComplete
     object["logIsLost"] = report.isLogLost
     object["secretsDiffer"] = report.hasForeignSecrets
+    object["secretsMissing"] = report.missingGenerations.map { service, generation in
+        ["address": service.record.address ?? "", "generation": generation]
+    }
     if let log = report.log { (object["first"], object["last"]) = (log.lowerBound, log.upperBound) }
     return object
 }
@@ -105,6 +111,10 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
         }
     }
     lines += report.disagreements.map { "behind segment \($0) the services hold different things" }
+    for (service, generation) in report.missingGenerations {
+        let name = service.record.address ?? "a service without an address"
+        lines.append("\(name) does not accept generation \(generation) of the secret: no service may use it yet")
+    }
     if report.hasForeignSecrets {
         lines.append("services have different secrets: grants of some are taken for forged by others")
     }

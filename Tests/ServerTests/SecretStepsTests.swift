@@ -50,6 +50,19 @@ struct SecretStepsTests {
         #expect(try !scene.report().hasForeignSecrets)
     }
 
+    @Test("As long as a service has not read a prepared generation, the operator is told not to use it")
+    func missing() async throws {
+        let scene = try await SecretSteps()
+        #expect(try scene.report().missingGenerations.isEmpty)
+        try scene.give(.prepared, to: 0)
+        #expect(try await comesTrue { try scene.report().missingGenerations.count == 1 })
+        let missing = try #require(try scene.report().missingGenerations.first)
+        #expect(missing.service.record.address == scene.cluster.services[1].endpoint.description)
+        #expect(try scene.report().hasForeignSecrets == false)
+        try scene.give(.prepared, to: 1)
+        #expect(try await comesTrue { try scene.report().missingGenerations.isEmpty })
+    }
+
     @Test("A secret that has leaked while a generation is prepared is dropped with it: nothing of either is genuine")
     func leak() async throws {
         let scene = try await SecretSteps()

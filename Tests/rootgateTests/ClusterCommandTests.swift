@@ -71,6 +71,7 @@ struct ClusterCommandTests {
             becomesTrue {
                 guard let told = try? runProgram(programPath, ["cluster", "check"] + place) else { return false }
                 return told.code == 1 && told.output.contains("services have different secrets")
+                    && told.output.contains(" does not accept generation ")
             })
         kill(two.identifier, SIGKILL)
         #expect(becomesTrue { output().contains(" has ended or hangs: its key in etcd ends in ") })
