@@ -2,16 +2,17 @@
 """Breaks a cluster of Rootgate services in many ways while it is used, and checks all that was answered.
 
     python3 cluster_faults.py PROGRAM [--faults 300] [--minutes 30] [--seed N] [--staleness 2500] [--keep]
-                             [--kind KIND]... [--gate N=PROGRAM]...
+                             [--kind KIND]... [--gate N=PROGRAM]... [--network namespaces]
     python3 cluster_faults.py --self-test
 
 PROGRAM is the path of the program `rootgate`. Three members of etcd and three services, here called gates, run on
 127.0.0.1. Each gate reaches each member, and each member its peers, by a proxy of its own. Clients change and use
 collaborations at all gates. Faults come in bursts of one to four: SIGKILL and SIGSTOP of gates and members, links that
 are cut, cut in one direction, slow or broken, a full etcd, a compaction while a gate is stopped, and steps of a gate's
-clock. What a cut link holds back arrives later, as in TCP, or is lost with its connection. After each burst everything
-is healed, and it is measured how long each gate takes to acknowledge a change and to grant a proof, behind the first
-linearizable read of etcd. Finally:
+clock. What a cut link holds back arrives later, as in TCP, or is lost with its connection. With `--network namespaces`
+each process has a network of its own instead, and a cut link is a route that drops packets: nothing is slow there, and
+TCP has to find out. After each burst everything is healed, and it is measured how long each gate takes to acknowledge a
+change and to grant a proof, behind the first linearizable read of etcd. Finally:
 
 - the change logs of all gates are equal and have no gaps. Each acknowledged mutation is there once, whole, at the
   sequence of its receipt; one without an answer at most once; a refused one not at all;
@@ -41,6 +42,7 @@ from cluster.bursts import KINDS, Faults
 from cluster.checker import Checker
 from cluster.history import History
 from cluster.load import Load
+from cluster.namespaces import are_allowed
 from cluster.planted_histories import self_test
 from cluster.processes import NODES, Cluster
 from cluster.worker import workers
@@ -49,7 +51,8 @@ from cluster.worker import workers
 def run(arguments: argparse.Namespace, directory: Path, generator: random.Random) -> list[list[str]]:
     """Starts everything, breaks it, and returns the violations, by what has found them."""
     history = History(arguments.staleness / 1000)
-    cluster = Cluster(arguments.program, dict(arguments.gate), directory, arguments.staleness)
+    cluster = Cluster(
+        arguments.program, dict(arguments.gate), directory, arguments.staleness, arguments.network == "namespaces")
     load = Load(cluster, history)
     threads, faults = workers(load, generator), Faults(cluster, load, generator, arguments.kind or KINDS)
     violations: list[str] = []
@@ -134,6 +137,8 @@ def main() -> int:
     parser.add_argument("--staleness", type=int, default=2500, help="in milliseconds (default: %(default)s)")
     parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND",
                         help=f"only faults of this kind, and of others so given, of: {', '.join(KINDS)}")
+    parser.add_argument("--network", choices=["proxies", "namespaces"], default="proxies",
+                        help="what is between the processes (default: %(default)s; namespaces need Linux and root)")
     parser.add_argument("--gate", action="append", type=gate_program, default=[], metavar="N=PROGRAM",
                         help="gate N, from 0 on, runs another program")
     parser.add_argument("--keep", action="store_true", help="keep the logs and data of a run without violations, too")
@@ -143,6 +148,9 @@ def main() -> int:
         return self_test()
     if not arguments.program:
         parser.error("PROGRAM is missing")
+    if arguments.network == "namespaces" and not are_allowed():
+        print("SKIPPED: this machine allows no network namespaces", file=sys.stderr)
+        return 0
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     directory = Path(tempfile.mkdtemp(prefix="cluster-faults-"))
     print(f"seed {seed}, logs in {directory}", flush=True)

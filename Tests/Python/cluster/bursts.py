@@ -119,7 +119,7 @@ class Faults:
 
     def impair(self, target: str, others: list[str], seconds: float) -> None:
         """Cuts links, in both directions or one, or makes them slow, or breaks their connections again and again."""
-        kind = self.random.choice(["cut", "cut there", "cut back", "slow", "refusing"])
+        kind = self.random.choice(self.cluster.network.kinds)
         loses = self.random.random() < 0.5
         self.counts[f"  of links: {kind}"] += 1
         there, back = kind not in ("cut", "cut there"), kind not in ("cut", "cut back")

@@ -14,7 +14,6 @@ from typing import Any
 
 from cluster.history import Attempt, History, Mutation, Use
 from cluster.processes import NODES, Cluster, wait_until
-from cluster.proxies import HOST
 from rootgate.connection import Connection, Pending
 from rootgate.protocol import Operation, ProtocolError, RootgateError, error_name
 from rootgate.protocol import grant_status_name, verdict_name
@@ -47,8 +46,8 @@ class Answer:
 class Client:
     """A connection to each gate, made when it is needed. One thread uses it."""
 
-    def __init__(self, ports: list[int], timeout: float = REQUEST_TIMEOUT) -> None:
-        self._ports, self._timeout = ports, timeout
+    def __init__(self, places: list[tuple[str, int]], timeout: float = REQUEST_TIMEOUT) -> None:
+        self._places, self._timeout = places, timeout
         self._connections: dict[int, Connection] = {}
 
     def ask(self, gate: int, *sends: Callable[[Connection], Pending[Any]]) -> list[Answer]:
@@ -58,7 +57,7 @@ class Client:
         try:
             connection = self._connections.get(gate)
             if not connection:
-                connection = self._connections[gate] = Connection(HOST, self._ports[gate], self._timeout)
+                connection = self._connections[gate] = Connection(*self._places[gate], self._timeout)
         except OSError:
             return [Answer("unreachable", sent, time.monotonic())] * len(sends)
         try:
@@ -109,11 +108,11 @@ class Load:
 
     def set_up(self, workers: list[threading.Thread]) -> None:
         """Makes the collaborations that stay, and begins."""
-        client = Client(self.cluster.gate_ports)
+        client = Client(self.cluster.gates_at)
         wait_until(lambda: all(client.ask(gate, ping)[0].value == b"" for gate in range(NODES)), "gates begin")
         metadata: dict[str, Any] = {"title": "D", "initiatorHandle": "olga@example.com"}
         metadata |= {"initiatorNameComponents": {"givenName": "Olga"}, "defaultShareOptions": {"groups": []}}
-        with Connection(HOST, self.cluster.gate_ports[0]) as connection:
+        with Connection(*self.cluster.gates_at[0]) as connection:
             for name in [*DECKS, PROBED]:
                 connection.create_collaboration(name).result()
             for number in range(3):
@@ -141,11 +140,11 @@ class Load:
             deadline = time.monotonic() + 2 * REQUEST_TIMEOUT
             for reader in self.readers:
                 reader.join(max(0, deadline - time.monotonic()))
-            self.history.contents = [read_contents(port, self.documents) for port in self.cluster.gate_ports]
+            self.history.contents = [read_contents(place, self.documents) for place in self.cluster.gates_at]
 
     def settle(self) -> None:
         """Waits until all gates have the same."""
-        client = Client(self.cluster.gate_ports)
+        client = Client(self.cluster.gates_at)
 
         def is_settled() -> bool:
             pings = [client.ask(gate, ping)[0].outcome for gate in range(NODES)]
@@ -156,7 +155,7 @@ class Load:
 
     def read_log(self, gate: int) -> None:
         """Reads a gate's change log while it grows, before it is trimmed."""
-        client, log, last = Client(self.cluster.gate_ports), self.history.logs[gate], 0
+        client, log, last = Client(self.cluster.gates_at), self.history.logs[gate], 0
         while True:
             is_last = self.is_read.is_set()
             [answer] = client.ask(gate, lambda each: each.read_changes(last, 1_000))
@@ -223,7 +222,7 @@ class Load:
 
     def probe_grants(self, gate: int) -> None:
         """Notes when a gate grants proofs."""
-        client = Client(self.cluster.gate_ports, timeout=1.0)
+        client = Client(self.cluster.gates_at, timeout=1.0)
         while not self.is_over.wait(PAUSE):
             if proof := self.prove(client, gate, self.people[0]):
                 [use] = self.show(client, gate, PROBED, [(self.people[0], proof)])
@@ -232,7 +231,7 @@ class Load:
 
     def probe_changes(self, gate: int) -> None:
         """Notes when a gate acknowledges mutations."""
-        client = Client(self.cluster.gate_ports, timeout=7.0)
+        client = Client(self.cluster.gates_at, timeout=7.0)
         while not self.is_over.wait(PAUSE):
             attempt = self.mutate(client, gate, Mutation(Operation.ADD_ROOTS, PROBED, [secrets.choice(FILLING)]))
             if attempt.outcome == "acknowledged":
@@ -241,7 +240,8 @@ class Load:
     def probe_member(self, member: int) -> None:
         """Notes when a member of etcd answers a linearizable read."""
         while not self.is_over.wait(PAUSE):
-            connection = http.client.HTTPConnection(HOST, self.cluster.clients[member], timeout=0.5)
+            connection = http.client.HTTPConnection(
+                self.cluster.member_hosts[member], self.cluster.clients[member], timeout=0.5)
             try:
                 connection.request("POST", "/v3/kv/range", '{"key": "eA=="}', {"Grpc-Metadata-hasleader": "true"})
                 if connection.getresponse().status == 200:
@@ -251,11 +251,11 @@ class Load:
             connection.close()
 
 
-def read_contents(port: int, documents: list[str]) -> dict[str, list[bytes]] | None:
+def read_contents(place: tuple[str, int], documents: list[str]) -> dict[str, list[bytes]] | None:
     """All root hashes that a gate holds, and the participants of documents; `None` when it does not answer."""
     contents: dict[str, list[bytes]] = {}
     try:
-        with Connection(HOST, port, REQUEST_TIMEOUT) as connection:
+        with Connection(*place, REQUEST_TIMEOUT) as connection:
             read_into(contents, connection, documents)
     except (OSError, ProtocolError, RootgateError):
         return None

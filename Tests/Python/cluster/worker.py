@@ -22,7 +22,7 @@ class Worker:
     def __init__(self, load: Load, number: int, generator: random.Random) -> None:
         self.load, self.random = load, generator
         self.people = load.people[number * PEOPLE_EACH : (number + 1) * PEOPLE_EACH][number == 0 :]
-        self.client = Client(load.cluster.gate_ports)
+        self.client = Client(load.cluster.gates_at)
         self.spent: deque[tuple[str, Person, Proof]] = deque(maxlen=50)
 
     def run(self) -> None:
