@@ -215,7 +215,7 @@ struct Pipeline: Sendable {
                     pending.fail(error)
                 } retry: { () throws(ServiceError) in
                     pending.begin(.queued)
-                    guard submit(request, nil, pending, arrival: arrival, moment, patience) else {
+                    guard submit(request, list, pending, arrival: arrival, moment, patience) else {
                         throw Admission.busy
                     }
                 }
