@@ -114,10 +114,10 @@ extension CommitQueue {
     private func noteFresh(_ asOf: UInt64) {
         guard storage.health.level == .intact else { return note("the storage is damaged") }
         sharing.withLock { $0.problem = nil }
-        isFresh(asOf)
+        becameFresh(asOf)
     }
 
-    private func isFresh(_ asOf: UInt64) {
+    private func becameFresh(_ asOf: UInt64) {
         freshAsOf.max(asOf + 1, ordering: .releasing)
         onNews.withLock { $0 }?(asOf)
     }
@@ -128,7 +128,7 @@ extension CommitQueue {
     /// Another thread has asked the log at that time, and found nothing behind what was applied.
     func hasNothingNew(_ asOf: UInt64) {
         guard storage.health.level == .intact else { return }
-        isFresh(asOf)
+        becameFresh(asOf)
     }
 
     private func note(_ problem: String) {
@@ -193,7 +193,7 @@ extension CommitQueue {
             return undecided
         }
         guard let found, let place, place.number >= found.segment, !found.changes.isEmpty else { return }
-        onOthersChanges.withLock { $0 }?(found.changes, [], found.sequence)
+        onApplied.withLock { $0 }?(found.changes, [], found.sequence)
     }
 
     private func note(
@@ -421,7 +421,7 @@ extension CommitQueue {
         undecided.withLock { $0 = nil }
         state.withLock { $0.written = surroundings.now() - start }
         // Who is told of the progress may rely on everything that is kept of the storage.
-        if let tell = onOthersChanges.withLock({ $0 }) { tell(others, own, applier.sequence) }
+        if let tell = onApplied.withLock({ $0 }) { tell(others, own, applier.sequence) }
         note(place, applier.sequence, digest, checkpoint)
         for (number, bytes) in applied { shared?.applied(number, bytes: bytes) }
         return results

@@ -137,8 +137,8 @@ final class CommitQueue: Sendable {
     /// The log that this storage shares with others; `nil` when it shares none.
     let shared: (any SharedLog)?
     let sharing = Lock(Sharing())
-    /// See `RootSets.onOthersChanges`.
-    let onOthersChanges = Lock<RootSets.OthersChanges?>(nil)
+    /// See `RootSets.onApplied`.
+    let onApplied = Lock<RootSets.AppliedChanges?>(nil)
     /// See `RootSets.onNews`.
     let onNews = Lock<(@Sendable (UInt64) -> Void)?>(nil)
     /// What the last commit would change that has failed, when that is not known yet: it may be durable all the same.

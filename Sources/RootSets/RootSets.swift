@@ -260,13 +260,13 @@ package final class RootSets: Sendable {
 
     /// Gets changes that others have put into the shared log, those that were made here, and the sequence of the last
     /// change that was applied.
-    package typealias OthersChanges = @Sendable (_ others: [Change], _ own: [Change], _ last: UInt64) -> Void
+    package typealias AppliedChanges = @Sendable (_ others: [Change], _ own: [Change], _ last: UInt64) -> Void
 
     /// From now on `body` is called on the writer's thread whenever segments of the shared log were applied, before the
     /// storage counts as fresh or others hear of it. To be called once, and to be followed by a look at everything that
     /// is kept of the storage: others' changes may have been applied before.
-    package func onOthersChanges(_ body: @escaping OthersChanges) {
-        queue.onOthersChanges.withLock { $0 = body }
+    package func onApplied(_ body: @escaping AppliedChanges) {
+        queue.onApplied.withLock { $0 = body }
     }
 
     /// From now on `body` is called, on any thread, when the storage has everything that was in the shared log at a

@@ -188,10 +188,11 @@ package final class Service: Sendable {
     /// queries and requests that wait for them.
     private static func hearOthers(_ rootSets: RootSets, _ principals: PrincipalTable, _ layer: CollaborationLayer) {
         guard rootSets.sharesLog else { return }
-        rootSets.onOthersChanges {
+        rootSets.onApplied {
             [weak principals, weak queries = layer.queries, weak lagging = layer.lagging] others, own, last in
             // Those that were made here have to be known, too, before others hear that they are.
-            if (others + own).contains(where: \.changesPrincipals) { principals?.reload() }
+            let changesPrincipals = { (changes: [Change]) in changes.contains(where: \.changesPrincipals) }
+            if changesPrincipals(others) || changesPrincipals(own) { principals?.reload() }
             let topics = Set(others.flatMap { Topic.changed(by: $0) })
             if !topics.isEmpty { queries?.notify(Array(topics)) }
             lagging?.progress(to: last)

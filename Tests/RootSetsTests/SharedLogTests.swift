@@ -95,7 +95,7 @@ struct SharedLogTests {
         let decks = try name("decks")
         // A confirmation that everybody has a change goes by this.
         let told = Shared<[(sequence: UInt64, shown: UInt64)]>([])
-        another.sets.onOthersChanges { [weak sets = another.sets] others, _, last in
+        another.sets.onApplied { [weak sets = another.sets] others, _, last in
             guard !others.isEmpty else { return }
             let shown = sets?.sharing?.segment ?? 0
             told.with { $0.append((last, shown)) }
@@ -120,7 +120,7 @@ struct SharedLogTests {
         for member in [one, another] { #expect(member.follow(to: 1)) }
         let decks = try name("decks")
         let told = Shared<[(change: Change, shown: UInt64)]>([])
-        another.sets.onOthersChanges { [weak sets = another.sets] changes, _, _ in
+        another.sets.onApplied { [weak sets = another.sets] changes, _, _ in
             let shown = sets?.sharing?.segment ?? 0
             told.with { $0 += changes.map { ($0, shown) } }
         }
