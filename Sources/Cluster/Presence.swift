@@ -35,8 +35,6 @@ final class Presence: Sendable {
     private let state: Lock<State>
     private let lastFailure = Lock<String?>(nil)
     private let missing = Lock<String?>(nil)
-    /// Why the other services are not known, as the log was told; `nil`: they are.
-    private let unknown = Lock<String?>(nil)
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     /// From when and until when the key is in etcd for certain, in milliseconds of the log's clock; 0: it is not.
@@ -126,6 +124,8 @@ final class Presence: Sendable {
         var nextPut: UInt64 = 0
         var nextLook: UInt64 = 0
         var removedBefore: UInt64 = 0
+        /// Whether the log was told that the other services are not known.
+        var isUnknown = false
         /// The services with another secret, as the log was told of them.
         var foreign: Set<String> = []
     }
@@ -256,18 +256,14 @@ final class Presence: Sendable {
     private func lookOrTell(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) {
         do throws(EtcdFailure) {
             try look(&told, key, session)
-            let wasUnknown = unknown.withLock { $0.take() != nil }
-            if wasUnknown { log(.info, "the other services of the cluster are known again") }
+            if told.isUnknown { log(.info, "the other services of the cluster are known again") }
+            told.isUnknown = false
         } catch {
             secret?.found(foreignServices: nil)
-            let reason = "\(error)"
-            let isNews = unknown.withLock { unknown in
-                defer { unknown = reason }
-                return unknown == nil
-            }
-            // Without etcd the storage is stale soon, which is told more clearly.
-            guard isNews, case .refused = error else { return }
-            log(.error, "the other services of the cluster are not known, so no change is confirmed: \(reason)")
+            // When etcd does not answer, the storage is stale soon, and that is told.
+            guard !told.isUnknown, case .refused(let refusal, _) = error, refusal != .noLeader else { return }
+            log(.error, "the other services of the cluster are not known, so no change is confirmed: \(error)")
+            told.isUnknown = true
         }
     }
 

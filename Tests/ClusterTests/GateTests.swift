@@ -190,6 +190,12 @@ struct GateTests {
             return answer.value
         }
         #expect(isConfirmed())
+        // When etcd is away for a while, that is told by the storage alone.
+        scene.processes.kill(0)
+        #expect(becomesTrue { !gate.isFresh })
+        try scene.processes.start(0)
+        #expect(becomesTrue { gate.isFresh } && becomesTrue { isConfirmed() })
+        #expect(!lines.value.contains { $0.contains("the other services") }, "\(lines.value)")
         let session = try scene.processes.session()
         let key = Presence.prefix(name) + Array("strange\u{1b}[2J".utf8)
         let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
