@@ -88,7 +88,10 @@ struct SnapshotDownload {
                 }
                 guard piece.size <= bytesMax else {
                     throw ServiceError(
-                        .storageFull, "its snapshot has \(piece.size) bytes, and --storage-max allows \(bytesMax) here")
+                        .storageFull,
+                        "its snapshot has \(piece.size) bytes, and this storage may have \(bytesMax): "
+                            + "raise --storage-max"
+                    )
                 }
                 (identifier, size) = (piece.identifier, piece.size)
                 try SnapshotDownload.write(piece.bytes, to: file, at: offset)

@@ -38,11 +38,15 @@ extension RootSets {
     package func checkFresh(_ moment: ReadMoment) throws(ServiceError) {
         guard case .asOf(let asOf) = moment, let shared else { return }
         let now = shared.now
-        guard let asOf else { throw ServiceError(.stale, "it is not known yet what other services have changed") }
+        guard let asOf else {
+            throw ServiceError(
+                .stale, "it is not known yet what other services have changed: ask another one, or later")
+        }
         guard shared.isRecent(asOf, at: now) else {
             throw ServiceError(
                 .stale,
-                "what other services have changed in the last \(now - min(now, asOf)) ms may not be known here")
+                "what other services have changed in the last \(now - min(now, asOf)) ms may not be known here: ask "
+                    + "another one, or later")
         }
     }
 

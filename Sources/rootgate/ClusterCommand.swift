@@ -113,7 +113,7 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
     lines += report.disagreements.map { "behind segment \($0) the services hold different things" }
     for (service, generation) in report.missingGenerations {
         let name = service.record.address ?? "a service without an address"
-        lines.append("\(name) does not accept generation \(generation) of the secret: no service may use it yet")
+        lines.append("\(name) does not accept generation \(generation) of the secret, which another one accepts")
     }
     if report.hasForeignSecrets {
         lines.append("services have different secrets: grants of some are taken for forged by others")

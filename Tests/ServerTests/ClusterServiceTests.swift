@@ -179,7 +179,8 @@ struct ClusterServiceTests {
             try cluster.add { ($0.storageBytesMax, $0.storageReserveBytes) = (64 << 10, 64 << 10) }
         }
         #expect(
-            failure?.description.contains("--storage-max allows 131072 here") == true, "\(failure?.description ?? "")")
+            failure?.description.contains("this storage may have 131072: raise --storage-max") == true,
+            "\(failure?.description ?? "")")
         try cluster.add(keepsLittle)
         try cluster.services[1].start()
         for service in cluster.services {
