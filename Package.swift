@@ -214,7 +214,7 @@ let package = Package(
         tests(of: "Collaboration", ["Core", "Hashing", "Principals"]),
         tests(of: "Transport", ["Core", "Platform"]),
         tests(of: "Etcd", ["Core", "EtcdTestSupport", "Hashing", "Identity", "TLS", "Transport"]),
-        tests(of: "Cluster", ["Core", "Etcd", "EtcdTestSupport", "RootSets"]),
+        tests(of: "Cluster", ["Core", "Etcd", "EtcdTestSupport", "Hashing", "RootSets", "Transport", "Wire"]),
         tests(of: "TLS", ["CLibSSL", "Core", "Identity", "Platform", "Transport"]),
         tests(
             of: "Server",

@@ -216,18 +216,21 @@ struct GateTests {
         func read(_ fields: String) -> GateRecord? { GateRecord(Array("{\"segment\":7,\"sequence\":8\(fields)}".utf8)) }
         let good = try #require(read(#","address":"gate-1:7570","secrets":["0123456789abcdef","b"]"#))
         #expect(good.address == "gate-1:7570" && good.secrets?.count == 2)
-        let long = String(repeating: "a", count: 301)
+        func text(_ count: Int) -> String { String(repeating: "a", count: count) }
+        let longest = try #require(read(",\"address\":\"\(text(300))\",\"secrets\":[\"a\",\"b\",\"\(text(32))\"]"))
+        #expect(longest.address?.utf8.count == 300 && longest.secrets?.count == 3)
         for fields in [
-            #","secrets":["a","b","c","d"]"#, ",\"secrets\":[\"\(long)\"]", #","secrets":["a b"]"#,
-            #","secrets":["\u001b"]"#,
-            ",\"address\":\"\(long)\"", #","address":"a\nb"# + "\"",
+            #","secrets":["a","b","c","d"]"#, ",\"secrets\":[\"\(text(33))\"]", #","secrets":["a b"]"#,
+            #","secrets":["\u001b"]"#, ",\"address\":\"\(text(301))\"", #","address":"a\nb""#,
         ] {
             let record = try #require(read(fields), "\(fields)")
             #expect(record.segment == 7 && record.sequence == 8, "\(fields)")
             #expect(record.secrets == nil && record.address == nil, "\(fields)")
         }
-        #expect(
-            read(#","secrets":7"#) == nil && read(",\"contents\":\"\(String(repeating: "a", count: 5000))\"") == nil)
+        #expect(read(#","secrets":7"#) == nil)
+        let frame = #"{"segment":7,"sequence":8,"contents":""}"#.utf8.count
+        #expect(read(",\"contents\":\"\(text(4096 - frame))\"") != nil)
+        #expect(read(",\"contents\":\"\(text(4097 - frame))\"") == nil)
     }
 
     @Test("A gate whose key was removed, or ends with another lease, answers nothing until it has put it again")

@@ -1,0 +1,105 @@
+import Core
+import Foundation
+import Hashing
+import TestSupport
+import Testing
+import Transport
+import Wire
+
+@testable import Cluster
+
+/// Snapshots of a service that gives something else than it should.
+@Suite("Snapshots that are downloaded") struct SnapshotDownloadTests {
+    /// Answers hello, and each question for a piece as a function of the offset says.
+    private final class Giver: Sendable {
+        private let listener: Listener
+        let asked = Shared<[UInt64]>([])
+
+        init(_ piece: @escaping @Sendable (UInt64) -> SnapshotPiece) throws {
+            listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
+            let (descriptor, asked) = (listener.descriptor, asked)
+            Thread {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&waiting, 1, 20_000) == 1 else { return }
+                let peer = RawPeer(descriptor: accept(descriptor, nil, nil))
+                while true {
+                    let head = peer.receive(Limits.frameHeaderBytes)
+                    guard let header = head.withRawBytes({ FrameScanner.header(ofIncomplete: $0) }) else { return }
+                    let body = peer.receive(header.bodyLength)
+                    var answer: [UInt8] = []
+                    FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &answer) { bytes in
+                        if header.operation == Operation.hello.rawValue {
+                            HelloAnswer(version: 1, features: [], limits: [15: 7], software: "giver").append(to: &bytes)
+                        } else {
+                            let offset = body.suffix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                            asked.with { $0.append(offset) }
+                            piece(offset).append(to: &bytes)
+                        }
+                    }
+                    guard peer.send(answer) else { return }
+                }
+            }.start()
+        }
+
+        deinit { listener.close() }
+
+        var endpoint: Endpoint { listener.endpoint }
+    }
+
+    private static let whole = UInt64(Limits.snapshotPieceBytes)
+
+    /// Downloads the snapshot of a giver. Returns the failure, and the bytes that were written.
+    private func download(
+        from giver: Giver, bytesMax: UInt64 = 4 * whole
+    ) throws -> (failure: ServiceError?, bytes: UInt64) {
+        let scratch = ScratchDirectory()
+        let file = open(scratch.path + "/file", O_RDWR | O_CREAT, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        var peers = ClusterSettings.Peers(address: Endpoint(host: "127.0.0.1", port: 1), tls: nil)
+        peers.key = MessageAuthenticator(key: [UInt8](repeating: 1, count: 32))
+        let download = SnapshotDownload(peers: peers, bytesMax: bytesMax, log: .none)
+        let failure = thrown(ServiceError.self) { _ = try download.get(from: [giver.endpoint], to: file) }
+        return (failure, UInt64(lseek(file, 0, SEEK_END)))
+    }
+
+    private func piece(_ count: UInt64, of size: UInt64, identifier: UInt64 = 9) -> SnapshotPiece {
+        SnapshotPiece(identifier: identifier, size: size, bytes: [UInt8](repeating: 5, count: Int(count)))
+    }
+
+    @Test("A snapshot of whole pieces and a rest is written")
+    func wholePieces() throws {
+        let size = Self.whole + 3
+        let giver = try Giver { offset in piece(min(Self.whole, size - offset), of: size) }
+        let (failure, bytes) = try download(from: giver, bytesMax: size)
+        #expect(failure == nil && bytes == size && giver.asked.value == [0, Self.whole])
+    }
+
+    @Test("A snapshot that has one byte more than there is room for is refused at its first piece")
+    func tooLarge() throws {
+        let size = Self.whole + 3
+        let giver = try Giver { offset in piece(min(Self.whole, size - offset), of: size) }
+        let (failure, bytes) = try download(from: giver, bytesMax: size - 1)
+        #expect(failure?.reason.contains("raise --storage-max") == true, "\(failure?.reason ?? "")")
+        #expect(bytes == 0 && giver.asked.value == [0])
+    }
+
+    @Test("A piece that is not whole, empty or longer than the rest ends the download, and so does another snapshot")
+    func strangePieces() throws {
+        let (whole, size) = (Self.whole, Self.whole + 3)
+        let pieces: [(String, @Sendable (UInt64) -> SnapshotPiece)] = [
+            ("one byte", { _ in piece(1, of: size) }), ("one byte less", { _ in piece(whole - 1, of: size) }),
+            ("one byte more", { _ in piece(whole + 1, of: size) }), ("nothing", { _ in piece(0, of: size) }),
+            ("nothing of nothing", { _ in piece(0, of: 0) }),
+            ("more than the rest", { offset in piece(offset == 0 ? whole : 4, of: size) }),
+            ("less than the rest", { offset in piece(offset == 0 ? whole : 2, of: size) }),
+            ("a smaller snapshot", { offset in piece(offset == 0 ? whole : 1, of: offset == 0 ? size : 1) }),
+            ("another one", { offset in piece(offset == 0 ? whole : 3, of: size, identifier: offset == 0 ? 9 : 8) }),
+        ]
+        for (name, piece) in pieces {
+            let giver = try Giver(piece)
+            let (failure, _) = try download(from: giver)
+            #expect(failure != nil && giver.asked.value.count <= 2, "\(name): \(giver.asked.value)")
+        }
+    }
+}
