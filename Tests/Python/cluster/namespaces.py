@@ -31,7 +31,7 @@ class Namespaces:
     def __init__(self, names: Sequence[str]) -> None:
         """Makes them. Raises `CalledProcessError` where that is not allowed."""
         number = os.getpid() % 10_000
-        # A subnet for documentation and tests of its kind (RFC 2544), which reaches nobody.
+        # Of the addresses for benchmarks (RFC 2544), which reach nobody.
         subnet = f"198.{18 + number // 5_000}.{number % 250}"
         self._bridge = f"rgb{number}"
         self._hosts = {name: f"{subnet}.{place + 1}" for place, name in enumerate(names)}
