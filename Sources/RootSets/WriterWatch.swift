@@ -8,29 +8,44 @@ import Synchronization
 /// endless.
 ///
 /// The time is the processor's. A thread that waits for a slow disk uses none, so it is never mistaken for one that
-/// loops.
+/// loops. Between two looks no more counts than has passed meanwhile: a clock of processor time that jumps, as under
+/// tools that fake the system's clock, ends no service.
 final class WriterWatch: Sendable {
     private struct State {
-        var thread: ThreadClock?
-        /// The progress that was seen last, and the thread's processor time then.
+        /// The thread's processor time; `nil` when it can't be read.
+        var processorTime: @Sendable () -> Duration? = { nil }
+        /// The progress that was seen last.
         var progress: UInt64 = 0
-        var since: Duration?
+        /// The thread's processor time at the last look, and that look's moment in nanoseconds; `nil`: it did nothing.
+        var last: (processor: Duration, moment: UInt64)?
+        /// Processor time at least since it last proceeded.
+        var used = Duration.zero
         var hasFired = false
     }
 
     private let limit: Duration
+    private let now: @Sendable () -> UInt64
     private let state = Lock(State())
     private let isBusy = Atomic<Bool>(false)
     private let progress = Atomic<UInt64>(0)
 
-    /// `limit`: processor time without progress, over a small data file.
-    init(limit: Duration = .seconds(Limits.writerSecondsMax)) {
-        self.limit = limit
+    /// `limit`: processor time without progress, over a small data file. `now`: nanoseconds of a monotonic clock.
+    init(
+        limit: Duration = .seconds(Limits.writerSecondsMax),
+        now: @escaping @Sendable () -> UInt64 = { MonotonicClock.nanoseconds }
+    ) {
+        (self.limit, self.now) = (limit, now)
     }
 
     /// Watches the calling thread from now on.
     func bind() {
-        state.withLock { $0.thread = ThreadClock.ofThisThread() }
+        guard let clock = ThreadClock.ofThisThread() else { return }
+        bind { clock.time }
+    }
+
+    /// Watches a thread by its processor time from now on.
+    func bind(_ processorTime: @escaping @Sendable () -> Duration?) {
+        state.withLock { $0.processorTime = processorTime }
     }
 
     func begin() {
@@ -50,17 +65,20 @@ final class WriterWatch: Sendable {
     /// Call it several times within the limit.
     func check(fileBytes: Int = 0) -> Bool {
         state.withLock { state in
-            guard !state.hasFired, let thread = state.thread else { return false }
+            guard !state.hasFired else { return false }
             let seen = progress.load(ordering: .relaxed)
-            guard isBusy.load(ordering: .acquiring), let time = thread.time else {
-                state.since = nil
+            guard isBusy.load(ordering: .acquiring), let time = state.processorTime() else {
+                state.last = nil
                 return false
             }
-            guard let since = state.since, seen == state.progress else {
-                (state.progress, state.since) = (seen, time)
+            let moment = now()
+            defer { state.last = (time, moment) }
+            guard let last = state.last, seen == state.progress else {
+                (state.progress, state.used) = (seen, .zero)
                 return false
             }
-            state.hasFired = time - since >= limit(fileBytes: fileBytes)
+            state.used += min(max(time - last.processor, .zero), .nanoseconds(moment - min(moment, last.moment)))
+            state.hasFired = state.used >= limit(fileBytes: fileBytes)
             return state.hasFired
         }
     }

@@ -39,6 +39,25 @@ struct WriterWatchTests {
         #expect(!fires(fileBytes: 60 * Limits.writerBytesPerSecond) { _ in })
     }
 
+    @Test("A clock of processor time that jumps is not taken for a loop, and a loop behind the jump is noticed")
+    func jumps() {
+        let (processor, moment) = (Shared(Duration.zero), Shared<UInt64>(0))
+        let watch = WriterWatch(now: { moment.value })
+        watch.bind { processor.value }
+        watch.begin()
+        /// Looks a second later, when so much processor time is said to have been used.
+        func look(_ used: Duration) -> Bool {
+            moment.with { $0 += 1_000_000_000 }
+            processor.with { $0 += used }
+            return watch.check()
+        }
+        // Of each jump one second counts, and time that goes backwards is none.
+        for used in [0, 60, 0, -60, 0, 60, -60, 3600] { #expect(!look(.seconds(used))) }
+        // Three seconds are counted, and five are the limit.
+        #expect(!look(.seconds(1)))
+        #expect(look(.seconds(1)))
+    }
+
     @Test("The writer has 5 s, and a second more for each 256 MiB of the data file")
     func allowance() {
         let watch = WriterWatch()
