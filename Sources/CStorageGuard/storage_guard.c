@@ -208,6 +208,9 @@ int guarded_env_info(MDB_env *env, MDB_envinfo *info) { GUARDED(mdb_env_info(env
 int guarded_env_stat(MDB_env *env, MDB_stat *statistics) { GUARDED(mdb_env_stat(env, statistics)) }
 int guarded_env_set_mapsize(MDB_env *env, size_t size) { GUARDED(mdb_env_set_mapsize(env, size)) }
 int guarded_reader_check(MDB_env *env, int *dead) { GUARDED(mdb_reader_check(env, dead)) }
+int guarded_reader_list(MDB_env *env, MDB_msg_func *tell, void *context) {
+    GUARDED(mdb_reader_list(env, tell, context))
+}
 int guarded_txn_begin(MDB_env *env, MDB_txn *parent, unsigned int flags, MDB_txn **txn) {
     GUARDED(mdb_txn_begin(env, parent, flags, txn))
 }

@@ -448,11 +448,11 @@ public enum Limits {
     /// Bytes of one value in a backup, more than any stored value has. It bounds what a reader of a backup holds in
     /// memory.
     public static let backupValueBytesMax = 4 << 20
-    /// One part in so many of the storage's free room is what a backup may keep from being used again. When it keeps
-    /// half of that, it is no longer slowed down.
-    public static let backupRoomPart = 4
+    /// One part in so many of the storage's free room is what a long reading, as of a backup, may keep from being used
+    /// again. When it keeps half of that, a backup is no longer slowed down.
+    public static let snapshotRoomPart = 4
     /// Milliseconds at least between two looks at what it keeps.
-    public static let backupPauseMilliseconds = 10
+    public static let snapshotCostMilliseconds = 10
     /// Changes of a log that are applied in one commit while a backup is restored.
     public static let restoredChangesPerCommit = 256
     /// Seconds that the writer computes at most without finishing a mutation or writing a record. More is a fault: what

@@ -7,16 +7,7 @@ import Hashing
 /// While a backup is written, the service can't use again what it frees. So what that costs is judged again and
 /// again, also while the reader of a pipe does not read. A small storage is full within a tenth of a second.
 final class BackupOutput {
-    /// What the backup costs the service.
-    enum Cost {
-        case little
-        /// The backup is not slowed down any more.
-        case much
-        /// The backup is given up.
-        case tooMuch
-    }
-
-    private static let pause = Duration.milliseconds(Limits.backupPauseMilliseconds)
+    private static let pause = Duration.milliseconds(Limits.snapshotCostMilliseconds)
     private static let pieceBytes = 256 << 10
     /// As many bytes as a pipe takes without waiting when poll(2) says that it takes some.
     private static let pipeBytes = 4096
@@ -25,17 +16,15 @@ final class BackupOutput {
     private let isFile: Bool
     /// Bytes a second; `nil`: as fast as it goes.
     private let rate: Int?
-    private let cost: () throws(StorageFailure) -> Cost
+    private let cost: SnapshotCost
     private let begun = ContinuousClock.now
-    /// When the cost is judged next. Judging takes a tenth of the time at most: it reads a list that may be long.
-    private var due = ContinuousClock.now
     private var isHurried = false
     private var gathered: [UInt8] = []
     private var hash = SHA256.Stream()
     /// Bytes so far.
     private(set) var byteCount: UInt64 = 0
 
-    init(_ descriptor: CInt, rate: Int?, cost: @escaping () throws(StorageFailure) -> Cost) {
+    init(_ descriptor: CInt, rate: Int?, _ cost: SnapshotCost) {
         self.descriptor = descriptor
         var status = stat()
         isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
@@ -74,30 +63,21 @@ final class BackupOutput {
         gathered.withUnsafeBytes { hash.update($0) }
         try write(gathered)
         gathered.removeAll(keepingCapacity: true)
-        try judgeIfDue()
+        try judge()
         while let rate, !isHurried {
             let due = begun + .seconds(Double(byteCount) / Double(rate))
             let wait = due - ContinuousClock.now
             guard wait > .zero else { return }
             usleep(UInt32(min(wait, BackupOutput.pause) / .microseconds(1)))
-            try judgeIfDue()
+            try judge()
         }
     }
 
-    private func judgeIfDue() throws(StorageFailure) {
-        let begin = ContinuousClock.now
-        guard begin >= due else { return }
-        let cost = try cost()
-        let end = ContinuousClock.now
-        due = end + max(BackupOutput.pause, (end - begin) * 9)
-        switch cost {
-        case .little: break
-        case .much: isHurried = true
-        case .tooMuch:
-            throw .refused(
-                "the backup was given up: the service changes so much meanwhile that the pages kept for the backup "
-                    + "would leave it without room; write to a file on a local disk, without --rate")
-        }
+    /// Throws `refused` when the backup takes too much of the service's room. When it takes much, it is not slowed down
+    /// any more.
+    private func judge() throws(StorageFailure) {
+        try cost.check()
+        if try cost.present() == .much { isHurried = true }
     }
 
     private func write(_ bytes: [UInt8]) throws(StorageFailure) {
@@ -105,9 +85,9 @@ final class BackupOutput {
         while !rest.isEmpty {
             if !isFile {
                 var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                let ready = poll(&place, 1, CInt(Limits.backupPauseMilliseconds))
+                let ready = poll(&place, 1, CInt(Limits.snapshotCostMilliseconds))
                 if ready < 0, errno != EINTR { throw StorageFailure(errno, "writing the backup") }
-                try judgeIfDue()
+                try judge()
                 guard ready > 0 else { continue }
             }
             let piece = isFile ? rest : rest.prefix(BackupOutput.pipeBytes)

@@ -35,14 +35,15 @@ struct CommitRoom {
     mutating func judge(_ change: Change, isAlone: Bool) throws(StorageFailure) -> Verdict {
         last = PageNeed()
         let need = need(of: change)
-        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        try environment.prepare(&room, for: need)
         if try fits(change, need) {
             take(need)
             return .passes
         }
         if !isAlone, try fitsAlone(change, need) { return .waits }
         if change.needsSpace {
-            return .lacks(Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree))
+            return .lacks(
+                Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree, holder: room.holder))
         }
         take(need)
         return .passes
@@ -56,6 +57,7 @@ struct CommitRoom {
 
     /// Whether there is room for an addition with this need.
     mutating func has(_ need: PageNeed) throws(StorageFailure) -> Bool {
+        try environment.countHeld(need, in: &room)
         let room = room
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
@@ -64,7 +66,7 @@ struct CommitRoom {
     mutating func fitsOnlyAfterEmptyCommit(_ change: Change) throws(StorageFailure) -> Bool {
         guard room.recent > 0 else { return false }
         let need = need(of: change)
-        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        try environment.prepare(&room, for: need)
         if try fits(change, need) { return false }
         return try fitsAlone(change, need)
     }
@@ -72,7 +74,7 @@ struct CommitRoom {
     /// Whether there is no room for the first mutation, neither now nor alone in the next commit.
     mutating func lacksRoom(for change: Change) throws(StorageFailure) -> Bool {
         let need = need(of: change)
-        try environment.reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        try environment.prepare(&room, for: need)
         if try fits(change, need) { return false }
         return try !fitsAlone(change, need)
     }

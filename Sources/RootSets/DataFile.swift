@@ -90,16 +90,15 @@ struct DataFile {
         }
     }
 
-    /// What is wrong with the pages of one database; `nil` when nothing is.
-    func fault(of meta: MetaPage, in name: DatabaseName) throws(StorageFailure) -> String? {
-        let check = try StructureCheck(
-            of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta,
-            deferring: DatabaseName.allCases.filter { $0 != .meta && $0 != name })
-        return check.finding
-    }
-
-    /// What is wrong with the pages that `meta` leads to; `nil` when nothing is.
-    func fault(of meta: MetaPage) throws(StorageFailure) -> String? {
-        try StructureCheck(of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta, defers: false).finding
+    /// What is wrong with the pages of one database, or of all; `nil` when nothing is. `isStopped` is asked often; when
+    /// it returns true, the check goes no further, and what it says means nothing.
+    func fault(
+        of meta: MetaPage, in name: DatabaseName?, isStopped: @escaping @Sendable () -> Bool
+    ) throws(StorageFailure) -> String? {
+        let deferred = name.map { name in DatabaseName.allCases.filter { $0 != .meta && $0 != name } }
+        return try StructureCheck(
+            of: descriptor, fileBytes: fileBytes(descriptor) ?? 0, meta, deferring: deferred ?? [],
+            isStopped: isStopped
+        ).finding
     }
 }

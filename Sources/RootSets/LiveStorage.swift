@@ -6,6 +6,8 @@ import Foundation
 final class LiveStorage {
     let environment: StorageEnvironment
     let transaction: ReadTransaction
+    /// What it costs the service to read on.
+    let cost: SnapshotCost
     /// LMDB's number of the commit that is seen.
     let number: Int
     /// The newest commit that was acknowledged before the snapshot was taken, if it is not in the snapshot.
@@ -15,11 +17,11 @@ final class LiveStorage {
     private let directory: String
     private let page: MetaPage
 
-    /// Must not be called in a process that has the directory open.
+    /// `reading`: what reads it. Must not be called in a process that has the directory open.
     ///
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it can't be
     /// opened.
-    init(_ directory: String) throws(ServiceError) {
+    init(_ directory: String, for reading: SnapshotCost.Reading) throws(ServiceError) {
         try DataFile.checkExistence(in: directory)
         try StorageRestore.checkFinished(directory)
         self.directory = directory
@@ -34,6 +36,7 @@ final class LiveStorage {
         do throws(StorageFailure) {
             transaction = try ReadTransaction(environment)
             (number, page) = try LiveStorage.begin(transaction, environment)
+            cost = try SnapshotCost(of: reading, environment, transaction)
         } catch {
             throw error.asServiceError
         }
@@ -72,16 +75,25 @@ final class LiveStorage {
     }
 
     /// What is wrong with the pages of the snapshot, or which commit is missing; `nil` when nothing is.
+    ///
+    /// Throws `refused` when reading on would cost the service too much.
     func fault() throws(StorageFailure) -> String? {
         if let missing {
             return "transaction \(missing) was committed and acknowledged, and the data file ends with \(number)"
         }
         if let doubt { return doubt }
-        return try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page) }
+        return try fault(in: nil)
     }
 
-    /// What is wrong with the pages of the change log in the snapshot; `nil` when nothing is.
-    func logFault() throws(StorageFailure) -> String? {
-        try DataFile.withFile(in: directory) { file throws(StorageFailure) in try file.fault(of: page, in: .log) }
+    /// What is wrong with the pages of the change log in the snapshot; `nil` when nothing is. Throws as `fault` does.
+    func logFault() throws(StorageFailure) -> String? { try fault(in: .log) }
+
+    private func fault(in name: DatabaseName?) throws(StorageFailure) -> String? {
+        let fault = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
+            try file.fault(of: page, in: name, isStopped: { [cost] in cost.isTooMuch })
+        }
+        // What a check says that was stopped means nothing.
+        try cost.check()
+        return fault
     }
 }

@@ -41,7 +41,7 @@ final class LogReplay {
             throw ServiceError(.storageFailed, "\(path) can't be read: \(String(cString: strerror(errno)))")
         }
         if status.st_mode & S_IFMT == S_IFDIR {
-            try apply(LiveStorage(path), path)
+            try apply(LiveStorage(path, for: .log), path)
         } else {
             do throws(StorageFailure) {
                 try apply(backup: path)
@@ -85,6 +85,7 @@ final class LogReplay {
                     throw .refused("change \(next) of its log is missing: --until \(sequence) goes as far as possible")
                 }
                 try append(next, Array(record.contents), record.checksum)
+                try live.cost.check()
             }
             try applyPending()
             if let totals, !isDone, totals.chainHead != chainHead, sequence == totals.sequence {

@@ -230,7 +230,7 @@ package final class RootSets: Sendable {
     ///
     /// Throws what keeps a storage from being read.
     package static func sharedPlace(in directory: String) throws(ServiceError) -> SharedPlace? {
-        let live = try LiveStorage(directory)
+        let live = try LiveStorage(directory, for: .place)
         do throws(StorageFailure) {
             return try live.transaction.sharedPlace()
         } catch {

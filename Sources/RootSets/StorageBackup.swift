@@ -24,11 +24,12 @@ package enum StorageBackup {
     package static func write(
         _ directory: String, to descriptor: CInt, time: UInt64, rate: Int?, progress: @escaping (Double) -> Void
     ) throws(ServiceError) -> Summary {
-        let live = try LiveStorage(directory)
+        let live = try LiveStorage(directory, for: .backup)
         do throws(StorageFailure) {
             if let fault = try live.fault() { throw .refused("\(fault): a damaged storage makes no backup") }
             let summary = try write(
-                live.environment, live.transaction, to: descriptor, time: time, rate: rate, progress: progress)
+                live.environment, live.transaction, live.cost, to: descriptor, time: time, rate: rate,
+                progress: progress)
             if let fault = live.environment.cut { throw fault }
             return summary
         } catch {
@@ -36,19 +37,16 @@ package enum StorageBackup {
         }
     }
 
-    /// Writes the snapshot of `transaction`, which is in use.
+    /// Writes the snapshot of `transaction`, which is in use. `cost`: what it costs to read that, if that is known
+    /// already.
     static func write(
-        _ environment: StorageEnvironment, _ transaction: ReadTransaction, to descriptor: CInt, time: UInt64,
-        rate: Int? = nil, progress: @escaping (Double) -> Void = { _ in }
+        _ environment: StorageEnvironment, _ transaction: ReadTransaction, _ cost: SnapshotCost? = nil,
+        to descriptor: CInt, time: UInt64, rate: Int? = nil, progress: @escaping (Double) -> Void = { _ in }
     ) throws(StorageFailure) -> Summary {
         let guarded = StorageGuard()
         let totals = try transaction.totals()
-        let number = transaction.number
-        let keptMax = try environment.freePages(transaction.handle) / Limits.backupRoomPart
-        let output = BackupOutput(descriptor, rate: rate) { () throws(StorageFailure) in
-            let kept = try environment.pagesKept(for: number)
-            return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
-        }
+        let cost = if let cost { cost } else { try SnapshotCost(of: .backup, environment, transaction) }
+        let output = BackupOutput(descriptor, rate: rate, cost)
         let used = try environment.usedBytes(transaction.handle)
         let header = BackupHeader(time: time, totals, usedBytes: used)
         try output.append(header.bytes)

@@ -25,6 +25,7 @@ final class StorageEnvironment: @unchecked Sendable {
     private let isOld: Bool
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
+    private let heldPages = Lock(HeldPages())
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -487,14 +488,42 @@ final class StorageEnvironment: @unchecked Sendable {
             reserve: reserveBytes / pageBytes, logMax: logBytes / pageBytes, trees: present)
     }
 
+    /// Counts the pages that others hold, if the file may grow into the reserve because of those.
+    func countHeld(_ need: PageNeed, in room: inout StorageRoom) throws(StorageFailure) {
+        guard !room.knowsHeld, room.mayReachReserve(need) else { return }
+        let reader = try SnapshotReader.oldest(of: handle)
+        let held = try heldPages.withLock { held throws(StorageFailure) in
+            held.note(reader)
+            guard reader != nil else { return held }
+            let before = held.last
+            try withReader { reader throws(StorageFailure) in
+                try visitFreed(reader, from: MDB_LAST, MDB_PREV) { (freedBy: Int, pages) -> Bool in
+                    held.add(pages.count, freedBy: freedBy, before: before)
+                }
+            }
+            return held
+        }
+        room.hold(held)
+    }
+
+    /// Makes the room ready to be asked for a mutation with this need: counts what others hold of it, and what the disk
+    /// has.
+    func prepare(_ room: inout StorageRoom, for need: PageNeed) throws(StorageFailure) {
+        try countHeld(need, in: &room)
+        try reserveBlocks(upTo: room.wanted(for: need), in: &room)
+        // The reserve may have come nearer.
+        try countHeld(need, in: &room)
+    }
+
     /// The runs of free pages that the next commit may take. Reads the whole list of free pages.
     func freeRuns() throws(StorageFailure) -> FreeRuns {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let held = heldPages.withLock { $0.holder?.snapshot ?? .max }
         return try withReader { reader throws(StorageFailure) in
             var runs = FreeRuns()
             try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in
-                guard transaction < information.me_last_txnid else { return false }
+                guard transaction < min(information.me_last_txnid, held) else { return false }
                 runs.append(pages)
                 return true
             }
@@ -575,7 +604,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Makes sure that the disk has blocks for the first `wanted` pages of the file, and lowers the room's capacity to
     /// what the disk has when it has fewer.
-    func reserveBlocks(upTo wanted: Int, in room: inout StorageRoom) throws(StorageFailure) {
+    private func reserveBlocks(upTo wanted: Int, in room: inout StorageRoom) throws(StorageFailure) {
         let wanted = min(wanted, room.capacity)
         guard room.blocks < wanted, !room.isDiskFull else { return }
         // The file would become as long as it was, with zeros where data were.

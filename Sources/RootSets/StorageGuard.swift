@@ -66,6 +66,11 @@ func mdb_reader_check(_ env: OpaquePointer?, _ dead: UnsafeMutablePointer<CInt>?
     guarded_reader_check(env, dead)
 }
 
+func mdb_reader_list(
+    _ env: OpaquePointer?, _ tell: @convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> CInt,
+    _ context: UnsafeMutableRawPointer?
+) -> CInt { guarded_reader_list(env, tell, context) }
+
 func mdb_txn_begin(
     _ env: OpaquePointer?, _ parent: OpaquePointer?, _ flags: UInt32, _ txn: UnsafeMutablePointer<OpaquePointer?>?
 ) -> CInt { guarded_txn_begin(env, parent, flags, txn) }

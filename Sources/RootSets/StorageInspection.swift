@@ -42,11 +42,12 @@ package enum StorageInspection {
             meaning: "no service can open it")
     }
 
-    /// The same for the newest commit of a storage that another process has open.
+    /// The same for the newest commit of a storage that another process has open. When the snapshot that is checked
+    /// would take the room of that process, the check is given up.
     private static func findings(beside directory: String) throws(ServiceError) -> [StorageFinding] {
         let live: LiveStorage
         do throws(ServiceError) {
-            live = try LiveStorage(directory)
+            live = try LiveStorage(directory, for: .check)
         } catch {
             guard error.code == .storageDamaged else { throw error }
             return [unreadable(error.reason)]
@@ -54,22 +55,25 @@ package enum StorageInspection {
         do throws(StorageFailure) {
             if let doubt = live.doubt { return [unchecked(doubt)] }
             if let fault = try live.fault() { return [unreadable(fault)] }
-            var findings: [StorageFinding] = []
-            var walk = try StorageWalk(
-                live.environment, in: live.transaction, isInterrupted: { false }, report: { findings.append($0) })
-            _ = try walk.run()
-            if let fault = live.environment.trust.fault ?? live.environment.cut { throw fault }
-            return findings
+            let found = try findings(in: live.environment, live.transaction, live.cost)
+            if let fault = live.environment.cut { throw fault }
+            return found
         } catch {
             throw error.asServiceError
         }
     }
 
-    static func findings(in environment: StorageEnvironment) throws(StorageFailure) -> [StorageFinding] {
+    /// `transaction`: a snapshot that is in use; `nil` takes the newest one. `cost`: what it costs to read that; `nil`:
+    /// nothing, as nobody writes.
+    static func findings(
+        in environment: StorageEnvironment, _ transaction: ReadTransaction? = nil, _ cost: SnapshotCost? = nil
+    ) throws(StorageFailure) -> [StorageFinding] {
         var findings: [StorageFinding] = []
-        var walk = try StorageWalk(environment, isInterrupted: { false }, report: { findings.append($0) })
-        _ = try walk.run()
+        var walk = try StorageWalk(
+            environment, in: transaction, isInterrupted: { cost?.isTooMuch ?? false }, report: { findings.append($0) })
+        let isDone = try walk.run()
         if let fault = environment.trust.fault { throw fault }
+        if !isDone { try cost?.check() }
         return findings
     }
 

@@ -18,12 +18,19 @@ struct StorageRoom {
     var logMax: Int
     /// Pages of the file for which the disk is known to have blocks.
     var blocks = 0
+    /// Pages that became free while another process read an older snapshot, as a backup does, and goes on: no commit
+    /// may take them before the end of that.
+    private(set) var held = 0
+    /// Who reads it.
+    private(set) var holder: SnapshotReader?
+    /// Whether `held` was counted.
+    private(set) var knowsHeld = false
     /// Whether `capacity` is what the disk has.
     var isDiskFull = false
     var trees: StorageTrees
 
-    /// Pages that are free inside of the file.
-    private var free: Int { max(0, used - trees.all) }
+    /// Pages that are free inside of the file, now or after the next commit.
+    private var free: Int { max(0, used - trees.all - held) }
 
     /// What the commit and the mutations that pass need.
     private var taken = PageNeed()
@@ -35,6 +42,19 @@ struct StorageRoom {
 
     /// Adds what a mutation that passes needs, or the commit itself.
     mutating func take(_ need: PageNeed) { taken = taken + need }
+
+    /// Notes what others hold. The pages of the last commit are among those.
+    mutating func hold(_ pages: HeldPages) {
+        knowsHeld = true
+        guard let holder = pages.holder else { return }
+        (self.holder, held, recent) = (holder, pages.count, 0)
+    }
+
+    /// Whether the file would grow into the reserve if no page in it could be used again.
+    func mayReachReserve(_ need: PageNeed) -> Bool {
+        let sum = taken + need
+        return used + min(sum.copied, trees.all) + sum.fresh + sum.run > capacity - reserve
+    }
 
     mutating func giveBack(_ need: PageNeed) { taken = taken - need }
 

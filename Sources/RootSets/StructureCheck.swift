@@ -30,8 +30,12 @@ final class StructureCheck: @unchecked Sendable {
         try self.init(of: file, fileBytes: fileBytes, meta, deferring: defers ? StructureCheck.deferred : [])
     }
 
-    /// Does the same but for the trees of the databases `deferring`.
-    init(of file: CInt, fileBytes: Int, _ meta: MetaPage, deferring: [DatabaseName]) throws(StorageFailure) {
+    /// Does the same but for the trees of the databases `deferring`. `isStopped` ends the check soon when it returns
+    /// true, as `stop` does.
+    init(
+        of file: CInt, fileBytes: Int, _ meta: MetaPage, deferring: [DatabaseName],
+        isStopped isStoppedByOwner: @escaping @Sendable () -> Bool = { false }
+    ) throws(StorageFailure) {
         // Its numbers may be anything.
         if let fault = meta.fault(fileBytes: fileBytes) { throw .damaged("the meta page can't be used, \(fault)") }
         let count = min(meta.fileBytes, fileBytes / meta.pageBytes * meta.pageBytes)
@@ -53,7 +57,9 @@ final class StructureCheck: @unchecked Sendable {
         if deferring.isEmpty { StructureCheck.readAhead(bytes) }
         let later = Set(deferring.map(\.text))
         check = Lock(
-            PageCheck(bytes, meta, deferring: later, isStopped: { isStopped.value.load(ordering: .relaxed) }))
+            PageCheck(
+                bytes, meta, deferring: later,
+                isStopped: { isStopped.value.load(ordering: .relaxed) || isStoppedByOwner() }))
         if let fault = map.fault { throw fault }
     }
 

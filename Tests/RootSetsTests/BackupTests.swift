@@ -281,7 +281,7 @@ struct BackupTests {
                 refusals = [
                     thrownServiceError { _ = try RootSets(RootSets.Configuration(directory: folder)) },
                     thrownServiceError { _ = try StorageInspection.findings(in: folder) },
-                    thrownServiceError { _ = try LiveStorage(folder) },
+                    thrownServiceError { _ = try LiveStorage(folder, for: .check) },
                     thrownServiceError { _ = try StorageRepair.repair(folder) },
                 ]
             })
@@ -331,7 +331,7 @@ struct BackupTests {
         var pipes: [CInt] = [0, 0]
         try #require(pipe(&pipes) == 0)
         defer { for descriptor in pipes { close(descriptor) } }
-        let output = BackupOutput(pipes[1], rate: nil) { .tooMuch }
+        let output = BackupOutput(pipes[1], rate: nil, SnapshotCost(of: .backup) { .tooMuch })
         let error = #expect(throws: StorageFailure.self) {
             for _ in 0..<8 { try output.append([UInt8](repeating: 1, count: 128 << 10)) }
         }
@@ -343,15 +343,50 @@ struct BackupTests {
         let scratch = ScratchDirectory()
         let descriptor = open(scratch.path + "/output", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(descriptor) }
-        func seconds(_ cost: BackupOutput.Cost) throws -> Double {
+        func seconds(_ cost: SnapshotCost.Level) throws -> Double {
             let begun = ContinuousClock.now
-            let output = BackupOutput(descriptor, rate: 1 << 20) { cost }
+            let output = BackupOutput(descriptor, rate: 1 << 20, SnapshotCost(of: .backup) { cost })
             for _ in 0..<24 { try output.append([UInt8](repeating: 1, count: 128 << 10)) }
             _ = try output.finish()
             return (ContinuousClock.now - begun) / .seconds(1)
         }
         #expect(try seconds(.little) >= 2.9)
         #expect(try seconds(.much) < 2.5)
+    }
+
+    @Test("A check beside a service is given up when it takes the service's room, whatever it has found")
+    func costOfCheck() throws {
+        let scene = try BackupScene(mutations: 100)
+        let environment = try #require(scene.environment)
+        let transaction = try ReadTransaction(environment)
+        try transaction.renew()
+        defer { transaction.reset() }
+        let cost = try SnapshotCost(of: .check, environment, transaction)
+        #expect(try StorageInspection.findings(in: environment, transaction, cost).isEmpty)
+        for level in [SnapshotCost.Level.little, .much] {
+            #expect(
+                try StorageInspection.findings(in: environment, transaction, SnapshotCost(of: .check) { level }).isEmpty
+            )
+        }
+        let error = #expect(throws: StorageFailure.self) {
+            try StorageInspection.findings(in: environment, transaction, SnapshotCost(of: .check) { .tooMuch })
+        }
+        #expect(error?.text.contains("the check was given up") == true, "\(error?.text ?? "")")
+    }
+
+    @Test("The cost of a snapshot is judged a hundred times a second at most, and a cost that can't be judged is none")
+    func judging() throws {
+        let judged = Shared(0)
+        let cost = SnapshotCost(of: .log) {
+            judged.increment()
+            return .tooMuch
+        }
+        for _ in 0..<1000 { #expect(cost.isTooMuch) }
+        #expect((1...20).contains(judged.value), "\(judged.value)")
+        #expect(throws: StorageFailure.self) { try cost.check() }
+        let failing = SnapshotCost(of: .log) { () throws(StorageFailure) in throw StorageFailure(EIO, "counting") }
+        #expect(!failing.isTooMuch)
+        #expect(throws: StorageFailure.self) { try failing.check() }
     }
 
     @Test("The pages that are kept for a snapshot are counted")

@@ -46,6 +46,7 @@ int guarded_env_info(MDB_env *env, MDB_envinfo *info);
 int guarded_env_stat(MDB_env *env, MDB_stat *statistics);
 int guarded_env_set_mapsize(MDB_env *env, size_t size);
 int guarded_reader_check(MDB_env *env, int *dead);
+int guarded_reader_list(MDB_env *env, MDB_msg_func *tell, void *context);
 int guarded_txn_begin(MDB_env *env, MDB_txn *parent, unsigned int flags, MDB_txn **txn);
 int guarded_txn_commit(MDB_txn *txn);
 int guarded_txn_renew(MDB_txn *txn);

@@ -1,0 +1,76 @@
+import Core
+
+/// What a snapshot costs the service while it is read: pages that commits free meanwhile can't be used again. It is
+/// judged again and again, so that a long reading is given up before removals lack room.
+final class SnapshotCost: Sendable {
+    enum Level {
+        case little
+        /// The reading should end soon.
+        case much
+        /// The reading is to be given up.
+        case tooMuch
+    }
+
+    /// What is read, and what to do when it was given up.
+    struct Reading {
+        let name: String
+        let remedy: String
+
+        static let backup = Reading(
+            name: "the backup", remedy: "write to a file on a local disk, without --rate, while fewer changes are made")
+        static let check = Reading(
+            name: "the check", remedy: "check what a backup restores, or try it again while fewer changes are made")
+        static let log = Reading(name: "reading the log", remedy: "take the log of a backup")
+        static let place = Reading(name: "reading the place in the shared log", remedy: "try it again")
+    }
+
+    private struct State {
+        var level = Level.little
+        var due = ContinuousClock.now
+    }
+
+    private let reading: Reading
+    private let judge: @Sendable () throws(StorageFailure) -> Level
+    private let state = Lock(State())
+
+    /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
+    /// free.
+    convenience init(
+        of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction
+    ) throws(StorageFailure) {
+        let number = transaction.number
+        let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
+        self.init(of: reading) { () throws(StorageFailure) in
+            let kept = try environment.pagesKept(for: number)
+            return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
+        }
+    }
+
+    init(of reading: Reading, _ judge: @escaping @Sendable () throws(StorageFailure) -> Level) {
+        (self.reading, self.judge) = (reading, judge)
+    }
+
+    /// The present cost. Judging reads a list that may be long, so it is done for a tenth of the time at most: the
+    /// level may be a moment old.
+    func present() throws(StorageFailure) -> Level {
+        try state.withLock { state throws(StorageFailure) in
+            let begin = ContinuousClock.now
+            guard begin >= state.due else { return state.level }
+            state.level = try judge()
+            let end = ContinuousClock.now
+            state.due = end + max(.milliseconds(Limits.snapshotCostMilliseconds), (end - begin) * 9)
+            return state.level
+        }
+    }
+
+    /// Whether the reading is to be given up. When that can't be judged, it goes on, and fails by itself.
+    var isTooMuch: Bool { (try? present()) == .tooMuch }
+
+    /// Throws `refused` when the reading is to be given up.
+    func check() throws(StorageFailure) {
+        guard try present() == .tooMuch else { return }
+        throw .refused(
+            "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
+                + "leave it without room; \(reading.remedy)")
+    }
+}
