@@ -1,7 +1,3 @@
-import CLMDB
-import Core
-import Foundation
-
 /// Somebody in another process who reads a snapshot of a storage, as a backup does.
 struct SnapshotReader: Equatable {
     /// LMDB's number of the commit that is read.
@@ -19,27 +15,6 @@ struct SnapshotReader: Equatable {
         let words = line.split(whereSeparator: \.isWhitespace)
         guard words.count == 3, let process = Int(words[0]), let snapshot = Int(words[2]) else { return nil }
         self.init(snapshot: snapshot, process: process)
-    }
-
-    /// Who reads the oldest snapshot of an environment in another process; `nil` when nobody does. This process reads
-    /// no snapshot for long, but for those that it gives up when they cost too much (`SnapshotCost`).
-    static func oldest(of environment: OpaquePointer) throws(StorageFailure) -> SnapshotReader? {
-        var oldest: SnapshotReader?
-        let code = withUnsafeMutablePointer(to: &oldest) { oldest in
-            mdb_reader_list(
-                environment,
-                { line, context in
-                    let oldest = context?.assumingMemoryBound(to: SnapshotReader?.self)
-                    guard let oldest, let line, let reader = SnapshotReader(line: String(cString: line)),
-                        reader.process != Int(getpid())
-                    else { return 0 }
-                    if reader.snapshot < oldest.pointee?.snapshot ?? .max { oldest.pointee = reader }
-                    return 0
-                }, oldest)
-        }
-        // What the callback returns is the result, and it is never negative.
-        guard code >= 0 else { throw StorageFailure(code, "listing the storage's readers") }
-        return oldest
     }
 }
 

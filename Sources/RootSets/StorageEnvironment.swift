@@ -488,10 +488,31 @@ final class StorageEnvironment: @unchecked Sendable {
             reserve: reserveBytes / pageBytes, logMax: logBytes / pageBytes, trees: present)
     }
 
+    /// Who reads the oldest snapshot in another process; `nil` when nobody does. This process reads no snapshot for
+    /// long, but for those that it gives up when they cost too much (`SnapshotCost`).
+    private func oldestReaderElsewhere() throws(StorageFailure) -> SnapshotReader? {
+        var oldest: SnapshotReader?
+        let code = withUnsafeMutablePointer(to: &oldest) { oldest in
+            mdb_reader_list(
+                handle,
+                { line, context in
+                    let oldest = context?.assumingMemoryBound(to: SnapshotReader?.self)
+                    guard let oldest, let line, let reader = SnapshotReader(line: String(cString: line)),
+                        reader.process != Int(getpid())
+                    else { return 0 }
+                    if reader.snapshot < oldest.pointee?.snapshot ?? .max { oldest.pointee = reader }
+                    return 0
+                }, oldest)
+        }
+        // What the callback returns is the result, and it is never negative.
+        guard code >= 0 else { throw StorageFailure(code, "listing the storage's readers") }
+        return oldest
+    }
+
     /// Counts the pages that others hold, if the file may grow into the reserve because of those.
     func countHeld(_ need: PageNeed, in room: inout StorageRoom) throws(StorageFailure) {
         guard !room.knowsHeld, room.mayReachReserve(need) else { return }
-        let reader = try SnapshotReader.oldest(of: handle)
+        let reader = try oldestReaderElsewhere()
         let held = try heldPages.withLock { held throws(StorageFailure) in
             held.note(reader)
             guard reader != nil else { return held }

@@ -37,7 +37,10 @@ import Transport
         let tasks = (0..<3).map { _ in waiting(on: connector) }
         try await Task.sleep(for: .milliseconds(100))
         connector.close()
-        for task in tasks { #expect(await task.value == .connectionLost) }
+        for task in tasks {
+            let code = await task.value
+            #expect(code == .connectionLost, "\(code.map { "\($0)" } ?? "a link")")
+        }
         #expect(await waiting(on: connector).value == .connectionLost)
         #expect(.now - begin < .seconds(15))
         close(listener)
