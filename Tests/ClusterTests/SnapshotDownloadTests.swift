@@ -12,19 +12,17 @@ import Wire
 @Suite("Snapshots that are downloaded") struct SnapshotDownloadTests {
     /// Answers hello, and each question for a piece as a function of the offset says.
     private final class Giver: Sendable {
-        private let listener: Listener
+        private let acceptor: Acceptor
         let asked = Shared<[UInt64]>([])
 
         init(_ piece: @escaping @Sendable (UInt64) -> SnapshotPiece) throws {
-            listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
-            let (descriptor, asked) = (listener.descriptor, asked)
-            Thread {
-                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                guard poll(&waiting, 1, 20_000) == 1 else { return }
-                let peer = RawPeer(descriptor: accept(descriptor, nil, nil))
+            let asked = asked
+            acceptor = try Acceptor { connection in
+                let peer = RawPeer(descriptor: connection)
                 while true {
                     let head = peer.receive(Limits.frameHeaderBytes)
-                    guard let header = head.withRawBytes({ FrameScanner.header(ofIncomplete: $0) }) else { return }
+                    let header = head.withRawBytes { FrameScanner.header(ofIncomplete: $0) }
+                    guard let header else { return false }
                     let body = peer.receive(header.bodyLength)
                     var answer: [UInt8] = []
                     FrameWriter.append(.answer, header.operation, requestID: header.requestID, to: &answer) { bytes in
@@ -36,14 +34,12 @@ import Wire
                             piece(offset).append(to: &bytes)
                         }
                     }
-                    guard peer.send(answer) else { return }
+                    guard peer.send(answer) else { return false }
                 }
-            }.start()
+            }
         }
 
-        deinit { listener.close() }
-
-        var endpoint: Endpoint { listener.endpoint }
+        var endpoint: Endpoint { acceptor.endpoint }
     }
 
     private static let whole = UInt64(Limits.snapshotPieceBytes)

@@ -11,51 +11,44 @@ import Transport
 @Suite("Members that fail") struct MemberConnectionTests {
     /// Accepts connections, reads some bytes of each and sends some, then closes it unless it is to stay silent.
     private final class FalseMember: Sendable {
-        private let listener: Listener
+        private let acceptor: Acceptor
         private let connections = Shared<[CInt]>([])
         private let count = Shared(0)
 
         init(sends answers: [String?]) throws {
-            listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
-            let (descriptor, connections, count) = (listener.descriptor, connections, count)
-            Thread {
-                var answers = answers[...]
-                while let answer = answers.popFirst() {
-                    var accepted: CInt = -1
-                    while accepted < 0 {
-                        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                        guard poll(&waiting, 1, 20_000) == 1 else { return }
-                        accepted = accept(descriptor, nil, nil)
-                    }
-                    count.with { $0 += 1 }
-                    var room = [UInt8](repeating: 0, count: 4096)
-                    _ = recv(accepted, &room, room.count, 0)
-                    guard let answer else {
-                        connections.with { $0.append(accepted) }
-                        continue
-                    }
-                    let bytes = Array(answer.utf8)
-                    var sent = 0
-                    while sent < bytes.count {
-                        let count = bytes[sent...].withUnsafeBytes {
-                            send(accepted, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
-                        }
-                        guard count > 0 else { break }
-                        sent += count
-                    }
-                    shutdown(accepted, CInt(SHUT_WR))
-                    _ = recv(accepted, &room, room.count, 0)
-                    close(accepted)
+            let (answers, connections, count) = (answers, connections, count)
+            acceptor = try Acceptor { accepted in
+                let number = count.with { count in
+                    count += 1
+                    return count
                 }
-            }.start()
+                var room = [UInt8](repeating: 0, count: 4096)
+                _ = recv(accepted, &room, room.count, 0)
+                guard let answer = answers[number - 1] else {
+                    connections.with { $0.append(accepted) }
+                    return number < answers.count
+                }
+                let bytes = Array(answer.utf8)
+                var sent = 0
+                while sent < bytes.count {
+                    let count = bytes[sent...].withUnsafeBytes {
+                        send(accepted, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+                    }
+                    guard count > 0 else { break }
+                    sent += count
+                }
+                shutdown(accepted, CInt(SHUT_WR))
+                _ = recv(accepted, &room, room.count, 0)
+                close(accepted)
+                return number < answers.count
+            }
         }
 
         deinit {
             for descriptor in connections.value { close(descriptor) }
-            listener.close()
         }
 
-        var endpoint: Endpoint { listener.endpoint }
+        var endpoint: Endpoint { acceptor.endpoint }
 
         /// Connections that were accepted.
         var visits: Int { count.value }

@@ -8,53 +8,46 @@ import Transport
 
 /// Passes bytes on between clients and a service, and keeps what the clients send.
 private final class RecordingProxy: Sendable {
-    let endpoint: Endpoint
     /// What each connection's client has sent.
     let recorded = Shared<[[UInt8]]>([])
-    private let listener: CInt
+    private let acceptor: Acceptor
+
+    var endpoint: Endpoint { acceptor.endpoint }
 
     init(to service: Endpoint) throws {
-        let listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
-        self.listener = listener.descriptor
-        endpoint = listener.endpoint
-        let (descriptor, recorded) = (listener.descriptor, recorded)
-        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-        Thread {
-            while true {
-                let client = accept(descriptor, nil, nil)
-                guard client >= 0, let server = try? RawPeer(service) else { return }
-                let number = recorded.with {
-                    $0.append([])
-                    return $0.count - 1
-                }
-                let ends = Shared(0)
-                func pass(from source: CInt, to sink: CInt, _ note: @escaping @Sendable ([UInt8]) -> Void) {
-                    Thread {
-                        var bytes = [UInt8](repeating: 0, count: 65_536)
-                        while case let count = recv(source, &bytes, bytes.count, 0), count > 0 {
-                            note(Array(bytes[..<count]))
-                            var sent = 0
-                            while sent < count {
-                                let more = send(sink, Array(bytes[sent..<count]), count - sent, 0)
-                                guard more > 0 else { break }
-                                sent += more
-                            }
-                        }
-                        _ = Foundation.shutdown(sink, CInt(SHUT_WR))
-                        // Keeps the service's socket open until both directions have ended.
-                        if ends.increment() == 2 { close(client) }
-                        _ = server
-                    }.start()
-                }
-                pass(from: client, to: server.descriptor) { bytes in recorded.with { $0[number] += bytes } }
-                pass(from: server.descriptor, to: client) { _ in }
+        let recorded = recorded
+        acceptor = try Acceptor { client in
+            guard let server = try? RawPeer(service) else {
+                close(client)
+                return false
             }
-        }.start()
-    }
-
-    deinit {
-        _ = Foundation.shutdown(listener, CInt(SHUT_RDWR))
-        close(listener)
+            let number = recorded.with {
+                $0.append([])
+                return $0.count - 1
+            }
+            let ends = Shared(0)
+            func pass(from source: CInt, to sink: CInt, _ note: @escaping @Sendable ([UInt8]) -> Void) {
+                Thread {
+                    var bytes = [UInt8](repeating: 0, count: 65_536)
+                    while case let count = recv(source, &bytes, bytes.count, 0), count > 0 {
+                        note(Array(bytes[..<count]))
+                        var sent = 0
+                        while sent < count {
+                            let more = send(sink, Array(bytes[sent..<count]), count - sent, 0)
+                            guard more > 0 else { break }
+                            sent += more
+                        }
+                    }
+                    _ = Foundation.shutdown(sink, CInt(SHUT_WR))
+                    // Keeps the service's socket open until both directions have ended.
+                    if ends.increment() == 2 { close(client) }
+                    _ = server
+                }.start()
+            }
+            pass(from: client, to: server.descriptor) { bytes in recorded.with { $0[number] += bytes } }
+            pass(from: server.descriptor, to: client) { _ in }
+            return true
+        }
     }
 }
 
