@@ -78,6 +78,8 @@ struct MutationOrderTests {
         #expect(peer.readFrame()?.header.requestID == 6)
         hold.release()
         for changed in [0, 1, 1, 1] { #expect(try receipt(peer).changed == changed) }
+        // The additions of the other connection may wait longer.
+        for number in 0..<20 { #expect(try receipt(other).changed == (number == 0 ? 1 : 0)) }
         #expect(try await client.state(of: small.collaboration).rootCount == 1)
     }
 }
