@@ -111,13 +111,7 @@ struct FileFaultTests {
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         var random = SeededGenerator(seed: runSeed)
         for _ in 0..<8 { try sets.apply(Mutation(.addRoots(name, (0..<4000).map { _ in random.digest() }))) }
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: ProbeRun.path)
-        process.arguments = ["backup", directory]
-        process.standardOutput = output
-        try process.run()
-        #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+        let (process, output) = try beginBackup(of: directory)
         for round in 0..<300 {
             let roots = (0..<200).map { _ in random.digest() }
             // An addition may find no room. A removal must.
@@ -130,6 +124,17 @@ struct FileFaultTests {
         let rest = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         #expect(rest.range(of: Data("given up".utf8)) != nil, "the backup went on")
+    }
+
+    /// Begins a backup in another process to a pipe that nobody reads any more.
+    private func beginBackup(of directory: String) throws -> (Process, Pipe) {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: ProbeRun.path)
+        process.arguments = ["backup", directory]
+        process.standardOutput = output
+        try process.run()
+        #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+        return (process, output)
     }
 
     @Test("While a process that was stopped reads an old state, additions leave the reserve to removals, and say why")
@@ -145,13 +150,7 @@ struct FileFaultTests {
         var random = SeededGenerator(seed: runSeed)
         let kept = (0..<8).map { _ in (0..<2000).map { _ in random.digest() } }
         for roots in kept { try sets.apply(Mutation(.addRoots(name, roots))) }
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: ProbeRun.path)
-        process.arguments = ["backup", directory]
-        process.standardOutput = output
-        try process.run()
-        #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+        let (process, output) = try beginBackup(of: directory)
         kill(process.processIdentifier, SIGSTOP)
         var refusal: ServiceError?
         for _ in 0..<400 where refusal == nil {
