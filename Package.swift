@@ -245,8 +245,8 @@ let package = Package(
                 name: "FuzzingTests", dependencies: fuzzed, path: "Tests/FuzzingTests",
                 exclude: ["Corpora", "CorpusReplayTests.swift"], swiftSettings: swift)
             : .testTarget(
-                name: "FuzzingTests", dependencies: fuzzed, exclude: ["Corpora", "FuzzProgram.swift"],
-                swiftSettings: swift),
+                name: "FuzzingTests", dependencies: fuzzed,
+                exclude: ["Corpora", "FuzzCoverage.swift", "FuzzProgram.swift"], swiftSettings: swift),
         tests(of: "Simulation"),
 
         // The rules of style, over every file that git tracks.

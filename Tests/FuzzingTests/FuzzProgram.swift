@@ -25,6 +25,12 @@ enum FuzzProgram {
                 exit(2)
             }
             subject = chosen
+            let folders = arguments.dropFirst().filter { !$0.hasPrefix("-") }
+            var isFolder: ObjCBool = false
+            let existing = folders.filter {
+                FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder) && isFolder.boolValue
+            }
+            say("\(try FuzzCoverage.begin(chosen, with: existing)) counters are looked at")
             exit(run(arguments + ["-max_len=\(chosen.bytesMax)"]))
         }
     }
