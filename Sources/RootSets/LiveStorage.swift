@@ -6,8 +6,6 @@ import Foundation
 final class LiveStorage {
     let environment: StorageEnvironment
     let transaction: ReadTransaction
-    /// What it costs the service to read on.
-    let cost: SnapshotCost
     /// LMDB's number of the commit that is seen.
     let number: Int
     /// The newest commit that was acknowledged before the snapshot was taken, if it is not in the snapshot.
@@ -17,11 +15,11 @@ final class LiveStorage {
     private let directory: String
     private let page: MetaPage
 
-    /// `reading`: what reads it. Must not be called in a process that has the directory open.
+    /// Must not be called in a process that has the directory open.
     ///
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it can't be
     /// opened.
-    init(_ directory: String, for reading: SnapshotCost.Reading) throws(ServiceError) {
+    init(_ directory: String) throws(ServiceError) {
         try DataFile.checkExistence(in: directory)
         try StorageRestore.checkFinished(directory)
         self.directory = directory
@@ -36,7 +34,6 @@ final class LiveStorage {
         do throws(StorageFailure) {
             transaction = try ReadTransaction(environment)
             (number, page) = try LiveStorage.begin(transaction, environment)
-            cost = try SnapshotCost(of: reading, environment, transaction)
         } catch {
             throw error.asServiceError
         }
@@ -74,23 +71,26 @@ final class LiveStorage {
         throw .damaged("the meta page of the newest commit can't be read")
     }
 
+    /// What it costs the service that the snapshot is read.
+    func cost(of reading: SnapshotCost.Reading) -> SnapshotCost { SnapshotCost(of: reading, environment, transaction) }
+
     /// What is wrong with the pages of the snapshot, or which commit is missing; `nil` when nothing is.
     ///
     /// Throws `refused` when reading on would cost the service too much.
-    func fault() throws(StorageFailure) -> String? {
+    func fault(_ cost: SnapshotCost) throws(StorageFailure) -> String? {
         if let missing {
             return "transaction \(missing) was committed and acknowledged, and the data file ends with \(number)"
         }
         if let doubt { return doubt }
-        return try fault(in: nil)
+        return try fault(in: nil, cost)
     }
 
     /// What is wrong with the pages of the change log in the snapshot; `nil` when nothing is. Throws as `fault` does.
-    func logFault() throws(StorageFailure) -> String? { try fault(in: .log) }
+    func logFault(_ cost: SnapshotCost) throws(StorageFailure) -> String? { try fault(in: .log, cost) }
 
-    private func fault(in name: DatabaseName?) throws(StorageFailure) -> String? {
+    private func fault(in name: DatabaseName?, _ cost: SnapshotCost) throws(StorageFailure) -> String? {
         let fault = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
-            try file.fault(of: page, in: name, isStopped: { [cost] in cost.isTooMuch })
+            try file.fault(of: page, in: name, isStopped: { cost.isTooMuch })
         }
         // What a check says that was stopped means nothing.
         try cost.check()

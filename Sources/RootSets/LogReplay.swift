@@ -41,7 +41,7 @@ final class LogReplay {
             throw ServiceError(.storageFailed, "\(path) can't be read: \(String(cString: strerror(errno)))")
         }
         if status.st_mode & S_IFMT == S_IFDIR {
-            try apply(LiveStorage(path, for: .log), path)
+            try apply(LiveStorage(path), path)
         } else {
             do throws(StorageFailure) {
                 try apply(backup: path)
@@ -53,7 +53,8 @@ final class LogReplay {
 
     private func apply(_ live: LiveStorage, _ path: String) throws(ServiceError) {
         do throws(StorageFailure) {
-            if let fault = try live.logFault() { throw .refused("its change log can't be read: \(fault)") }
+            let cost = live.cost(of: .log)
+            if let fault = try live.logFault(cost) { throw .refused("its change log can't be read: \(fault)") }
             let totals: Totals?
             do throws(StorageFailure) {
                 totals = try live.transaction.totals()
@@ -85,7 +86,7 @@ final class LogReplay {
                     throw .refused("change \(next) of its log is missing: --until \(sequence) goes as far as possible")
                 }
                 try append(next, Array(record.contents), record.checksum)
-                try live.cost.check()
+                try cost.check()
             }
             try applyPending()
             if let totals, !isDone, totals.chainHead != chainHead, sequence == totals.sequence {

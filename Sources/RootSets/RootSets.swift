@@ -230,7 +230,7 @@ package final class RootSets: Sendable {
     ///
     /// Throws what keeps a storage from being read.
     package static func sharedPlace(in directory: String) throws(ServiceError) -> SharedPlace? {
-        let live = try LiveStorage(directory, for: .place)
+        let live = try LiveStorage(directory)
         do throws(StorageFailure) {
             return try live.transaction.sharedPlace()
         } catch {

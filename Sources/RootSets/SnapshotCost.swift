@@ -21,7 +21,6 @@ final class SnapshotCost: Sendable {
         static let check = Reading(
             name: "the check", remedy: "check what a backup restores, or try it again while fewer changes are made")
         static let log = Reading(name: "reading the log", remedy: "take the log of a backup")
-        static let place = Reading(name: "reading the place in the shared log", remedy: "try it again")
     }
 
     private struct State {
@@ -35,13 +34,10 @@ final class SnapshotCost: Sendable {
 
     /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
     /// free.
-    convenience init(
-        of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction
-    ) throws(StorageFailure) {
-        let number = transaction.number
-        let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
+    convenience init(of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction) {
         self.init(of: reading) { () throws(StorageFailure) in
-            let kept = try environment.pagesKept(for: number)
+            let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
+            let kept = try environment.pagesKept(for: transaction.number)
             return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
         }
     }
@@ -63,12 +59,13 @@ final class SnapshotCost: Sendable {
         }
     }
 
-    /// Whether the reading is to be given up. When that can't be judged, it goes on, and fails by itself.
+    /// Whether the reading is to be given up. It goes on when that can't be judged: a damaged list of free pages keeps
+    /// nobody from saying what is damaged, or from saving the log.
     var isTooMuch: Bool { (try? present()) == .tooMuch }
 
     /// Throws `refused` when the reading is to be given up.
     func check() throws(StorageFailure) {
-        guard try present() == .tooMuch else { return }
+        guard isTooMuch else { return }
         throw .refused(
             "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
                 + "leave it without room; \(reading.remedy)")

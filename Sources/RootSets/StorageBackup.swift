@@ -24,12 +24,12 @@ package enum StorageBackup {
     package static func write(
         _ directory: String, to descriptor: CInt, time: UInt64, rate: Int?, progress: @escaping (Double) -> Void
     ) throws(ServiceError) -> Summary {
-        let live = try LiveStorage(directory, for: .backup)
+        let live = try LiveStorage(directory)
+        let cost = live.cost(of: .backup)
         do throws(StorageFailure) {
-            if let fault = try live.fault() { throw .refused("\(fault): a damaged storage makes no backup") }
+            if let fault = try live.fault(cost) { throw .refused("\(fault): a damaged storage makes no backup") }
             let summary = try write(
-                live.environment, live.transaction, live.cost, to: descriptor, time: time, rate: rate,
-                progress: progress)
+                live.environment, live.transaction, cost, to: descriptor, time: time, rate: rate, progress: progress)
             if let fault = live.environment.cut { throw fault }
             return summary
         } catch {
@@ -45,7 +45,7 @@ package enum StorageBackup {
     ) throws(StorageFailure) -> Summary {
         let guarded = StorageGuard()
         let totals = try transaction.totals()
-        let cost = if let cost { cost } else { try SnapshotCost(of: .backup, environment, transaction) }
+        let cost = cost ?? SnapshotCost(of: .backup, environment, transaction)
         let output = BackupOutput(descriptor, rate: rate, cost)
         let used = try environment.usedBytes(transaction.handle)
         let header = BackupHeader(time: time, totals, usedBytes: used)

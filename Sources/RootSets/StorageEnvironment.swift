@@ -575,12 +575,16 @@ final class StorageEnvironment: @unchecked Sendable {
         defer { mdb_cursor_close(cursor) }
         var key = MDB_val()
         var value = MDB_val()
+        var last: Int?
         var code = mdb_cursor_get(cursor, &key, &value, first)
         while code == MDB_SUCCESS {
             let words = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size).bindMemory(to: Int.self)
             guard key.mv_size == MemoryLayout<Int>.size, let transaction = key.mv_data?.loadUnaligned(as: Int.self),
-                let pages = FreeRuns.listed(in: words)
+                let pages = FreeRuns.listed(in: words),
+                // A damaged tree may lead in a circle.
+                last.map({ step == MDB_NEXT ? transaction > $0 : transaction < $0 }) ?? true
             else { throw .damaged("the list of free pages is damaged") }
+            last = transaction
             guard body(transaction, pages) else { return }
             code = mdb_cursor_get(cursor, &key, &value, step)
         }

@@ -47,15 +47,16 @@ package enum StorageInspection {
     private static func findings(beside directory: String) throws(ServiceError) -> [StorageFinding] {
         let live: LiveStorage
         do throws(ServiceError) {
-            live = try LiveStorage(directory, for: .check)
+            live = try LiveStorage(directory)
         } catch {
             guard error.code == .storageDamaged else { throw error }
             return [unreadable(error.reason)]
         }
         do throws(StorageFailure) {
             if let doubt = live.doubt { return [unchecked(doubt)] }
-            if let fault = try live.fault() { return [unreadable(fault)] }
-            let found = try findings(in: live.environment, live.transaction, live.cost)
+            let cost = live.cost(of: .check)
+            if let fault = try live.fault(cost) { return [unreadable(fault)] }
+            let found = try findings(in: live.environment, live.transaction, cost)
             if let fault = live.environment.cut { throw fault }
             return found
         } catch {
