@@ -479,13 +479,21 @@ final class CommitQueue: Sendable {
                 return
             } catch {
                 let canGoOn = error.isLackOfSpace && isLogged && (round == 0 || isRemoval)
-                guard canGoOn else { return answer(pending, .failure(error.asServiceError)) }
+                guard canGoOn else { return answer(pending, .failure(refusal(error))) }
                 isLogged = round == 0 || hasTrimmedLog(round)
                 // When this fails, so does the next attempt.
                 try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
                 round += 1
             }
         }
+    }
+
+    /// What a mutation is told that finds no room alone.
+    private func refusal(_ error: StorageFailure) -> ServiceError {
+        guard error.isLackOfSpace, let holder = (try? storage.environment())?.holder else {
+            return error.asServiceError
+        }
+        return ServiceError(.storageFull, detail: error.asServiceError.detail, "the storage is full: \(holder.remedy)")
     }
 
     /// Removes records of the log for a removal, more in each round. Returns false when none are left that may go.

@@ -15,10 +15,7 @@ struct Lack: Sendable {
     var what: String { isOfDisk ? "the disk is full" : "the storage is full" }
 
     var remedy: String {
-        if let holder {
-            return "what is removed makes no room while process \(holder.process) reads an old state of the storage; a "
-                + "backup or check that was stopped has to go on or to end"
-        }
+        if let holder { return holder.remedy }
         if !isOfDisk { return "remove many root hashes or collaborations, or raise --storage-max" }
         return canBeRemoved
             ? "free some of it, or remove many root hashes or collaborations" : "only more room on it helps"

@@ -5,6 +5,12 @@ struct SnapshotReader: Equatable {
     /// The number of the process.
     let process: Int
 
+    /// What to do when the pages that it holds are lacking.
+    var remedy: String {
+        "what is removed makes no room while process \(process) reads an old state of the storage; a backup or check "
+            + "that was stopped has to go on or to end"
+    }
+
     init(snapshot: Int, process: Int) {
         (self.snapshot, self.process) = (snapshot, process)
     }

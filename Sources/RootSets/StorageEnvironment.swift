@@ -509,6 +509,9 @@ final class StorageEnvironment: @unchecked Sendable {
         return oldest
     }
 
+    /// Who held pages of the storage when it last came near the reserve; `nil`: nobody.
+    var holder: SnapshotReader? { heldPages.withLock { $0.holder } }
+
     /// Counts the pages that others hold, if the file may grow into the reserve because of those.
     func countHeld(_ need: PageNeed, in room: inout StorageRoom) throws(StorageFailure) {
         guard !room.knowsHeld, room.mayReachReserve(need) else { return }
@@ -540,7 +543,7 @@ final class StorageEnvironment: @unchecked Sendable {
     func freeRuns() throws(StorageFailure) -> FreeRuns {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        let held = heldPages.withLock { $0.holder?.snapshot ?? .max }
+        let held = holder?.snapshot ?? .max
         return try withReader { reader throws(StorageFailure) in
             var runs = FreeRuns()
             try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in

@@ -161,9 +161,21 @@ struct FileFaultTests {
         #expect(
             refusal?.reason.contains("process \(process.processIdentifier) reads an old state") == true,
             "\(refusal?.reason ?? "no addition was refused")")
+        // A shorter change log would make no room.
+        #expect(try sets.statistics().firstSequence == 1)
         for roots in kept.prefix(4) {
             #expect(throws: Never.self) { try sets.apply(Mutation(.removeRoots(name, roots))) }
         }
+        // Nobody can give a removal pages that are not there.
+        refusal = nil
+        for _ in 0..<2000 where refusal == nil {
+            let absent = [random.digest()]
+            refusal = thrownServiceError { try sets.apply(Mutation(.removeRoots(name, absent))) }
+        }
+        #expect(refusal?.code == .storageFull)
+        #expect(
+            refusal?.reason.contains("process \(process.processIdentifier) reads an old state") == true,
+            "\(refusal?.reason ?? "no removal was refused")")
         kill(process.processIdentifier, SIGCONT)
         _ = try output.fileHandleForReading.readToEnd()
         process.waitUntilExit()
