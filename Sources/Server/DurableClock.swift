@@ -1,4 +1,5 @@
 import Core
+import Dispatch
 import Foundation
 import Platform
 import Synchronization
@@ -7,20 +8,29 @@ import Synchronization
 /// expire by it.
 ///
 /// It runs with a monotonic clock and follows the system's date forward: when the date is ahead of it, it leaps to the
-/// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute and at the
-/// end. The date may be set back while no service runs. After such a restart it continues at the last stored time. So a
-/// grant may live longer than its validity: by the time in which no service ran, and after a crash by one minute more.
-/// What expired in that time may be valid again.
+/// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute, at the end,
+/// and before anybody sees a time that is far ahead of the stored one. The date may be set back while no service runs.
+/// After such a restart it continues at the last stored time. So a grant may live longer than its validity: by the time
+/// in which no service ran, and after a crash by one minute more. What expired in that time may be valid again.
 final class DurableClock: Sendable {
     /// The name of the file in a data directory: the time (8, little-endian), and its complement (8).
     static let fileName = "clock"
     private static let fileBytes = 16
+    /// A time that is so many milliseconds ahead of the stored one is stored before it is returned. It is more than the
+    /// minute after which the time is stored anyway.
+    private static let leapMilliseconds: UInt64 = 65_000
+
+    /// The end of the year 9999, as milliseconds since 1970. A later time was not written by a service.
+    private static let timeMax: UInt64 = 253_402_300_800_000
 
     private let elapsed: MonotonicClock
     private let date: @Sendable () -> Date
     /// What is added to the monotonic clock; it never becomes smaller.
     private let offset: Atomic<UInt64>
     private let descriptor: CInt
+    /// The time that was written last.
+    private let written: Atomic<UInt64>
+    private let writing = Lock(())
 
     /// Opens the file in the data directory, and makes it when it is missing. A damaged file counts as missing.
     ///
@@ -42,6 +52,7 @@ final class DurableClock: Sendable {
             throw error
         }
         offset = Atomic(stored > now ? stored - now : 0)
+        written = Atomic(stored)
     }
 
     deinit {
@@ -88,13 +99,42 @@ final class DurableClock: Sendable {
         let (time, complement) = bytes.withUnsafeBytes {
             ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         }
-        return time == ~complement ? UInt64(littleEndian: time) : 0
+        let isTime = time == ~complement && UInt64(littleEndian: time) < timeMax
+        return isTime ? UInt64(littleEndian: time) : 0
     }
 
     var milliseconds: UInt64 {
+        let time = present
+        if isLeap(time) { storeLeap() }
+        return time
+    }
+
+    private var present: UInt64 {
         let now = elapsed.milliseconds
         let date = UInt64(max(0, date().timeIntervalSince1970 * 1000))
         return now + offset.max(date > now ? date - now : 0, ordering: .relaxed).newValue
+    }
+
+    private func isLeap(_ time: UInt64) -> Bool {
+        time >= written.load(ordering: .acquiring) + DurableClock.leapMilliseconds
+    }
+
+    /// Writes the time that the date has leapt to, so that a process that is killed now leaves it. Who needs the time
+    /// does not wait for the disk.
+    private func storeLeap() {
+        let isWritten = writing.withLock { _ in
+            let time = present
+            return isLeap(time) && write(time)
+        }
+        if isWritten { DispatchQueue.global().async { [self] in _ = fsync(descriptor) } }
+    }
+
+    /// Writes the time. One that can't be written is tried again when the next minute is over.
+    private func write(_ time: UInt64) -> Bool {
+        let words = (time.littleEndian, ~time.littleEndian)
+        let count = withUnsafeBytes(of: words) { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        written.store(time, ordering: .releasing)
+        return count == DurableClock.fileBytes
     }
 
     /// The same as a value that hides the file.
@@ -103,9 +143,6 @@ final class DurableClock: Sendable {
     /// Stores the time. Returns whether it was stored; a full disk does not prevent it once the file has its bytes.
     @discardableResult
     func store() -> Bool {
-        let time = milliseconds.littleEndian
-        let words = (time, ~time)
-        return withUnsafeBytes(of: words) { pwrite(descriptor, $0.baseAddress, $0.count, 0) } == DurableClock.fileBytes
-            && fsync(descriptor) == 0
+        writing.withLock { _ in write(present) } && fsync(descriptor) == 0
     }
 }

@@ -223,12 +223,30 @@ struct SecretTests {
         #expect(try await scene.status() == .expired)
     }
 
+    @Test("What a leap of the date has ended is over, also when the service is killed and the date is set back")
+    func leapAndKill() async throws {
+        let service = try TestService(calendar: calendar, clock: MonotonicClock { 0 }) { $0.grantSeconds = 100 }
+        let scene = try await GrantHolder(service)
+        calendar.advance(seconds: 3600)
+        #expect(try await scene.status() == .expired)
+        let file = URL(fileURLWithPath: service.directory.path + "/data/clock")
+        let left = try Data(contentsOf: file)
+        service.stop()
+        // What a process would have left that was killed after the answer.
+        try left.write(to: file)
+        calendar.advance(seconds: -3600)
+        try service.start()
+        #expect(try await scene.status() == .expired)
+    }
+
     @Test("A damaged file with the time counts as missing, and never stops the service")
     func damagedClock() async throws {
         let service = try TestService(calendar: calendar)
         let scene = try await GrantHolder(service)
         service.stop()
-        for bytes in [[], [1], [UInt8](repeating: 0xff, count: 16), [UInt8](repeating: 0, count: 16)] {
+        // A time that is so late that nothing can be added to it.
+        let far = [UInt8](repeating: 0xff, count: 8) + [UInt8](repeating: 0, count: 8)
+        for bytes in [[], [1], [UInt8](repeating: 0xff, count: 16), [UInt8](repeating: 0, count: 16), far] {
             try Data(bytes).write(to: URL(fileURLWithPath: service.directory.path + "/data/clock"))
             try service.start()
             #expect(try await scene.status() == .valid)
