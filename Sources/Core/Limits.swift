@@ -461,6 +461,12 @@ public enum Limits {
     /// Bytes of the data file for which the writer gets a second more. Finding a run of free pages took 5.5 s in
     /// a fragmented file of 6 GiB.
     public static let writerBytesPerSecond = 256 << 20
+    /// Seconds from the end of a check of everything that is stored to the beginning of the next one.
+    public static let checkIntervalSeconds = 3600
+    /// Microseconds for which a later check than that of the start works, and then rests, in turn: it takes a fifth of a
+    /// processor at most.
+    public static let checkWorkMicroseconds = 2000
+    public static let checkRestMicroseconds = 8000
     /// Milliseconds from the beginning of the check of a start within which requests wait until it comes to what they
     /// need. Later they are refused, and are to be repeated after the other number of milliseconds.
     public static let uncheckedWaitMilliseconds = 1000

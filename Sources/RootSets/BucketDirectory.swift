@@ -129,6 +129,8 @@ final class BucketDirectories: Sendable {
         /// The newest snapshot in which anything was looked up: the number of the transaction that committed it.
         var snapshot = 0
         var version = SetsVersion.initial
+        /// How often the directories were dropped.
+        var drops = 0
         var slots: [Subject: Slot] = [:]
     }
 
@@ -149,7 +151,7 @@ final class BucketDirectories: Sendable {
         buckets: () -> Int
     ) throws(StorageFailure) -> BucketDirectory? {
         let snapshot = mdb_txn_id(transaction.handle)
-        typealias Found = (directory: BucketDirectory?, due: SetsVersion?)
+        typealias Found = (directory: BucketDirectory?, due: (version: SetsVersion, drops: Int)?)
         let found = try state.withLock { state throws(StorageFailure) -> Found in
             guard snapshot >= state.snapshot else { return (nil, nil) }
             if snapshot > state.snapshot {
@@ -166,7 +168,7 @@ final class BucketDirectories: Sendable {
             slot.lookups += lookups
             slot.isBuilding = slot.lookups >= surroundings.directoryLookupsMin && slot.lookups >= buckets() / 2
             state.slots[subject] = slot
-            return (nil, slot.isBuilding ? state.version : nil)
+            return (nil, slot.isBuilding ? (state.version, state.drops) : nil)
         }
         if let due = found.due {
             surroundings.inBackground { [self] in
@@ -174,14 +176,22 @@ final class BucketDirectories: Sendable {
                 // tried again.
                 let built = attempt(subject, environment)
                 state.withLock { state in
-                    guard state.version == due else { return }
+                    guard (state.version, state.drops) == due else { return }
                     precondition(
                         state.slots[subject]?.isBuilding == true, "a directory was built that was not requested")
-                    state.slots[subject] = Slot(directory: built?.version == due ? built : nil)
+                    state.slots[subject] = Slot(directory: built?.version == due.version ? built : nil)
                 }
             }
         }
         return found.directory
+    }
+
+    /// Drops all directories: a bucket that they may have is damaged. New ones are built of what is intact.
+    func drop() {
+        state.withLock { state in
+            state.slots = [:]
+            state.drops += 1
+        }
     }
 
     private func attempt(_ subject: Subject, _ environment: StorageEnvironment) -> BucketDirectory? {

@@ -52,4 +52,14 @@ final class CheckedBuckets: @unchecked Sendable {
         slot?.pointee.store(token, ordering: .relaxed)
         return sealed
     }
+
+    /// Reads the whole bucket, also when it was found intact before. Returns `nil` when it is not what was written; from
+    /// then on it is checked each time.
+    func readAnew(
+        _ value: UnsafeRawBufferPointer, at key: UnsafeRawBufferPointer, in database: Database
+    ) -> SealedValue? {
+        if let sealed = SealedValue(value), sealed.isGenuine(seed: database.seed(of: key)) { return sealed }
+        slots?[Int(UInt(bitPattern: value.baseAddress) >> 10 & mask)].store(0, ordering: .relaxed)
+        return nil
+    }
 }

@@ -38,7 +38,7 @@ package final class RootSets: Sendable {
     package let health: StorageHealth
     private let readers: ReadTransactionPool
     private let queue: CommitQueue
-    private let startCheck: StartCheck
+    private let storageCheck: StorageCheck
     private let reserveBytes: Int
     let shared: (any SharedLog)?
 
@@ -59,25 +59,25 @@ package final class RootSets: Sendable {
     ) throws(ServiceError) {
         try StorageRestore.checkFinished(configuration.directory)
         let lock = try DirectoryLock(directory: configuration.directory)
-        let (health, startCheck) = (StorageHealth(log: log), StartCheck())
+        let (health, storageCheck) = (StorageHealth(log: log), StorageCheck(interval: surroundings.checkInterval))
         self.health = health
-        self.startCheck = startCheck
+        self.storageCheck = storageCheck
         self.shared = shared
         reserveBytes = configuration.reserveBytes
         let environment = try RootSets.open(
-            configuration, lock, surroundings, health, startCheck, acceptsLoss: acceptsLoss, defersStructure: true)
+            configuration, lock, surroundings, health, storageCheck, acceptsLoss: acceptsLoss, defersStructure: true)
         if let loss = environment.possibleLoss { log(.critical, loss) }
         try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(
             readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
         ) { () throws(ServiceError) in
-            let environment = try RootSets.open(configuration, lock, surroundings, health, startCheck)
+            let environment = try RootSets.open(configuration, lock, surroundings, health, storageCheck)
             try environment.checkSharing(shared != nil)
             return environment
         }
         queue.start()
-        startCheck.start()
+        storageCheck.start()
         shared?.begin(
             SharedFollower { [weak queue] in
                 queue?.ring()
@@ -94,14 +94,14 @@ package final class RootSets: Sendable {
 
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
-        _ health: StorageHealth, _ startCheck: StartCheck, acceptsLoss: Bool = false, defersStructure: Bool = false
+        _ health: StorageHealth, _ check: StorageCheck, acceptsLoss: Bool = false, defersStructure: Bool = false
     ) throws(ServiceError) -> StorageEnvironment {
         let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
             reserveBytes: configuration.reserveBytes, surroundings, health: health,
             acceptsLoss: acceptsLoss, defersStructure: defersStructure)
-        startCheck.begin(environment)
+        check.begin(environment)
         return environment
     }
 
@@ -115,12 +115,12 @@ package final class RootSets: Sendable {
         queue.endsFollowing()
         shared?.end()
         queue.close()
-        startCheck.stop()
+        storageCheck.stop()
     }
 
     /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read, and
     /// mutations that wait for it fail.
-    package func stopCheck() { startCheck.stop() }
+    package func stopCheck() { storageCheck.stop() }
 
     /// Throws `behindSequence` unless later reads see the change with that sequence. 0 never throws it.
     package func check(atLeast sequence: UInt64) throws(ServiceError) {

@@ -5,18 +5,29 @@ import Foundation
 /// Checks what a start has left of the file's structure and walks over the whole storage, each time that it was opened,
 /// on a thread of its own. Reports the damage that it finds. Who reads a database meanwhile waits until the walk has
 /// left it (`DatabaseTrust`).
-final class StartCheck: Sendable {
+///
+/// Later it walks over a snapshot again and again, and nobody waits for it. So it also finds what a disk has damaged
+/// while the service runs, although buckets of root hashes are checked only once when they are read.
+final class StorageCheck: Sendable {
     private struct State {
         var next: StorageEnvironment?
         /// What is walked over now.
         var current: StorageEnvironment?
+        /// What was walked over last. It is closed when nobody else uses it.
+        weak var last: StorageEnvironment?
         var isStarted = false
         var isStopped = false
     }
 
+    private let interval: Duration
     private let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
+
+    /// `interval`: how long after a check the next one of the same environment begins.
+    init(interval: Duration) {
+        self.interval = interval
+    }
 
     /// Starts the thread. Must be called once.
     func start() {
@@ -60,18 +71,22 @@ final class StartCheck: Sendable {
 
     private var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    /// Waits for an environment and walks over it. Returns false when the check was stopped.
+    /// Waits for an environment and walks over it; when none comes for a while, over the last one again. Returns false
+    /// when the check was stopped.
     private func walkNext() -> Bool {
-        wake.wait()
-        let next = state.withLock { state in
-            defer { state.next = nil }
-            state.current = state.next
-            return state.next
+        let isRepeated = wake.wait(timeout: .now() + interval / .seconds(1)) == .timedOut
+        let environment = state.withLock { state in
+            state.current = isRepeated ? state.last : state.next.take()
+            return state.current
         }
-        if let next {
-            walk(next)
-            state.withLock { $0.current = nil }
-            next.trust.endCheck()
+        if let environment {
+            if isRepeated {
+                walkAgain(environment)
+            } else {
+                walk(environment)
+                environment.trust.endCheck()
+            }
+            state.withLock { ($0.current, $0.last) = (nil, environment) }
         }
         return !isStopped
     }
@@ -95,10 +110,8 @@ final class StartCheck: Sendable {
             if let fault = trust.fault ?? guarded.fault ?? environment.cut { throw fault }
             if isDone { health.note(isChecked: true) }
         } catch {
-            // What could not be read is no damage: the storage is opened again, and checked again.
-            if let fault = trust.fault ?? guarded.fault ?? environment.cut ?? (error.isFault ? error : nil) {
-                health.report(.failed, fault.action)
-            } else if error.isDamage {
+            if reportFault(error, guarded, environment) { return }
+            if error.isDamage {
                 health.note(error)
                 // What the walk has left was whole.
                 for name in DatabaseName.allCases where trust.isUnchecked(name) { trust.distrust(name) }
@@ -108,5 +121,62 @@ final class StartCheck: Sendable {
                 health.report(.failed, "it could not be checked, \(error.text)")
             }
         }
+    }
+
+    /// Walks over a snapshot that was found intact before. Others read and write meanwhile. Gives up when the snapshot
+    /// costs too much, or when there is no memory for it: the next check tries it again.
+    private func walkAgain(_ environment: StorageEnvironment) {
+        let (health, trust) = (environment.health, environment.trust)
+        guard health.level == .intact, health.isChecked else { return }
+        let guarded = StorageGuard()
+        var pace = Pace()
+        do throws(StorageFailure) {
+            let transaction = try ReadTransaction(environment)
+            try transaction.renew()
+            defer { transaction.reset() }
+            let cost = SnapshotCost(of: .check, environment, transaction)
+            var walk = try StorageWalk(
+                environment, in: transaction, readsAnew: true,
+                isInterrupted: { [self] in
+                    pace.rest()
+                    return isStopped || trust.isRetired || trust.fault != nil || cost.isTooMuch
+                },
+                report: { finding in
+                    guard trust.fault == nil, !guarded.hasFault, environment.cut == nil else { return }
+                    for name in finding.distrusted { trust.distrust(name) }
+                    environment.directories.drop()
+                    health.report(.damaged, finding.line)
+                })
+            _ = try walk.run()
+            if let fault = trust.fault ?? guarded.fault ?? environment.cut { throw fault }
+        } catch {
+            guard !reportFault(error, guarded, environment), error.isDamage else { return }
+            for name in DatabaseName.allCases { trust.distrust(name) }
+            health.note(error)
+        }
+    }
+
+    /// Reports what could not be read, which is no damage: the storage is opened and checked again. Returns false
+    /// when everything could be read.
+    private func reportFault(
+        _ error: StorageFailure, _ guarded: StorageGuard, _ environment: StorageEnvironment
+    ) -> Bool {
+        guard
+            let fault = environment.trust.fault ?? guarded.fault ?? environment.cut ?? (error.isFault ? error : nil)
+        else { return false }
+        environment.health.report(.failed, fault.action)
+        return true
+    }
+}
+
+/// Lets a thread work for a short time and rest for a longer one, in turn.
+private struct Pace {
+    private var end = ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds)
+
+    /// Rests when it is time to.
+    mutating func rest() {
+        guard ContinuousClock.now >= end else { return }
+        Thread.sleep(forTimeInterval: Double(Limits.checkRestMicroseconds) / 1e6)
+        end = ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds)
     }
 }

@@ -10,6 +10,8 @@ struct StorageWalk {
     private let transaction: ReadTransaction
     /// Whether the snapshot was begun, and is ended, by somebody else.
     private let isRenewed: Bool
+    /// Whether buckets are read that were found intact before.
+    private let readsAnew: Bool
     private let isInterrupted: () -> Bool
     private let report: (StorageFinding) -> Void
     private let beforeWalk: (DatabaseName) throws(StorageFailure) -> Void
@@ -35,15 +37,16 @@ struct StorageWalk {
     /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding. `beforeWalk`
     /// gets each database before anything of it is read, `whenWalked` when the walk has left it. `visit` gets each
     /// intact entry, in the order of the walk; what it throws ends the walk. `transaction`: a snapshot that is in use;
-    /// `nil` takes the newest one.
+    /// `nil` takes the newest one. `readsAnew`: whether buckets are read that were found intact before.
     init(
-        _ environment: StorageEnvironment, in transaction: ReadTransaction? = nil,
+        _ environment: StorageEnvironment, in transaction: ReadTransaction? = nil, readsAnew: Bool = false,
         isInterrupted: @escaping () -> Bool, report: @escaping (StorageFinding) -> Void,
         beforeWalk: @escaping (DatabaseName) throws(StorageFailure) -> Void = { _ in },
         whenWalked: @escaping (DatabaseName) -> Void = { _ in }, visit: @escaping Visit = { _, _, _ in }
     ) throws(StorageFailure) {
         self.environment = environment
         isRenewed = transaction != nil
+        self.readsAnew = readsAnew
         self.transaction = if let transaction { transaction } else { try ReadTransaction(environment) }
         self.isInterrupted = isInterrupted
         self.report = report
@@ -157,7 +160,12 @@ struct StorageWalk {
         _ bytes: UnsafeRawBufferPointer, at key: UnsafeRawBufferPointer, in database: Database
     ) -> SealedValue? {
         switch database.name {
-        case .packed, .large: environment.checkedBuckets.genuine(bytes, at: key, in: database)
+        case .packed, .large:
+            if readsAnew {
+                environment.checkedBuckets.readAnew(bytes, at: key, in: database)
+            } else {
+                environment.checkedBuckets.genuine(bytes, at: key, in: database)
+            }
         case .log, .mutations, .records, .meta: database.genuine(bytes, at: key)
         }
     }

@@ -1,0 +1,167 @@
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+/// A storage that is in use, whose file is damaged under it.
+private final class UsedStorage {
+    let scratch = ScratchDirectory()
+    let sets: RootSets
+    /// More root hashes than fit into one bucket, ascending.
+    let crowd: [Digest]
+    let few: [Digest]
+    private let crowdName: CollaborationIdentifier
+    private let fewName: CollaborationIdentifier
+    private static let page = 4096
+
+    init(checkedAgainAfter interval: Duration) throws {
+        var random = SeededGenerator(seed: runSeed)
+        crowd = (0..<2000).map { _ in random.digest() }.sorted()
+        few = (0..<4).map { _ in random.digest() }
+        (crowdName, fewName) = (try name("crowd"), try name("few"))
+        var surroundings = StorageSurroundings()
+        surroundings.checkInterval = interval
+        surroundings.directoryLookupsMin = 1
+        sets = try RootSets(
+            RootSets.Configuration(directory: scratch.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20),
+            surroundings: surroundings)
+        for (name, roots) in [(crowdName, crowd), (fewName, few)] {
+            try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+            try sets.apply(Mutation(.addRoots(name, roots)))
+        }
+        #expect(becomesTrue { self.sets.health.isChecked })
+        // Until directories answer.
+        for _ in 0..<10 {
+            #expect(answers() == .init(absent: 0, refused: 0))
+            usleep(1000)
+        }
+    }
+
+    deinit { sets.close() }
+
+    struct Answers: Equatable {
+        /// Members that are told to be none.
+        var absent: Int
+        var refused: Int
+    }
+
+    /// What is answered about members of both sets, one at a time.
+    func answers() -> Answers {
+        var answers = Answers(absent: 0, refused: 0)
+        for (name, roots) in [(crowdName, crowd), (fewName, few)] {
+            for root in roots {
+                switch isMember(root, name) {
+                case true?: break
+                case false?: answers.absent += 1
+                case nil: answers.refused += 1
+                }
+            }
+        }
+        return answers
+    }
+
+    private func isMember(_ root: Digest, _ name: CollaborationIdentifier) -> Bool? {
+        try? sets.read { snapshot throws(ServiceError) in
+            try name.utf8.withRawBytes { bytes throws(ServiceError) in
+                guard let members = try MemberLookup(bytes, lookups: 1000, in: snapshot) else { return false }
+                return try members.contains(root, in: snapshot)
+            }
+        }
+    }
+
+    /// Writes over the file as a failing disk would: nobody who has it open is told.
+    func damage(_ body: (inout [UInt8]) -> Void) throws {
+        let path = scratch.path + "/data/data.mdb"
+        let before = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        var bytes = before
+        body(&bytes)
+        let file = open(path, O_WRONLY)
+        try #require(file >= 0)
+        defer { close(file) }
+        for start in stride(from: 0, to: bytes.count, by: UsedStorage.page) {
+            let range = start..<min(start + UsedStorage.page, bytes.count)
+            guard bytes[range] != before[range] else { continue }
+            #expect(
+                bytes[range].withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, off_t(start)) } == range.count)
+        }
+    }
+
+    /// The pages that have a root hash, also those of older versions.
+    static func pages(with root: Digest, in bytes: [UInt8]) -> [Int] {
+        let wanted = root.bytes
+        return stride(from: 0, to: bytes.count, by: page).filter { start in
+            Data(bytes[start..<min(start + page, bytes.count)]).range(of: Data(wanted)) != nil
+        }.map { $0 / page }
+    }
+
+    static func range(_ page: Int) -> Range<Int> { page * Self.page..<(page + 1) * Self.page }
+}
+
+@Suite("Checks of a storage in use")
+struct LaterChecksTests {
+    private let soon = Duration.milliseconds(50)
+
+    @Test("Changes while a storage is checked again and again are no damage")
+    func changes() throws {
+        let storage = try UsedStorage(checkedAgainAfter: .milliseconds(1))
+        var random = SeededGenerator(seed: runSeed &+ 1)
+        let other = try name("other")
+        try storage.sets.apply(Mutation(.createCollaboration(other, .challenge)))
+        for _ in 0..<300 {
+            let roots = (0..<40).map { _ in random.digest() }
+            try storage.sets.apply(Mutation(.addRoots(other, roots)))
+            try storage.sets.apply(Mutation(.removeRoots(other, Array(roots.prefix(20)))))
+        }
+        #expect(storage.sets.health.level == .intact, "\(String(describing: storage.sets.health.finding))")
+        #expect(storage.answers() == .init(absent: 0, refused: 0))
+    }
+
+    @Test("A bit that changes in a bucket that is in use is found: who is in it gets an error, and nobody else does")
+    func bit() throws {
+        let storage = try UsedStorage(checkedAgainAfter: soon)
+        let root = storage.crowd[1000]
+        try storage.damage { bytes in
+            for page in UsedStorage.pages(with: root, in: bytes) {
+                let range = UsedStorage.range(page)
+                guard let place = Data(bytes[range]).range(of: Data(root.bytes)) else { continue }
+                bytes[range.lowerBound + place.lowerBound + 20] ^= 4
+            }
+        }
+        try #require(becomesTrue { storage.sets.health.level == .damaged })
+        let answers = storage.answers()
+        #expect(answers.absent == 0)
+        #expect(1...56 ~= answers.refused, "\(answers)")
+        #expect(storage.sets.health.unreadiness?.code == .storageDamaged)
+    }
+
+    @Test("Pages that change places under a storage in use are found, and no member is told to be none")
+    func swappedPages() throws {
+        let storage = try UsedStorage(checkedAgainAfter: soon)
+        try storage.damage { bytes in
+            let (first, last) = (storage.crowd[300], storage.crowd[1700])
+            let pairs = zip(
+                UsedStorage.pages(with: first, in: bytes), UsedStorage.pages(with: last, in: bytes))
+            for (one, other) in pairs {
+                let kept = Array(bytes[UsedStorage.range(one)])
+                bytes.replaceSubrange(UsedStorage.range(one), with: Array(bytes[UsedStorage.range(other)]))
+                bytes.replaceSubrange(UsedStorage.range(other), with: kept)
+            }
+        }
+        try #require(becomesTrue { storage.sets.health.level == .damaged })
+        let answers = storage.answers()
+        #expect(answers.absent == 0)
+        #expect(answers.refused > 0)
+    }
+
+    @Test("A storage that is closed while it is checked again ends the check")
+    func closing() throws {
+        for _ in 0..<5 {
+            let storage = try UsedStorage(checkedAgainAfter: .milliseconds(1))
+            usleep(UInt32.random(in: 0..<10_000))
+            storage.sets.close()
+            #expect(storage.sets.health.level == .intact)
+        }
+    }
+}
