@@ -61,17 +61,24 @@ enum FuzzedHTTP {
         try demand(!line.hasSuffix("Allowed") || answer.contains("\r\nAllow: GET, HEAD\r\n"), "nothing is allowed")
         try demand(answer.utf8.count < 4096, "the answer has \(answer.utf8.count) bytes")
         guard line.hasSuffix("OK") else { return }
-        let asked = String(decoding: head.prefix { $0 != 10 }, as: UTF8.self)
+        let asked = text(head.prefix { $0 != 10 })
         let isAsked = [" ", "?"].contains { asked.contains(AssociationSite.path + $0) }
         try demand(
             isAsked && ["GET ", "HEAD "].contains { asked.hasPrefix($0) },
             "the page is shown to a request for something else")
         let hosts = head.split(separator: 10).count { line in
-            String(decoding: line, as: UTF8.self).lowercased().hasPrefix("host:")
+            text(line).lowercased().hasPrefix("host:")
         }
         try demand(
             hosts == 1 || hosts == 0 && asked.contains(" HTTP/1.0"),
             "the page is shown to a request with \(hosts) hosts")
+    }
+
+    /// A character for each byte. In UTF-8 a colon and a combining mark behind it would be one character.
+    private static func text(_ bytes: some Sequence<UInt8>) -> String {
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+        return String(scalars)
     }
 
     private static let site = try? AssociationSite(linkBase: "https://example.com/c", appIdentifiers: ["TEAM.app"])
@@ -82,6 +89,7 @@ enum FuzzedHTTP {
             "POST \(AssociationSite.path) HTTP/1.1\r\nhost:\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET",
             "\r\n\r\n", "GET /\r\n\r\n", "GET http://a\(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nB:c\r\n\r\n",
             "GET \(AssociationSite.path) HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n",
+            "GET \(AssociationSite.path) HTTP/1.1\r\nHost:\u{65E}\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n"
                 + "Content-Type: application/x-www-form-urlencoded\r\n\r\na=%3Cb+c",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 41\r\n"

@@ -15,7 +15,7 @@ private func simulate(_ arguments: String...) throws -> (hasSucceeded: Bool, out
 struct SimulationTests {
     @Test("In random worlds the service agrees with the model")
     func randomWorlds() throws {
-        let run = try simulate("--seed", "\(runSeed)", "--seconds", "15")
+        let run = try simulate("--seed", "\(runSeed)", "--seconds", "60")
         #expect(run.hasSucceeded, "\(run.output)")
     }
 
