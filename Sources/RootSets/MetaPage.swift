@@ -42,6 +42,8 @@ struct MetaPage: Equatable {
 
     /// Bytes of the page that mean something, from its beginning.
     static let byteCount = 152
+    /// Where the number of the commit is in the page.
+    static let transactionOffset = 144
     /// The largest pages that LMDB has.
     static let pageBytesMax = 32768
     /// So many pages, and as many as the file has, may be missing at its end.

@@ -46,7 +46,13 @@ final class ReadTransaction: @unchecked Sendable {
     /// Begins a read that sees everything committed before this call. It lasts until `reset`.
     func renew() throws(StorageFailure) {
         precondition(!isInUse, "a read transaction is used by two readers")
+        let known = environment.newestCommit
         try check(mdb_txn_renew(handle), "beginning a read")
+        if let fault = environment.fault(ofSnapshot: number, known: known) {
+            mdb_txn_reset(handle)
+            environment.health.report(.failed, fault.action)
+            throw fault
+        }
         try check(mdb_cursor_renew(handle, packed), "beginning a read")
         try check(mdb_cursor_renew(handle, large), "beginning a read")
         isInUse = true

@@ -64,15 +64,17 @@ package final class RootSets: Sendable {
         self.storageCheck = storageCheck
         self.shared = shared
         reserveBytes = configuration.reserveBytes
+        let newest = NewestCommit()
         let environment = try RootSets.open(
-            configuration, lock, surroundings, health, storageCheck, acceptsLoss: acceptsLoss, defersStructure: true)
+            configuration, lock, surroundings, health, newest, storageCheck, acceptsLoss: acceptsLoss,
+            defersStructure: true)
         if let loss = environment.possibleLoss { log(.critical, loss) }
         try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(
             readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
         ) { () throws(ServiceError) in
-            let environment = try RootSets.open(configuration, lock, surroundings, health, storageCheck)
+            let environment = try RootSets.open(configuration, lock, surroundings, health, newest, storageCheck)
             try environment.checkSharing(shared != nil)
             return environment
         }
@@ -94,12 +96,13 @@ package final class RootSets: Sendable {
 
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
-        _ health: StorageHealth, _ check: StorageCheck, acceptsLoss: Bool = false, defersStructure: Bool = false
+        _ health: StorageHealth, _ newest: NewestCommit, _ check: StorageCheck, acceptsLoss: Bool = false,
+        defersStructure: Bool = false
     ) throws(ServiceError) -> StorageEnvironment {
         let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
-            reserveBytes: configuration.reserveBytes, surroundings, health: health,
+            reserveBytes: configuration.reserveBytes, surroundings, health: health, newest: newest,
             acceptsLoss: acceptsLoss, defersStructure: defersStructure)
         check.begin(environment)
         return environment

@@ -32,6 +32,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let dataDescriptor: CInt
     /// LMDB's map of the data file; `nil` when the file has pages of another size than the system.
     private var map: CoveredMap?
+    /// The newest commit that this process has acknowledged or found. Others that open the storage later share it.
+    private let newest: NewestCommit
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
 
@@ -46,9 +48,10 @@ final class StorageEnvironment: @unchecked Sendable {
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
-    /// damage. `upgrades`: false refuses an older format. `acceptsLoss`: whether the operator's word is taken that the
-    /// newest commit may be gone. `defersStructure`: whether the structure of the large trees may be left for
-    /// `checkStructure`; then nobody may read a database or write before.
+    /// damage. `newest`: the newest commit that this process knows of. `isInspected`: whether it is opened to be checked
+    /// only: then an older format is refused, and a missing note stays missing. `acceptsLoss`: whether the operator's
+    /// word is taken that the newest commit may be gone. `defersStructure`: whether the structure of the large trees may
+    /// be left for `checkStructure`; then nobody may read a database or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -56,7 +59,8 @@ final class StorageEnvironment: @unchecked Sendable {
     init(
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
         _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
-        upgrades: Bool = true, acceptsLoss: Bool = false, defersStructure: Bool = false
+        newest: NewestCommit = NewestCommit(), isInspected: Bool = false, acceptsLoss: Bool = false,
+        defersStructure: Bool = false
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         guard !lock.isRemoved else {
@@ -64,6 +68,7 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         self.lock = lock
         isOld = lock.isUsed
+        self.newest = newest
         directories = BucketDirectories(surroundings)
         path = directory + "/" + DataFile.fileName
         self.bytesMax = bytesMax
@@ -96,7 +101,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_reader_check(environment, &stale), "clearing stale readers")
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 (databases, nameHash) = try StorageFormat.open(
-                    environment, trust, surroundings.random, upgrades: upgrades, structure.withLock { $0 })
+                    environment, trust, surroundings.random, upgrades: !isInspected, structure.withLock { $0 })
             } catch {
                 // After a fault LMDB's state is unknown: its memory is not touched again.
                 if !guarded.hasFault { mdb_env_close(environment) }
@@ -112,7 +117,7 @@ final class StorageEnvironment: @unchecked Sendable {
             trust.covers(map)
             trust.watchLength(of: dataDescriptor)
             try checkSequence()
-            try noteNewest()
+            try noteNewest(unlessMissing: isInspected)
         } catch {
             throw error.asServiceError
         }
@@ -129,6 +134,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
         (lock, mark, noted, isOld) = (nil, nil, .none, false)
+        newest = NewestCommit()
         structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
         path = directory + "/" + DataFile.fileName
@@ -139,6 +145,7 @@ final class StorageEnvironment: @unchecked Sendable {
         storage_guard_install()
         var environment: OpaquePointer?
         do throws(StorageFailure) {
+            try ReaderTable.checkNumber(in: directory)
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             storage_guard_watch(environment)
@@ -253,7 +260,7 @@ final class StorageEnvironment: @unchecked Sendable {
         let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
             try file.judge(contents, defers: defersStructure)
         }
-        try reserveReaderTable(in: directory)
+        try ReaderTable.prepare(in: directory)
         return (mark, contents, structure)
     }
 
@@ -348,15 +355,21 @@ final class StorageEnvironment: @unchecked Sendable {
     // MARK: The newest commit
 
     /// The last sequence of the change log in the newest commit; `nil` when the totals can't be read.
-    private var lastSequence: UInt64? {
-        (try? withReader { reader throws(StorageFailure) -> UInt64? in
+    private var lastSequence: UInt64? { (try? lastCommit())?.sequence }
+
+    /// The number of the newest commit by LMDB's table of readers, and the last sequence of its change log; that is
+    /// `nil` when the totals can't be read.
+    private func lastCommit() throws(StorageFailure) -> (number: Int, sequence: UInt64?) {
+        try withReader { reader throws(StorageFailure) -> (number: Int, sequence: UInt64?) in
+            let number = Int(mdb_txn_id(reader))
             var value = MDB_val()
             guard withMDBValue(Totals.key, { mdb_get(reader, meta.handle, $0, &value) }) == MDB_SUCCESS,
                 let sealed = SealedValue(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)),
-                sealed.isGenuine(seed: Totals.key.withUnsafeBytes { meta.seed(of: $0) })
-            else { return nil }
-            return try Totals(reading: sealed.contents).sequence
-        }) ?? nil
+                sealed.isGenuine(seed: Totals.key.withUnsafeBytes { meta.seed(of: $0) }),
+                let totals = try? Totals(reading: sealed.contents)
+            else { return (number, nil) }
+            return (number, totals.sequence)
+        }
     }
 
     /// Throws `damaged` when the data end with an earlier change than one that was acknowledged.
@@ -383,16 +396,26 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit
     /// that the disk does not have yet.
-    private func noteNewest() throws(StorageFailure) {
+    ///
+    /// `unlessMissing`: whether a note that is missing is not made, so that the next start tells.
+    private func noteNewest(unlessMissing: Bool) throws(StorageFailure) {
         guard fsync(dataDescriptor) == 0 else { throw StorageFailure(errno, "making the data durable") }
         let pages = (try metaPage(0), try metaPage(1))
-        guard let newest = [pages.0, pages.1].compactMap({ $0 }).max(by: { $0.transaction < $1.transaction }) else {
+        guard let page = [pages.0, pages.1].compactMap({ $0 }).max(by: { $0.transaction < $1.transaction }) else {
             throw .damaged("both meta pages of the data file are damaged")
         }
+        let known = newest.number
+        guard page.transaction >= UInt64(known) else {
+            throw .damaged(
+                "commit \(known) was acknowledged, and the data file ends with \(page.transaction): "
+                    + MetaPages.remedy)
+        }
+        newest.note(Int(page.transaction))
+        if unlessMissing, possibleLoss != nil { return }
         // Damaged totals do not take back what was acknowledged.
         var acknowledged: UInt64 = 0
         if case .note(let note) = noted { acknowledged = note.sequence }
-        mark?.write(CommitMark.Note(newest, sequence: lastSequence ?? acknowledged))
+        mark?.write(CommitMark.Note(page, sequence: lastSequence ?? acknowledged))
         mark?.settle()
         // The word holds for one start.
         if noted == .acceptance, try mark?.read() == .acceptance {
@@ -410,9 +433,36 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw .failed("the data file can't be read after a commit, \(error.text)")
         }
-        guard let page = found, page.transaction == UInt64(transaction) else { return }
-        mark?.write(CommitMark.Note(page, sequence: lastSequence ?? 0))
+        let (last, sequence) = try lastCommit()
+        // Nothing was written, so LMDB has made no commit of it.
+        guard last >= transaction else { return }
+        // LMDB writes only a part of the page. The rest may have been damaged before, and the next start would not take
+        // the page.
+        guard let page = found, page.transaction == UInt64(transaction) else {
+            throw .failed("the meta page of commit \(transaction) is damaged")
+        }
+        mark?.write(CommitMark.Note(page, sequence: sequence ?? 0))
+        newest.note(transaction)
     }
+
+    /// Why the snapshot of a commit is not what was committed: a file of the storage was written over. `nil` when it is.
+    ///
+    /// `known`: the newest commit that was known before the snapshot was taken.
+    @inline(__always)
+    func fault(ofSnapshot number: Int, known: Int) -> StorageFailure? {
+        let isNewest = number >= known
+        // The page of an older snapshot may have been written anew, two commits later.
+        let written = map?.number(at: (number & 1) * pageBytes + MetaPage.transactionOffset)
+        let isWritten = written.map { $0 >= UInt64(number) } ?? true
+        guard !isNewest || !isWritten else { return nil }
+        return .failed(
+            isNewest
+                ? "the data file is older than commit \(number): it was written over, or the disk has lost writes"
+                : "commit \(known) is the newest one, and LMDB's table of readers says \(number): it was written over")
+    }
+
+    /// The newest commit that was acknowledged or found.
+    var newestCommit: Int { newest.number }
 
     /// Makes the note durable. It may wait for the disk. Returns whether it is.
     func syncNote() -> Bool { mark?.sync() ?? true }
@@ -434,15 +484,6 @@ final class StorageEnvironment: @unchecked Sendable {
         let bytes = try readBytes(
             of: file, at: slot * pageBytes, bytesMax: MetaPage.byteCount, "reading the meta pages")
         return bytes.count == MetaPage.byteCount ? MetaPage(bytes, slot: slot) : nil
-    }
-
-    /// Reserves disk blocks for the reader table, which LMDB writes through a map. On a full disk, writing to a page of
-    /// it without a block would be a bus error. 1,024 readers take 64 bytes each, plus a header.
-    static func reserveReaderTable(in directory: String) throws(StorageFailure) {
-        let descriptor = open(directory + "/lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw StorageFailure(errno, "opening the reader table") }
-        defer { close(descriptor) }
-        try check(System.reserveSpace(descriptor, bytes: 68 << 10), "reserving space for the reader table")
     }
 
     /// Checks that the data file is as long as its newest root page says. Reading past its end would be a bus error.

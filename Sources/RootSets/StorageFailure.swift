@@ -69,6 +69,11 @@ struct StorageFailure: Error {
         StorageFailure(EPROTO, what, isWhole: true)
     }
 
+    /// Why this process can't use a storage that another one uses: a whole sentence.
+    static func conflicting(_ sentence: String) -> StorageFailure {
+        StorageFailure(EBUSY, sentence, isWhole: true)
+    }
+
     /// Why a backup can't be made or restored: a whole sentence.
     static func refused(_ sentence: String) -> StorageFailure {
         StorageFailure(STORAGE_FAULT, sentence)

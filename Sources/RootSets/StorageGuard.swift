@@ -22,11 +22,21 @@ struct StorageGuard {
 /// the process, while this object exists.
 final class CoveredMap: Sendable {
     private let place: CInt
+    private let start: UInt
+    private let count: Int
 
     /// `nil` when too many maps are covered.
     init?(_ bytes: UnsafeRawBufferPointer) {
+        (start, count) = (UInt(bitPattern: bytes.baseAddress), bytes.count)
         place = storage_map_add(bytes.baseAddress, bytes.count)
         guard place >= 0 else { return nil }
+    }
+
+    /// An aligned number of eight bytes as it is there now; `nil` outside of the map.
+    @inline(__always)
+    func number(at offset: Int) -> UInt64? {
+        guard offset >= 0, offset + 8 <= count else { return nil }
+        return UnsafeRawPointer(bitPattern: start + UInt(offset))?.load(as: UInt64.self)
     }
 
     deinit {

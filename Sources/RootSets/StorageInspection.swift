@@ -24,7 +24,8 @@ package enum StorageInspection {
             }
         }
         do throws(StorageFailure) {
-            return try findings(in: environment)
+            let loss = environment.possibleLoss.map { [lost($0)] } ?? []
+            return loss + (try findings(in: environment))
         } catch {
             throw error.asServiceError
         }
@@ -34,6 +35,12 @@ package enum StorageInspection {
         StorageFinding(
             kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
             meaning: "nothing was checked")
+    }
+
+    private static func lost(_ reason: String) -> StorageFinding {
+        StorageFinding(
+            kind: .reading, distrusted: [], what: reason,
+            meaning: "the last changes before the end of the service may be missing; its next start says so, too")
     }
 
     private static func unreadable(_ reason: String) -> StorageFinding {
@@ -82,6 +89,6 @@ package enum StorageInspection {
         try DataFile.checkExistence(in: directory)
         return try StorageEnvironment(
             directory: directory, bytesMax: RootSets.Configuration(directory: directory).sizeLimitBytes,
-            reserveBytes: 0, upgrades: false)
+            reserveBytes: 0, isInspected: true)
     }
 }

@@ -121,6 +121,11 @@ package enum StorageRepair {
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
             throw StorageFailure(errno, "exchanging the data file")
         }
+        // The start after a repair that ends here finds no note, and says so.
+        try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
+        guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
+            throw StorageFailure(errno, "putting the note of the newest commit in its place")
+        }
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: directory + "/data.mdb")
         } catch {

@@ -21,7 +21,7 @@ final class UnfinishedStorage {
     /// `mapBytes`: more than the file will take.
     init(directory: String, mapBytes: Int) throws(StorageFailure) {
         storage_guard_install()
-        try StorageEnvironment.reserveReaderTable(in: directory)
+        try ReaderTable.prepare(in: directory)
         var environment: OpaquePointer?
         try check(mdb_env_create(&environment), "making the storage environment")
         guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }

@@ -32,6 +32,8 @@ final class WriteTransaction {
         self.watch = watch
         try check(mdb_txn_begin(environment.handle, nil, 0, &handle), "beginning a write")
         thread.bind()
+        // What is built on an older state would bring back what was removed.
+        if let fault = environment.fault(ofSnapshot: number - 1, known: environment.newestCommit) { throw fault }
     }
 
     deinit {

@@ -28,6 +28,8 @@ final class DurableClock: Sendable {
     /// What is added to the monotonic clock; it never becomes smaller.
     private let offset: Atomic<UInt64>
     private let descriptor: CInt
+    /// Whether the file had no time when it was opened: it was missing, empty or damaged.
+    let hadNone: Bool
     /// The time that was written last.
     private let written: Atomic<UInt64>
     private let writing = Lock(())
@@ -53,6 +55,7 @@ final class DurableClock: Sendable {
         }
         offset = Atomic(stored > now ? stored - now : 0)
         written = Atomic(stored)
+        hadNone = stored == 0
     }
 
     deinit {

@@ -281,6 +281,12 @@ package final class Service: Sendable {
             do throws(SystemFailure) {
                 let durable = try DurableClock(
                     dataDirectory: configuration.dataDirectory, elapsed: clock, date: date)
+                if hasServed, durable.hadNone {
+                    log(
+                        .warning,
+                        "the file \(DurableClock.fileName) was missing or damaged: if the date was set back, what had "
+                            + "expired may be valid again")
+                }
                 durable.store()
                 return (secrets, durable)
             } catch {

@@ -89,9 +89,18 @@ enum Rootgate {
         return .failure
     }
 
+    /// Opens those of the three standard descriptors that are closed, so that no file or socket gets one of their
+    /// numbers. Writing to the standard output fails then; what goes to standard error is lost.
+    private static func openStandardDescriptors() {
+        for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     static func main() async {
         // A file that reaches the limit of its size (ulimit -f) is an error like a full disk, and not the end.
         signal(SIGXFSZ, SIG_IGN)
+        openStandardDescriptors()
         exit(await run().rawValue)
     }
 }

@@ -77,11 +77,24 @@ int failing_disk_follow(const char *first, const char *second) {
     return code;
 }
 
-void failing_disk_rest(void) { is_recording = 0; }
+void failing_disk_rest(void) {
+    pthread_mutex_lock(&lock);
+    is_recording = 0;
+    pthread_mutex_unlock(&lock);
+}
 
-size_t failing_disk_events(void) { return events_count; }
+size_t failing_disk_events(void) {
+    pthread_mutex_lock(&lock);
+    size_t count = events_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 struct recorded_event failing_disk_event(size_t number) {
-    return events[number];
+    pthread_mutex_lock(&lock);
+    struct recorded_event event = events[number];
+    pthread_mutex_unlock(&lock);
+    return event;
 }
 
 // Which of the followed files it is; -1 when it is none. Fills in the file's length.
