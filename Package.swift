@@ -34,8 +34,9 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 
 /// What has subjects in FuzzingTests.
 let fuzzed: [Target.Dependency] = [
-    "COpenSSL", "Audit", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels", "Principals", "RootSets",
-    "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport", "Verification", "Wire", "rootgate",
+    "COpenSSL", "Audit", "Cluster", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels", "Principals",
+    "RootSets", "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport", "Verification", "Wire",
+    "rootgate",
 ]
 
 let package = Package(

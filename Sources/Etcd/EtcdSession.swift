@@ -84,7 +84,7 @@ package final class EtcdSession {
     }
 
     private let members: EtcdMembers
-    private let connections: [MemberConnection]
+    let connections: [MemberConnection]
     /// The place of the member that the next request goes to.
     private var place: Int
 

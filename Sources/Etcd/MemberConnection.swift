@@ -7,7 +7,8 @@ import Transport
 /// A connection to one member, which is made when it is needed and kept for the next request. One thread uses it.
 final class MemberConnection {
     private let dialer: Dialer
-    private var stream: (any ByteStream)?
+    /// `nil`: there is no connection. Tests give it a stream of their own.
+    var stream: (any ByteStream)?
     /// The answer that is being read; `nil`: none is.
     private var reader: AnswerReader?
     private var room = [UInt8](repeating: 0, count: 64 << 10)

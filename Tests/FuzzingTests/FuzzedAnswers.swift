@@ -24,7 +24,7 @@ enum FuzzedAnswers {
 
     private enum Kind: UInt8, CaseIterable {
         case hello, challenges, receipt, tests, roots, count, collaborations, statistics, changes, verdicts, open
-        case grants, error, decisions
+        case grants, error, decisions, snapshot, confirmation
 
         /// The answer, read and written again; `nil` for those that nobody writes whole. Throws `malformedAnswer`.
         func encoded(_ body: UnsafeRawBufferPointer, _ asked: Int) throws -> [UInt8]? {
@@ -63,6 +63,8 @@ enum FuzzedAnswers {
             case .grants: return try FuzzedAnswers.grants(body, asked)
             case .error: return try FuzzedAnswers.error(body)
             case .decisions: return try FuzzedAnswers.decisions(body, asked)
+            case .snapshot: return try FuzzedAnswers.snapshot(body)
+            case .confirmation: return try FuzzedAnswers.confirmation(body)
             }
         }
     }
@@ -146,6 +148,38 @@ enum FuzzedAnswers {
         return nil
     }
 
+    /// A piece has a number and the snapshot's size, and everything behind those.
+    private static func snapshot(_ body: UnsafeRawBufferPointer) throws -> [UInt8] {
+        var parts = InputParts(body)
+        let (identifier, size) = (parts.number(8), parts.number(8))
+        let isPiece = size != nil && identifier != 0
+        let piece: SnapshotPiece
+        do throws(ServiceError) {
+            piece = try SnapshotPiece(body)
+        } catch {
+            try demand(!isPiece, "a piece of a snapshot is refused")
+            throw error
+        }
+        try demand(isPiece && piece.identifier == identifier && piece.size == size, "no piece is read as \(piece)")
+        let again = appended { piece.append(to: &$0) }
+        try demand(again.elementsEqual(body), "a piece of a snapshot is written in another way than it was read")
+        return again
+    }
+
+    private static func confirmation(_ body: UnsafeRawBufferPointer) throws -> [UInt8] {
+        let sequence: UInt64
+        do throws(ServiceError) {
+            sequence = try Answer.confirmation(body)
+        } catch {
+            try demand(body.count != 8, "a confirmation is refused")
+            throw error
+        }
+        // A service writes the sequence alone.
+        let again = appended { $0.appendInteger(sequence) }
+        try demand(again.elementsEqual(body), "a confirmation is written in another way than it was read")
+        return again
+    }
+
     // MARK: Seeds
 
     private static func seeds() throws -> [[UInt8]] {
@@ -195,6 +229,9 @@ enum FuzzedAnswers {
                 $0 += [1, 0, 1, 0, 0x61]
             },
             seed(.error) { $0 += [32, 0, 2, 0, 9, 0, 0, 0, 0x6e, 0x6f] },
+            seed(.snapshot) { SnapshotPiece(identifier: 7, size: 5, bytes: [1, 2, 3]).append(to: &$0) },
+            seed(.snapshot) { SnapshotPiece(identifier: .max, size: .max, bytes: []).append(to: &$0) },
+            seed(.confirmation) { $0.appendInteger(UInt64(7)) },
             seed(.decisions, 4) { list(nil, to: &$0) }, seed(.decisions, 5) { list([root, .zero], to: &$0) },
         ]
     }
