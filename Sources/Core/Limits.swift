@@ -170,6 +170,8 @@ public enum Limits {
 
     // MARK: HTTP
 
+    /// Seconds of a lease in etcd. What says more is no lease of a service.
+    public static let etcdLeaseSecondsMax: Int64 = 1 << 31
     /// Bytes of the head of an answer of etcd, and of its body.
     public static let etcdHeadBytesMax = 16 << 10
     public static let etcdAnswerBytesMax = 8 << 20
@@ -463,8 +465,8 @@ public enum Limits {
     public static let writerBytesPerSecond = 256 << 20
     /// Seconds from the end of a check of everything that is stored to the beginning of the next one.
     public static let checkIntervalSeconds = 3600
-    /// Microseconds for which a later check than that of the start works, and then rests, in turn: it takes a fifth of a
-    /// processor at most.
+    /// Microseconds for which a later check than that of the start works, and then rests, in turn: it takes a fifth of
+    /// a processor at most.
     public static let checkWorkMicroseconds = 2000
     public static let checkRestMicroseconds = 8000
     /// Milliseconds from the beginning of the check of a start within which requests wait until it comes to what they

@@ -272,7 +272,9 @@ package final class EtcdSession {
     ) throws(EtcdFailure) -> (whole: Int64, left: Int64)? {
         let request = LeaseRequest(ID: LongInteger(lease))
         let answer: LeaseAnswer = try repeated("/v3/lease/timetolive", request, milliseconds)
-        guard let left = answer.TTL?.value, left >= 0, let whole = answer.grantedTTL?.value, whole > 0 else {
+        guard let left = answer.TTL?.value, (0...Limits.etcdLeaseSecondsMax).contains(left),
+            let whole = answer.grantedTTL?.value, (1...Limits.etcdLeaseSecondsMax).contains(whole)
+        else {
             return nil
         }
         return (whole, left)

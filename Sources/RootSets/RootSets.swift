@@ -80,6 +80,7 @@ package final class RootSets: Sendable {
         }
         queue.start()
         storageCheck.start()
+        health.whenDamaged { [weak storageCheck] in storageCheck?.hurry() }
         shared?.begin(
             SharedFollower { [weak queue] in
                 queue?.ring()

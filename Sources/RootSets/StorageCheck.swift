@@ -15,6 +15,8 @@ final class StorageCheck: Sendable {
         var current: StorageEnvironment?
         /// What was walked over last. It is closed when nobody else uses it.
         weak var last: StorageEnvironment?
+        /// Whether it is to be walked over again now.
+        var isHurried = false
         var isStarted = false
         var isStopped = false
     }
@@ -57,6 +59,12 @@ final class StorageCheck: Sendable {
         wake.signal()
     }
 
+    /// Walks over everything again as soon as possible: something was damaged after the check of the start.
+    func hurry() {
+        state.withLock { $0.isHurried = true }
+        wake.signal()
+    }
+
     /// Ends the walk if one goes on. A second call does nothing.
     func stop() {
         let isRunning = state.withLock { state in
@@ -74,19 +82,27 @@ final class StorageCheck: Sendable {
     /// Waits for an environment and walks over it; when none comes for a while, over the last one again. Returns false
     /// when the check was stopped.
     private func walkNext() -> Bool {
-        let isRepeated = wake.wait(timeout: .now() + interval / .seconds(1)) == .timedOut
-        let environment = state.withLock { state in
-            state.current = isRepeated ? state.last : state.next.take()
-            return state.current
+        let isDue = wake.wait(timeout: .now() + interval / .seconds(1)) == .timedOut
+        typealias Task = (environment: StorageEnvironment?, isNew: Bool, isHurried: Bool)
+        let task = state.withLock { state -> Task in
+            let next = state.next.take()
+            let isAgain = next == nil && (isDue || state.isHurried)
+            defer { state.isHurried = false }
+            state.current = next ?? (isAgain ? state.last : nil)
+            return (state.current, next != nil, state.isHurried)
         }
-        if let environment {
-            if isRepeated {
-                walkAgain(environment)
-            } else {
+        if let environment = task.environment {
+            if task.isNew {
                 walk(environment)
                 environment.trust.endCheck()
+            } else {
+                walkAgain(environment, isHurried: task.isHurried)
             }
-            state.withLock { ($0.current, $0.last) = (nil, environment) }
+            state.withLock { state in
+                (state.current, state.last) = (nil, environment)
+                // What this walk has found need not be looked for again.
+                if task.isNew { state.isHurried = false }
+            }
         }
         return !isStopped
     }
@@ -123,11 +139,13 @@ final class StorageCheck: Sendable {
         }
     }
 
-    /// Walks over a snapshot that was found intact before. Others read and write meanwhile. Gives up when the snapshot
-    /// costs too much, or when there is no memory for it: the next check tries it again.
-    private func walkAgain(_ environment: StorageEnvironment) {
+    /// Walks over a snapshot of a storage that was checked before. Others read and write meanwhile. Gives up when the
+    /// snapshot costs too much, or when there is no memory for it: the next check tries it again.
+    ///
+    /// `isHurried`: whether damage was met, so that this is to find soon what can't be believed.
+    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) {
         let (health, trust) = (environment.health, environment.trust)
-        guard health.level == .intact, health.isChecked else { return }
+        guard health.isChecked, health.level == .intact || isHurried && health.level == .damaged else { return }
         let guarded = StorageGuard()
         var pace = Pace()
         do throws(StorageFailure) {
@@ -138,7 +156,7 @@ final class StorageCheck: Sendable {
             var walk = try StorageWalk(
                 environment, in: transaction, readsAnew: true,
                 isInterrupted: { [self] in
-                    pace.rest()
+                    if !isHurried { pace.rest() }
                     return isStopped || trust.isRetired || trust.fault != nil || cost.isTooMuch
                 },
                 report: { finding in

@@ -48,10 +48,10 @@ final class StorageEnvironment: @unchecked Sendable {
     ///
     /// `lock`: the lock of the directory if somebody has it already. `bytesMax`: the largest size of the data file. A
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
-    /// damage. `newest`: the newest commit that this process knows of. `isInspected`: whether it is opened to be checked
-    /// only: then an older format is refused, and a missing note stays missing. `acceptsLoss`: whether the operator's
-    /// word is taken that the newest commit may be gone. `defersStructure`: whether the structure of the large trees may
-    /// be left for `checkStructure`; then nobody may read a database or write before.
+    /// damage. `newest`: the newest commit that this process knows of. `isInspected`: whether it is only to be checked;
+    /// then an older format is refused, and a missing note stays missing. `acceptsLoss`: whether the operator's word is
+    /// taken that the newest commit may be gone. `defersStructure`: whether the structure of the large trees may be
+    /// left for `checkStructure`; then nobody may read a database or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -438,14 +438,14 @@ final class StorageEnvironment: @unchecked Sendable {
         guard last >= transaction else { return }
         // LMDB writes only a part of the page. The rest may have been damaged before, and the next start would not take
         // the page.
-        guard let page = found, page.transaction == UInt64(transaction) else {
-            throw .failed("the meta page of commit \(transaction) is damaged")
-        }
+        guard let page = found, page.transaction == UInt64(transaction),
+            page.fault(fileBytes: fileBytes(dataDescriptor) ?? 0) == nil
+        else { throw .failed("the meta page of commit \(transaction) is damaged") }
         mark?.write(CommitMark.Note(page, sequence: sequence ?? 0))
         newest.note(transaction)
     }
 
-    /// Why the snapshot of a commit is not what was committed: a file of the storage was written over. `nil` when it is.
+    /// Why the snapshot of a commit can't be what was committed: a file of the storage was written over. Else `nil`.
     ///
     /// `known`: the newest commit that was known before the snapshot was taken.
     @inline(__always)

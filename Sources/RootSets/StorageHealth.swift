@@ -38,6 +38,7 @@ package final class StorageHealth: Sendable {
     private let reporting = Lock(())
     private let log: Log
     private let onFailure = Lock<(@Sendable () -> Void)?>(nil)
+    private let onDamage = Lock<(@Sendable () -> Void)?>(nil)
     private let checked = Atomic<Bool>(false)
     private let areWaitsBounded = Atomic<Bool>(false)
 
@@ -78,7 +79,9 @@ package final class StorageHealth: Sendable {
             if let line { log(.critical, line) }
             return line != nil
         }
-        if isFirst, level == .failed { onFailure.withLock { $0 }?() }
+        guard isFirst else { return }
+        let body = level == .failed ? onFailure.withLock { $0 } : onDamage.withLock { $0 }
+        body?()
     }
 
     /// Keeps the first finding of a level. Returns the line for the log; `nil` when it is not the first one.
@@ -116,6 +119,11 @@ package final class StorageHealth: Sendable {
     /// From now on a failure calls `body` after it was logged, on the thread that reports it.
     func whenFailed(_ body: @escaping @Sendable () -> Void) {
         onFailure.withLock { $0 = body }
+    }
+
+    /// From now on the first damage calls `body` after it was logged, on the thread that reports it.
+    func whenDamaged(_ body: @escaping @Sendable () -> Void) {
+        onDamage.withLock { $0 = body }
     }
 
     /// Ends a failure: the storage was opened again and judged. Damage that was found before stays.

@@ -8,8 +8,8 @@ import Synchronization
 /// expire by it.
 ///
 /// It runs with a monotonic clock and follows the system's date forward: when the date is ahead of it, it leaps to the
-/// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute, at the end,
-/// and before anybody sees a time that is far ahead of the stored one. The date may be set back while no service runs.
+/// date. When the date is set back, it goes on from where it was. Its time is stored in a file once a minute, at the
+/// end, and before anybody sees a time far ahead of the stored one. The date may be set back while no service runs.
 /// After such a restart it continues at the last stored time. So a grant may live longer than its validity: by the time
 /// in which no service ran, and after a crash by one minute more. What expired in that time may be valid again.
 final class DurableClock: Sendable {

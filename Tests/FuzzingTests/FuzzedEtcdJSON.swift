@@ -220,7 +220,9 @@ enum FuzzedEtcdJSON {
 
     private static func time(_ session: EtcdSession) throws {
         guard let (whole, left) = try session.time(ofLease: 5, milliseconds: 0) else { return }
-        try demand(whole > 0 && left >= 0, "a lease of \(whole) s has \(left) s left")
+        let range = 0...Limits.etcdLeaseSecondsMax
+        let isRight = whole > 0 && range.contains(whole) && range.contains(left)
+        try demand(isRight, "a lease of \(whole) s has \(left) s left")
     }
 
     // MARK: Members

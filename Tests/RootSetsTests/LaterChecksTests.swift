@@ -12,6 +12,7 @@ private final class UsedStorage {
     /// More root hashes than fit into one bucket, ascending.
     let crowd: [Digest]
     let few: [Digest]
+    let record = [UInt8](repeating: 0xa5, count: 100)
     private let crowdName: CollaborationIdentifier
     private let fewName: CollaborationIdentifier
     private static let page = 4096
@@ -31,6 +32,9 @@ private final class UsedStorage {
             try sets.apply(Mutation(.createCollaboration(name, .challenge)))
             try sets.apply(Mutation(.addRoots(name, roots)))
         }
+        var edit = Edit()
+        edit.records = [RecordEdit([1], value: record)]
+        try sets.apply(Mutation(.edit(edit)))
         #expect(becomesTrue { self.sets.health.isChecked })
         // Until directories answer.
         for _ in 0..<10 {
@@ -71,8 +75,38 @@ private final class UsedStorage {
         }
     }
 
+    /// The value of a record; `nil` when it can't be told.
+    func readRecord() -> [UInt8]? {
+        try? sets.read { snapshot throws(ServiceError) in try snapshot.record([1])?.value }
+    }
+
+    /// Swaps pages with members of the crowd.
+    func swapPages() throws {
+        try damage { bytes in
+            let pairs = zip(
+                UsedStorage.pages(with: crowd[300].bytes, in: bytes),
+                UsedStorage.pages(with: crowd[1700].bytes, in: bytes))
+            for (one, other) in pairs {
+                let kept = Array(bytes[UsedStorage.range(one)])
+                bytes.replaceSubrange(UsedStorage.range(one), with: Array(bytes[UsedStorage.range(other)]))
+                bytes.replaceSubrange(UsedStorage.range(other), with: kept)
+            }
+        }
+    }
+
+    /// Flips a bit of some bytes wherever they are in the file.
+    func flipBit(of wanted: [UInt8]) throws {
+        try damage { bytes in
+            for page in UsedStorage.pages(with: wanted, in: bytes) {
+                let range = UsedStorage.range(page)
+                guard let place = Data(bytes[range]).range(of: Data(wanted)) else { continue }
+                bytes[range.lowerBound + place.lowerBound + 20] ^= 4
+            }
+        }
+    }
+
     /// Writes over the file as a failing disk would: nobody who has it open is told.
-    func damage(_ body: (inout [UInt8]) -> Void) throws {
+    private func damage(_ body: (inout [UInt8]) -> Void) throws {
         let path = scratch.path + "/data/data.mdb"
         let before = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
         var bytes = before
@@ -88,15 +122,14 @@ private final class UsedStorage {
         }
     }
 
-    /// The pages that have a root hash, also those of older versions.
-    static func pages(with root: Digest, in bytes: [UInt8]) -> [Int] {
-        let wanted = root.bytes
-        return stride(from: 0, to: bytes.count, by: page).filter { start in
+    /// The pages that have these bytes, also those of older versions.
+    private static func pages(with wanted: [UInt8], in bytes: [UInt8]) -> [Int] {
+        stride(from: 0, to: bytes.count, by: page).filter { start in
             Data(bytes[start..<min(start + page, bytes.count)]).range(of: Data(wanted)) != nil
         }.map { $0 / page }
     }
 
-    static func range(_ page: Int) -> Range<Int> { page * Self.page..<(page + 1) * Self.page }
+    private static func range(_ page: Int) -> Range<Int> { page * Self.page..<(page + 1) * Self.page }
 }
 
 @Suite("Checks of a storage in use")
@@ -121,14 +154,7 @@ struct LaterChecksTests {
     @Test("A bit that changes in a bucket that is in use is found: who is in it gets an error, and nobody else does")
     func bit() throws {
         let storage = try UsedStorage(checkedAgainAfter: soon)
-        let root = storage.crowd[1000]
-        try storage.damage { bytes in
-            for page in UsedStorage.pages(with: root, in: bytes) {
-                let range = UsedStorage.range(page)
-                guard let place = Data(bytes[range]).range(of: Data(root.bytes)) else { continue }
-                bytes[range.lowerBound + place.lowerBound + 20] ^= 4
-            }
-        }
+        try storage.flipBit(of: storage.crowd[1000].bytes)
         try #require(becomesTrue { storage.sets.health.level == .damaged })
         let answers = storage.answers()
         #expect(answers.absent == 0)
@@ -139,20 +165,23 @@ struct LaterChecksTests {
     @Test("Pages that change places under a storage in use are found, and no member is told to be none")
     func swappedPages() throws {
         let storage = try UsedStorage(checkedAgainAfter: soon)
-        try storage.damage { bytes in
-            let (first, last) = (storage.crowd[300], storage.crowd[1700])
-            let pairs = zip(
-                UsedStorage.pages(with: first, in: bytes), UsedStorage.pages(with: last, in: bytes))
-            for (one, other) in pairs {
-                let kept = Array(bytes[UsedStorage.range(one)])
-                bytes.replaceSubrange(UsedStorage.range(one), with: Array(bytes[UsedStorage.range(other)]))
-                bytes.replaceSubrange(UsedStorage.range(other), with: kept)
-            }
-        }
+        try storage.swapPages()
         try #require(becomesTrue { storage.sets.health.level == .damaged })
         let answers = storage.answers()
         #expect(answers.absent == 0)
         #expect(answers.refused > 0)
+    }
+
+    @Test("Damage that a request meets makes everything be checked at once, not only after an hour")
+    func hurry() throws {
+        let storage = try UsedStorage(checkedAgainAfter: .seconds(3600))
+        #expect(storage.readRecord() == storage.record)
+        try storage.swapPages()
+        #expect(storage.answers().absent > 0, "no check tells of it yet")
+        try storage.flipBit(of: storage.record)
+        #expect(storage.readRecord() == nil)
+        #expect(becomesTrue { storage.answers().absent == 0 })
+        #expect(storage.answers().refused > 0)
     }
 
     @Test("A storage that is closed while it is checked again ends the check")
