@@ -53,8 +53,8 @@ final class CheckedBuckets: @unchecked Sendable {
         return sealed
     }
 
-    /// Reads the whole bucket, also when it was found intact before. Returns `nil` when it is not what was written: then
-    /// it is checked each time from now on.
+    /// Reads the whole bucket, also when it was found intact before. Returns `nil` when it is not what was written:
+    /// then each later reader checks it, too.
     func readAnew(
         _ value: UnsafeRawBufferPointer, at key: UnsafeRawBufferPointer, in database: Database
     ) -> SealedValue? {

@@ -31,8 +31,11 @@ enum FuzzedAnswers {
             switch self {
             case .hello:
                 let answer = try HelloAnswer(body)
-                // A limit that is given twice is kept once; a name that is no UTF-8 becomes longer.
-                guard body.count == FuzzedAnswers.helloBytes(answer) else { return nil }
+                // A limit that is given twice is kept once; a name that is no UTF-8 becomes longer. Both together may
+                // keep the length.
+                guard body.count == FuzzedAnswers.helloBytes(answer),
+                    !answer.software.unicodeScalars.contains("\u{fffd}")
+                else { return nil }
                 return appended { answer.append(to: &$0) }
             case .challenges: return try FuzzedAnswers.challenges(body)
             case .receipt:

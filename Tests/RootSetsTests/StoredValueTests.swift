@@ -393,6 +393,7 @@ struct StoredValueTests {
         #expect(damaged.outcome(of: name, sets) == .storageDamaged, "\(name)")
         #expect(sets.refusal(of: .addRoots(damaged.deck, [.zero])) == .storageDamaged)
         sets.close()
+        #expect(try StorageInspection.findings(in: damaged.storage.directory).contains { $0.kind == .count })
     }
 
     @Test("A record of the log that does not follow the one before is found by who reads it and by the check")
@@ -421,6 +422,7 @@ struct StoredValueTests {
         let sets = try damaged.checked()
         #expect(sets.health.level == .damaged)
         sets.close()
+        #expect(try StorageInspection.findings(in: damaged.storage.directory).contains { $0.kind == .chain })
     }
 
     @Test("The log's chain holds when it is trimmed, and when it goes on")

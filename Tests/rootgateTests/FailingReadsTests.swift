@@ -55,7 +55,8 @@ struct FailingReadsTests {
         let names = Set(files.map { $0.replacing(reads.folder + "/", with: "") })
         #expect(
             names == [
-                "data/data.mdb", "data/newest-commit", "data/clock", "data/secret", "data/restored", "audit",
+                "data/data.mdb", "data/lock.mdb", "data/newest-commit", "data/clock", "data/secret", "data/restored",
+                "audit",
                 "audit/lines", "audit/lines.000000000003", "server.pem", "server.key", "authority.pem",
             ])
         let checked = try runProgram(
@@ -70,7 +71,9 @@ struct FailingReadsTests {
     func persistentFaults() throws {
         let reads = try FailingReads()
         let words = try prepare(reads)
-        for name in ["data/data.mdb", "data/newest-commit", "data/clock", "data/secret", "audit", "server.pem"] {
+        for name in [
+            "data/data.mdb", "data/lock.mdb", "data/newest-commit", "data/clock", "data/secret", "audit", "server.pem",
+        ] {
             let run = try reads.run(words, reads.environment(reads.folder + "/" + name))
             #expect(!run.failed.isEmpty && !run.hasServed && run.code == 2, "\(name): \(run)")
             #expect(run.errors.contains(FailingReadsTests.reason), "\(name): \(run)")
