@@ -7,11 +7,12 @@ import Platform
 /// It must be used before LMDB opens the file: closing a descriptor of it ends all locks that the process has on it.
 enum ReaderTable {
     private static let fileName = "lock.mdb"
-    /// 1,024 readers take 64 bytes each, behind a header of 128 bytes.
+    /// 1,024 readers take 64 bytes each, behind a header of 128 bytes or more, as large as the system's mutexes are.
+    /// Nothing in a header is taken for a place: where the number of a process would be, it has other values.
     private static let slotBytes = 64
     private static let headerBytes = 128
     private static let bytes = 68 << 10
-    /// What the file begins with, if it has this layout: LMDB 0.9 on a 64-bit system with mutexes in shared memory.
+    /// What the file of LMDB 0.9 begins with on a 64-bit system.
     private static let beginning: [UInt8] = [0xde, 0xc0, 0xef, 0xbe, 1, 0, 1, 0]
     /// Where in a slot the number of the process is.
     private static let processOffset = 8
@@ -60,7 +61,10 @@ enum ReaderTable {
         let number = withUnsafeBytes(of: UInt32(bitPattern: process)) { Array($0) }
         for slot in stride(from: headerBytes, through: table.count - slotBytes, by: slotBytes) {
             let place = slot + processOffset
-            guard table[place..<place + 4].elementsEqual(number) else { continue }
+            // Another process may have taken the place meanwhile.
+            guard table[place..<place + 4].elementsEqual(number),
+                try readBytes(of: file, at: place, bytesMax: 4, "reading the reader table") == number
+            else { continue }
             guard pwrite(file, [UInt8](repeating: 0, count: 4), 4, off_t(place)) == 4 else {
                 throw StorageFailure(errno, "freeing places of the reader table")
             }

@@ -59,7 +59,9 @@ package final class RootSets: Sendable {
     ) throws(ServiceError) {
         try StorageRestore.checkFinished(configuration.directory)
         let lock = try DirectoryLock(directory: configuration.directory)
-        let (health, storageCheck) = (StorageHealth(log: log), StorageCheck(interval: surroundings.checkInterval))
+        let (health, storageCheck) = (
+            StorageHealth(log: log), StorageCheck(interval: surroundings.checkInterval, log: log)
+        )
         self.health = health
         self.storageCheck = storageCheck
         self.shared = shared
@@ -121,6 +123,9 @@ package final class RootSets: Sendable {
         queue.close()
         storageCheck.stop()
     }
+
+    /// How often everything that is stored was checked, for tests.
+    var checkCount: Int { storageCheck.walkCount }
 
     /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read, and
     /// mutations that wait for it fail.

@@ -1,6 +1,7 @@
 import Core
 import Dispatch
 import Foundation
+import Synchronization
 
 /// Checks what a start has left of the file's structure and walks over the whole storage, each time that it was opened,
 /// on a thread of its own. Reports the damage that it finds. Who reads a database meanwhile waits until the walk has
@@ -22,13 +23,18 @@ final class StorageCheck: Sendable {
     }
 
     private let interval: Duration
+    private let log: Log
+    private let walks = Atomic<Int>(0)
+    /// How long after a hurried check that was given up the next one begins.
+    private static let pause = Duration.seconds(10)
     private let state = Lock(State())
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// `interval`: how long after a check the next one of the same environment begins.
-    init(interval: Duration) {
-        self.interval = interval
+    /// `interval`: how long after a check the next one of the same environment begins. `log` gets a line when a later
+    /// check was given up.
+    init(interval: Duration, log: Log = .none) {
+        (self.interval, self.log) = (interval, log)
     }
 
     /// Starts the thread. Must be called once.
@@ -82,30 +88,35 @@ final class StorageCheck: Sendable {
     /// Waits for an environment and walks over it; when none comes for a while, over the last one again. Returns false
     /// when the check was stopped.
     private func walkNext() -> Bool {
-        let isDue = wake.wait(timeout: .now() + interval / .seconds(1)) == .timedOut
+        let pause = state.withLock { $0.isHurried ? min(interval, StorageCheck.pause) : interval }
+        let isDue = wake.wait(timeout: .now() + pause / .seconds(1)) == .timedOut
         typealias Task = (environment: StorageEnvironment?, isNew: Bool, isHurried: Bool)
         let task = state.withLock { state -> Task in
             let next = state.next.take()
             let isAgain = next == nil && (isDue || state.isHurried)
-            defer { state.isHurried = false }
             state.current = next ?? (isAgain ? state.last : nil)
             return (state.current, next != nil, state.isHurried)
         }
         if let environment = task.environment {
+            var isDone = true
             if task.isNew {
                 walk(environment)
                 environment.trust.endCheck()
             } else {
-                walkAgain(environment, isHurried: task.isHurried)
+                isDone = walkAgain(environment, isHurried: task.isHurried)
             }
             state.withLock { state in
                 (state.current, state.last) = (nil, environment)
                 // What this walk has found need not be looked for again.
-                if task.isNew { state.isHurried = false }
+                if isDone { state.isHurried = false }
             }
+            if isDone { walks.add(1, ordering: .releasing) }
         }
         return !isStopped
     }
+
+    /// How many walks have ended, for tests.
+    var walkCount: Int { walks.load(ordering: .acquiring) }
 
     private func walk(_ environment: StorageEnvironment) {
         let (health, trust) = (environment.health, environment.trust)
@@ -139,38 +150,53 @@ final class StorageCheck: Sendable {
         }
     }
 
-    /// Walks over a snapshot of a storage that was checked before. Others read and write meanwhile. Gives up when the
-    /// snapshot costs too much, or when there is no memory for it: the next check tries it again.
+    /// Judges the pages of a snapshot of a storage that was checked before, and walks over it. Others read and write
+    /// meanwhile. Gives up when the snapshot costs too much, or when there is no memory for it: the next check tries it
+    /// again. Returns whether it has come to the end.
     ///
     /// `isHurried`: whether damage was met, so that this is to find soon what can't be believed.
-    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) {
+    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) -> Bool {
         let (health, trust) = (environment.health, environment.trust)
-        guard health.isChecked, health.level == .intact || isHurried && health.level == .damaged else { return }
+        // What has failed is opened and checked anew.
+        guard health.isChecked, health.level != .failed else { return true }
         let guarded = StorageGuard()
-        var pace = Pace()
+        let pace = isHurried ? nil : Pace()
         do throws(StorageFailure) {
             let transaction = try ReadTransaction(environment)
-            try transaction.renew()
+            let page = try environment.renew(transaction)
             defer { transaction.reset() }
             let cost = SnapshotCost(of: .check, environment, transaction)
+            let isInterrupted: @Sendable () -> Bool = { [self] in
+                pace?.rest()
+                return isStopped || trust.isRetired || trust.fault != nil || cost.isTooMuch
+            }
+            let structure = try environment.structureFault(of: page, isStopped: isInterrupted)
+            if let structure, !isInterrupted() { throw .damaged(structure) }
             var walk = try StorageWalk(
-                environment, in: transaction, readsAnew: true,
-                isInterrupted: { [self] in
-                    if !isHurried { pace.rest() }
-                    return isStopped || trust.isRetired || trust.fault != nil || cost.isTooMuch
-                },
+                environment, in: transaction, readsAnew: true, isInterrupted: isInterrupted,
                 report: { finding in
                     guard trust.fault == nil, !guarded.hasFault, environment.cut == nil else { return }
                     for name in finding.distrusted { trust.distrust(name) }
                     environment.directories.drop()
                     health.report(.damaged, finding.line)
                 })
-            _ = try walk.run()
+            let isDone = try walk.run()
             if let fault = trust.fault ?? guarded.fault ?? environment.cut { throw fault }
+            if !isDone, cost.isTooMuch {
+                log(.warning, "what is stored was not checked again: its pages would leave the service without room")
+            }
+            return isDone
         } catch {
-            guard !reportFault(error, guarded, environment), error.isDamage else { return }
-            for name in DatabaseName.allCases { trust.distrust(name) }
-            health.note(error)
+            if error.isDamage {
+                for name in DatabaseName.allCases { trust.distrust(name) }
+                environment.directories.drop()
+                health.note(error)
+                return true
+            }
+            if !reportFault(error, guarded, environment), !isStopped, !trust.isRetired {
+                log(.warning, "what is stored could not be checked again: \(error.text)")
+            }
+            return false
         }
     }
 
@@ -188,13 +214,15 @@ final class StorageCheck: Sendable {
 }
 
 /// Lets a thread work for a short time and rest for a longer one, in turn.
-private struct Pace {
-    private var end = ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds)
+private final class Pace: Sendable {
+    private let end = Lock(ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds))
 
     /// Rests when it is time to.
-    mutating func rest() {
-        guard ContinuousClock.now >= end else { return }
-        Thread.sleep(forTimeInterval: Double(Limits.checkRestMicroseconds) / 1e6)
-        end = ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds)
+    func rest() {
+        end.withLock { end in
+            guard ContinuousClock.now >= end else { return }
+            Thread.sleep(forTimeInterval: Double(Limits.checkRestMicroseconds) / 1e6)
+            end = ContinuousClock.now + .microseconds(Limits.checkWorkMicroseconds)
+        }
     }
 }

@@ -410,6 +410,12 @@ final class StorageEnvironment: @unchecked Sendable {
                 "commit \(known) was acknowledged, and the data file ends with \(page.transaction): "
                     + MetaPages.remedy)
         }
+        let named = (try lastCommit()).number
+        guard named <= Int(page.transaction) else {
+            throw .conflicting(
+                "LMDB's table of readers still names commit \(named), which is not there: end the backup or check that "
+                    + "another process makes, so that the table is made anew")
+        }
         newest.note(Int(page.transaction))
         if unlessMissing, possibleLoss != nil { return }
         // Damaged totals do not take back what was acknowledged.
@@ -433,7 +439,7 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw .failed("the data file can't be read after a commit, \(error.text)")
         }
-        let (last, sequence) = try lastCommit()
+        let (last, sequence) = (try? lastCommit()) ?? (transaction, nil)
         // Nothing was written, so LMDB has made no commit of it.
         guard last >= transaction else { return }
         // LMDB writes only a part of the page. The rest may have been damaged before, and the next start would not take
@@ -441,6 +447,7 @@ final class StorageEnvironment: @unchecked Sendable {
         guard let page = found, page.transaction == UInt64(transaction),
             page.fault(fileBytes: fileBytes(dataDescriptor) ?? 0) == nil
         else { throw .failed("the meta page of commit \(transaction) is damaged") }
+        if let fault = fault(ofSnapshot: transaction, known: newest.number) { throw fault }
         mark?.write(CommitMark.Note(page, sequence: sequence ?? 0))
         newest.note(transaction)
     }
@@ -450,16 +457,67 @@ final class StorageEnvironment: @unchecked Sendable {
     /// `known`: the newest commit that was known before the snapshot was taken.
     @inline(__always)
     func fault(ofSnapshot number: Int, known: Int) -> StorageFailure? {
-        let isNewest = number >= known
-        // The page of an older snapshot may have been written anew, two commits later.
-        let written = map?.number(at: (number & 1) * pageBytes + MetaPage.transactionOffset)
-        let isWritten = written.map { $0 >= UInt64(number) } ?? true
-        guard !isNewest || !isWritten else { return nil }
-        return .failed(
-            isNewest
-                ? "the data file is older than commit \(number): it was written over, or the disk has lost writes"
-                : "commit \(known) is the newest one, and LMDB's table of readers says \(number): it was written over")
+        if number >= known, let map, isOn(number, { map.number(at: $0 * pageBytes + MetaPage.transactionOffset) }) {
+            return nil
+        }
+        return doubt(ofSnapshot: number, known: known)
     }
+
+    /// Whether the two meta pages name a commit and the one before, or later ones: both may have been written anew
+    /// since. `written`: the number on a meta page.
+    @inline(__always)
+    private func isOn(_ number: Int, _ written: (_ slot: Int) -> UInt64?) -> Bool {
+        guard let own = written(number & 1), let other = written(1 - number & 1) else { return false }
+        return Int(clamping: own) >= number && Int(clamping: other) >= number - 1
+    }
+
+    private func doubt(ofSnapshot number: Int, known: Int) -> StorageFailure? {
+        guard number >= known else {
+            return .failed(
+                "commit \(known) is the newest one, and LMDB's table of readers says \(number): it was written over")
+        }
+        for attempt in 0..<3 {
+            // A page may be written at this moment.
+            if attempt > 0 { usleep(1000) }
+            // Without a map the file is read.
+            let isThere = isOn(number) { slot in
+                if let map { return map.number(at: slot * pageBytes + MetaPage.transactionOffset) }
+                return try? metaPage(slot)?.transaction
+            }
+            if isThere { return nil }
+        }
+        return .failed("the data file is older than commit \(number): it was written over, or the disk has lost writes")
+    }
+
+    /// Renews a transaction and returns its meta page. Two later commits may write that page anew meanwhile: then it is
+    /// tried again.
+    func renew(_ transaction: ReadTransaction) throws(StorageFailure) -> MetaPage {
+        for _ in 0..<1000 {
+            try transaction.renew()
+            let number = transaction.number
+            do throws(StorageFailure) {
+                if let page = try metaPage(number & 1), page.transaction == UInt64(number) { return page }
+            } catch {
+                transaction.reset()
+                throw error
+            }
+            transaction.reset()
+        }
+        throw .damaged("the meta page of the newest commit can't be read")
+    }
+
+    /// What is wrong with the structure of the pages of a snapshot with that meta page; `nil` when nothing is.
+    /// `isStopped` is asked often; when it returns true, the check goes no further, and what it says means nothing.
+    func structureFault(
+        of page: MetaPage, isStopped: @escaping @Sendable () -> Bool
+    ) throws(StorageFailure) -> String? {
+        try StructureCheck(
+            of: dataDescriptor, fileBytes: fileSize, page, deferring: [], isStopped: isStopped
+        ).finding
+    }
+
+    /// Whether bytes are where the data file is mapped.
+    func holds(_ bytes: UnsafeRawBufferPointer) -> Bool { map?.holds(bytes) ?? true }
 
     /// The newest commit that was acknowledged or found.
     var newestCommit: Int { newest.number }
@@ -635,9 +693,10 @@ final class StorageEnvironment: @unchecked Sendable {
         if code != MDB_NOTFOUND { try check(code, "counting free pages") }
     }
 
-    /// Pages that hold no data in a snapshot, within the limit of the file.
+    /// Pages that hold no data in a snapshot, within the limit of the file and what the disk has.
     func freePages(_ reader: OpaquePointer) throws(StorageFailure) -> Int {
-        max(0, bytesMax / pageBytes - (try trees(reader).all))
+        let (diskBytes, isGreat) = fileSize.addingReportingOverflow(diskBytesFree ?? .max)
+        return max(0, min(bytesMax, isGreat ? .max : diskBytes) / pageBytes - (try trees(reader).all))
     }
 
     /// Pages that later commits have freed and that can't be used again while somebody reads the snapshot of a

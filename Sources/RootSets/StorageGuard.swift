@@ -32,6 +32,12 @@ final class CoveredMap: Sendable {
         guard place >= 0 else { return nil }
     }
 
+    /// Whether bytes are within the map.
+    func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let first = UInt(bitPattern: bytes.baseAddress)
+        return first >= start && first - start <= UInt(count) && bytes.count <= count - Int(first - start)
+    }
+
     /// An aligned number of eight bytes as it is there now; `nil` outside of the map.
     @inline(__always)
     func number(at offset: Int) -> UInt64? {

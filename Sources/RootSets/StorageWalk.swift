@@ -101,6 +101,9 @@ struct StorageWalk {
             if count % 64 == 1, isInterrupted() { return false }
             let keyBytes = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
             let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+            guard environment.holds(keyBytes), environment.holds(bytes) else {
+                throw .damaged("an entry of the database \(database.name) is outside of the file")
+            }
             // Also ends a walk that a damaged tree would lead in a circle.
             if let last, !database.isAscending(last, keyBytes) {
                 find(

@@ -123,7 +123,7 @@ final class DurableClock: Sendable {
     }
 
     /// Writes the time that the date has leapt to, so that a process that is killed now leaves it. Who needs the time
-    /// does not wait for the disk.
+    /// does not wait until it is durable.
     private func storeLeap() {
         let isWritten = writing.withLock { _ in
             let time = present

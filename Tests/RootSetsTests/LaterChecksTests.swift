@@ -26,7 +26,9 @@ private final class UsedStorage {
         surroundings.checkInterval = interval
         surroundings.directoryLookupsMin = 1
         sets = try RootSets(
-            RootSets.Configuration(directory: scratch.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20),
+            RootSets.Configuration(
+                directory: scratch.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20,
+                logRetentionBytes: 1 << 18),
             surroundings: surroundings)
         for (name, roots) in [(crowdName, crowd), (fewName, few)] {
             try sets.apply(Mutation(.createCollaboration(name, .challenge)))
@@ -136,17 +138,28 @@ private final class UsedStorage {
 struct LaterChecksTests {
     private let soon = Duration.milliseconds(50)
 
-    @Test("Changes while a storage is checked again and again are no damage")
+    @Test("Changes of every kind while a storage is checked again and again are no damage")
     func changes() throws {
         let storage = try UsedStorage(checkedAgainAfter: .milliseconds(1))
         var random = SeededGenerator(seed: runSeed &+ 1)
-        let other = try name("other")
-        try storage.sets.apply(Mutation(.createCollaboration(other, .challenge)))
-        for _ in 0..<300 {
-            let roots = (0..<40).map { _ in random.digest() }
-            try storage.sets.apply(Mutation(.addRoots(other, roots)))
+        let before = storage.sets.checkCount
+        var round = 0
+        while round < 100 || storage.sets.checkCount < before + 10, round < 10_000 {
+            round += 1
+            let other = try name("other \(round % 3)")
+            let roots = (0..<(round % 10 == 0 ? 1000 : 40)).map { _ in random.digest() }
+            try storage.sets.apply(Mutation(.createCollaboration(other, .challenge)))
+            try storage.sets.apply(Mutation(identifier: MutationIdentifier(UInt128(round)), .addRoots(other, roots)))
             try storage.sets.apply(Mutation(.removeRoots(other, Array(roots.prefix(20)))))
+            var edit = Edit()
+            edit.records = [
+                RecordEdit([2, UInt8(round % 50)], value: round % 3 == 0 ? nil : random.bytes(round % 3000))
+            ]
+            try storage.sets.apply(Mutation(.edit(edit)))
+            try storage.sets.apply(Mutation(.dropCollaboration(other)))
         }
+        #expect(storage.sets.checkCount >= before + 10)
+        #expect(try storage.sets.statistics().firstSequence > 1, "the log was not shortened")
         #expect(storage.sets.health.level == .intact, "\(String(describing: storage.sets.health.finding))")
         #expect(storage.answers() == .init(absent: 0, refused: 0))
     }

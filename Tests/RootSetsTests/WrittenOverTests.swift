@@ -134,18 +134,23 @@ struct WrittenOverTests {
         #expect(throws: ServiceError.self) { try storage.apply(Mutation(.addRoots(storage.deck, [.zero]))) }
     }
 
-    @Test("A table of readers that is emptied under a service takes no change back")
-    func emptiedTable() throws {
+    @Test("A table of readers whose number is set back under a service takes no change back")
+    func numberSetBack() throws {
         let storage = try WrittenOver()
         try storage.apply(Mutation(.removeRoots(storage.deck, [storage.removed])))
-        // LMDB's number of the newest commit.
-        try storage.write("lock.mdb", at: 8, [UInt8](repeating: 0, count: 8))
+        // LMDB's number of the newest commit is behind a mutex.
+        let page = try storage.metaPage(isNewest: true)
+        let number = Array(try storage.bytes("data.mdb")[page + 144..<page + 152])
+        let table = try storage.bytes("lock.mdb")
+        let place = try #require(stride(from: 16, to: 128, by: 8).first { Array(table[$0..<$0 + 8]) == number })
+        try storage.write("lock.mdb", at: place, [2, 0, 0, 0, 0, 0, 0, 0])
         _ = try? storage.apply(Mutation(.addRoots(storage.deck, [.zero])))
         for _ in 0..<100 {
             let answer = storage.answer()
             #expect(answer == nil || answer == [false, true])
             usleep(20_000)
         }
+        #expect(storage.criticalLines.first?.contains("table of readers says 2") == true, "\(storage.criticalLines)")
         storage.close()
         try storage.open()
         #expect(storage.answer() == [false, true])
@@ -165,6 +170,44 @@ struct WrittenOverTests {
         #expect(storage.criticalLines.count == 1)
         storage.close()
         #expect(try StorageInspection.findings(in: storage.folder).isEmpty)
+    }
+
+    @Test("An older copy that is written over a file in use in the middle of a change is noticed with the next one")
+    func otherPage() throws {
+        let storage = try WrittenOver()
+        let old = Array(try storage.bytes("data.mdb")[..<8192])
+        for _ in 0..<3 { try storage.apply(Mutation(.removeRoots(storage.deck, [storage.removed]))) }
+        // As if the change had been under way: its own page is written behind the copy.
+        let newest = try storage.metaPage(isNewest: true)
+        try storage.write("data.mdb", at: 4096 - newest, Array(old[(4096 - newest)..<(8192 - newest)]))
+        #expect(storage.answer() == nil)
+        #expect(throws: ServiceError.self) { try storage.apply(Mutation(.addRoots(storage.deck, [.zero]))) }
+    }
+
+    @Test("A process with the number of another one that reads the storage is told so")
+    func conflict() throws {
+        let storage = try WrittenOver()
+        storage.close()
+        let python = Process()
+        python.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        python.arguments = [
+            "python3", "-c",
+            "import fcntl,sys; f=open(sys.argv[1],'r+b'); fcntl.lockf(f,fcntl.LOCK_EX,1,int(sys.argv[2])); "
+                + "print('locked',flush=True); sys.stdin.read()", storage.folder + "/lock.mdb", "\(getpid())",
+        ]
+        let (input, output) = (Pipe(), Pipe())
+        (python.standardInput, python.standardOutput) = (input, output)
+        try python.run()
+        defer { python.terminate() }
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        try #require(line == "locked\n")
+        let error = thrownServiceError { try storage.open() }
+        #expect(error?.code == .storageFailed && error?.reason.contains("kubectl exec") == true, "\(error as Any)")
+        #expect(throws: ServiceError.self) { try LiveStorage(storage.folder) }
+        try input.fileHandleForWriting.close()
+        python.waitUntilExit()
+        try storage.open()
+        #expect(storage.answer() == [true, true])
     }
 
     @Test("Places of the table of readers that an earlier process with this number has left are freed")
