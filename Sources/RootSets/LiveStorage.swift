@@ -33,7 +33,8 @@ final class LiveStorage {
         environment = try StorageEnvironment(reading: directory)
         do throws(StorageFailure) {
             transaction = try ReadTransaction(environment)
-            (number, page) = try LiveStorage.begin(transaction, environment)
+            page = try environment.renew(transaction)
+            number = transaction.number
         } catch {
             throw error.asServiceError
         }
@@ -53,22 +54,6 @@ final class LiveStorage {
 
     deinit {
         transaction.reset()
-    }
-
-    /// Begins a snapshot whose meta page is known. The service may write that page anew meanwhile, two commits later:
-    /// then it is tried again.
-    private static func begin(
-        _ transaction: ReadTransaction, _ environment: StorageEnvironment
-    ) throws(StorageFailure) -> (number: Int, page: MetaPage) {
-        for _ in 0..<10_000 {
-            try transaction.renew()
-            let number = transaction.number
-            if let page = try environment.metaPage(number & 1), page.transaction == UInt64(number) {
-                return (number, page)
-            }
-            transaction.reset()
-        }
-        throw .damaged("the meta page of the newest commit can't be read")
     }
 
     /// What it costs the service that the snapshot is read.
