@@ -16,7 +16,7 @@ final class StorageEnvironment: @unchecked Sendable {
     let checkedBuckets: CheckedBuckets
     let directories: BucketDirectories
     let pageBytes: Int
-    /// Both are `nil` when the environment is only read.
+    /// Both are `nil` when the environment is only read. The note is also `nil` when it is missing in an inspection.
     private let lock: DirectoryLock?
     private let mark: CommitMark?
     /// What the note said before.
@@ -79,7 +79,7 @@ final class StorageEnvironment: @unchecked Sendable {
         storage_guard_install()
         do throws(StorageFailure) {
             let (mark, contents, structure) = try StorageEnvironment.judge(
-                directory, lock, acceptsLoss: acceptsLoss, defersStructure: defersStructure)
+                directory, lock, makesNote: !isInspected, acceptsLoss: acceptsLoss, defersStructure: defersStructure)
             (self.mark, noted) = (mark, contents)
             self.structure = Lock(structure)
         } catch {
@@ -117,7 +117,7 @@ final class StorageEnvironment: @unchecked Sendable {
             trust.covers(map)
             trust.watchLength(of: dataDescriptor)
             try checkSequence()
-            try noteNewest(unlessMissing: isInspected)
+            try noteNewest()
         } catch {
             throw error.asServiceError
         }
@@ -236,18 +236,20 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
     private static func judge(
-        _ directory: String, _ lock: DirectoryLock, acceptsLoss: Bool, defersStructure: Bool
-    ) throws(StorageFailure) -> (CommitMark, CommitMark.Contents, StructureCheck?) {
+        _ directory: String, _ lock: DirectoryLock, makesNote: Bool, acceptsLoss: Bool, defersStructure: Bool
+    ) throws(StorageFailure) -> (CommitMark?, CommitMark.Contents, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
-        let isUsed = if lock.isUsed { true } else { try CommitMark.contents(in: directory) != .none }
+        let isNoted = try CommitMark.contents(in: directory) != .none
+        let isUsed = lock.isUsed || isNoted
         if isUsed {
             var status = stat()
             guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
                 throw .damaged("the data file of \(directory) is missing or empty")
             }
         }
-        let mark = try CommitMark(directory: directory)
-        let contents = try mark.read()
+        // A note that an earlier use has lost stays missing, so that the next start tells.
+        let mark = isNoted || makesNote || !lock.isUsed ? try CommitMark(directory: directory) : nil
+        let contents = try mark?.read() ?? .none
         guard contents != .acceptance || acceptsLoss else {
             throw .damaged(
                 "\(CommitMark.fileName) has the word \(CommitMark.acceptance), which a start of the service takes")
@@ -396,9 +398,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit
     /// that the disk does not have yet.
-    ///
-    /// `unlessMissing`: whether a note that is missing is not made, so that the next start tells.
-    private func noteNewest(unlessMissing: Bool) throws(StorageFailure) {
+    private func noteNewest() throws(StorageFailure) {
         guard fsync(dataDescriptor) == 0 else { throw StorageFailure(errno, "making the data durable") }
         let pages = (try metaPage(0), try metaPage(1))
         guard let page = [pages.0, pages.1].compactMap({ $0 }).max(by: { $0.transaction < $1.transaction }) else {
@@ -417,7 +417,6 @@ final class StorageEnvironment: @unchecked Sendable {
                     + "another process makes, so that the table is made anew")
         }
         newest.note(Int(page.transaction))
-        if unlessMissing, possibleLoss != nil { return }
         // Damaged totals do not take back what was acknowledged.
         var acknowledged: UInt64 = 0
         if case .note(let note) = noted { acknowledged = note.sequence }

@@ -16,7 +16,9 @@ package enum StorageRepair {
         try StorageRestore.checkFinished(directory)
         let damaged = try StorageInspection.open(directory)
         do throws(StorageFailure) {
-            guard !(try StorageInspection.findings(in: damaged)).isEmpty else { return ["nothing is damaged"] }
+            guard !(try StorageInspection.findings(in: damaged)).isEmpty else {
+                return ["nothing is damaged"] + (damaged.possibleLoss.map { [$0] } ?? [])
+            }
         } catch {
             throw error.asServiceError
         }
