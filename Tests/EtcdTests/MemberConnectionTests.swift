@@ -152,6 +152,21 @@ import Transport
         #expect(try read(Limits.etcdAnswerBytesMax + 1) != nil)
     }
 
+    @Test("A lease may have so many seconds, and one with a second more is none")
+    func leaseTimes() throws {
+        let most = Limits.etcdLeaseSecondsMax
+        for (whole, left, isLease) in [
+            (most, most, true), (most + 1, 1, false), (9, most + 1, false), (9, .max, false),
+        ] {
+            let text = #"{"header":{"revision":"7"},"TTL":"\#(left)","grantedTTL":"\#(whole)"}"#
+            let member = try FalseMember(sends: [Self.answer(text)])
+            let session = EtcdSession(try EtcdMembers([member.endpoint]))
+            let time = try session.time(ofLease: 5, milliseconds: 10_000)
+            #expect(time.map { $0 == (whole, left) } ?? !isLease, "\(whole) \(left)")
+            #expect((time != nil) == isLease, "\(whole) \(left)")
+        }
+    }
+
     @Test("A read goes on at the other members, and a change is sent once")
     func elsewhere() throws {
         let bad = try FalseMember(sends: ["", "", ""])
