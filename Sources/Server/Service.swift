@@ -284,8 +284,8 @@ package final class Service: Sendable {
                 if hasServed, durable.hadNone {
                     log(
                         .warning,
-                        "the file \(DurableClock.fileName) was missing or damaged: if the date was set back, what had "
-                            + "expired may be valid again")
+                        "the file \(DurableClock.fileName) was missing or damaged: see that the date is right; if it "
+                            + "was set back, what had expired may be valid again")
                 }
                 durable.store()
                 return (secrets, durable)

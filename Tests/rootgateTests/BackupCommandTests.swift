@@ -55,6 +55,15 @@ struct BackupCommandTests {
         #expect(note.hasPrefix("restored from a backup of ") && note.contains("changes up to 2"))
     }
 
+    @Test("A backup to a standard output that is closed ends with an error")
+    func closedOutput() throws {
+        let data = scratch.path + "/data"
+        #expect(try run(["keys", "create", "x", "--role", "administer", "--offline", "--data", data]).code == 0)
+        let words = "exec '\(ServiceProcess.path)' backup --data '\(data)' --output - >&-"
+        let closed = try runProgram("/bin/sh", ["-c", words])
+        #expect(closed.code == 2 && closed.errors.contains("Bad file descriptor"), "\(closed.code) \(closed.errors)")
+    }
+
     @Test("A backup goes to standard output and comes from standard input, and a terminal gets none")
     func pipes() throws {
         let data = scratch.path + "/data"
