@@ -482,6 +482,7 @@ struct CollaborationModel: Sendable {
         if let ended { starts[ended.start] = nil }
         places = places.filter { $0.value != collaboration }
         for account in accepted.keys { accepted[account]?.remove(collaboration) }
+        for account in acceptedAs.keys { acceptedAs[account]?[collaboration] = nil }
         // Its link leaves the shelves.
         let link = CollaborationModel.link(collaboration).absoluteString
         for account in ended?.shelves ?? [] where shelves[account]?.shares[link] != nil {
