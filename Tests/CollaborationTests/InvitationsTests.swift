@@ -581,6 +581,25 @@ struct InvitationsTests {
         #expect(!world.storage.records.keys.contains { $0.starts(with: Array("y".utf8)) })
     }
 
+    @Test("A share that an ending left does not come back with a new collaboration of that identifier")
+    func leftShares() throws {
+        let identifier = try #require(CollaborationIdentifier("moved-here_1"))
+        let (ana, bo) = (try account("ana"), try account("bo"))
+        let metadata = CollaborationMetadata(localIdentifier: .init(rawValue: "deck"))
+        let starting = PrepareCollaborationAs(identifier, owner: ana, metadata: metadata)
+        try world.send(starting)
+        try world.send(CreateInvitation(to: identifier, token: token(1)))
+        #expect(try refusal(1, identity: person(2)) == nil)
+        let share = try #require(world.storage.records.values.first { $0.key.first == UInt8(ascii: "y") })
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.count == 1)
+        try world.send(StopSharing(identifier))
+        world.storage.keep(share)
+        try world.send(starting)
+        try world.send(AddParticipants([NewParticipant(person(2))], to: identifier))
+        #expect(world.storage.sets == [identifier: [person(2).rootHash]])
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+    }
+
     @Test("An account comes in to a collaboration with so many identities")
     func identitiesByInvitations() throws {
         let collaboration = try world.start()

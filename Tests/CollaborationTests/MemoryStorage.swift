@@ -52,6 +52,9 @@ final class MemoryStorage: RecordReader {
         return low
     }
 
+    /// Puts a record back that an ending would have left.
+    func keep(_ record: StoredRecord) { set(record.key, record) }
+
     private func set(_ key: [UInt8], _ record: StoredRecord?) {
         if (record == nil) != (records[key] == nil) {
             if record == nil { keys.remove(at: place(of: key)) } else { keys.insert(key, at: place(of: key)) }

@@ -74,7 +74,15 @@ public struct ListShares: RuledRequest {
                 return true
             }
         }
-        for person in AccountShare(share).people where try records.isInSet(person, of: collaboration) { return true }
+        // An ending may have left the record of a share. A new collaboration of that identifier has no acceptance of it.
+        let name = Array(account.name.utf8)
+        for person in AccountShare(share).people {
+            if try records.record(RecordKeys.acceptance(collaboration, person))?.value == name,
+                try records.isInSet(person, of: collaboration)
+            {
+                return true
+            }
+        }
         return false
     }
 }
