@@ -74,7 +74,7 @@ public struct ListShares: RuledRequest {
                 return true
             }
         }
-        // An ending may have left the record of a share. A new collaboration of that identifier has no acceptance of it.
+        // An ending may have left the record of a share. A later collaboration of that identifier has no acceptance.
         let name = Array(account.name.utf8)
         for person in AccountShare(share).people {
             if try records.record(RecordKeys.acceptance(collaboration, person))?.value == name,
