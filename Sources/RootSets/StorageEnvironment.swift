@@ -118,10 +118,29 @@ final class StorageEnvironment: @unchecked Sendable {
             trust.watchLength(of: dataDescriptor)
             try checkSequence()
             try noteNewest()
+            if !isOld { try StorageEnvironment.makeNamesDurable(in: directory) }
         } catch {
             throw error.asServiceError
         }
         lock.markUsed(bytesMax: bytesMax)
+    }
+
+    /// Makes durable that a new data directory has its files, and its own name. A file that is durable may be lost in
+    /// a power cut as long as its name is not.
+    private static func makeNamesDurable(in directory: String) throws(StorageFailure) {
+        do throws(SystemFailure) {
+            try System.synchronizeFolder(of: directory + "/" + DataFile.fileName)
+        } catch {
+            throw StorageFailure(error.number, "making the names of the files in \(directory) durable")
+        }
+        do throws(SystemFailure) {
+            try System.synchronizeFolder(of: directory)
+        } catch {
+            // Who may not read the folder above has not made the directory in it.
+            guard error.number == EACCES else {
+                throw StorageFailure(error.number, "making the name of \(directory) durable")
+            }
+        }
     }
 
     /// Opens the environment in `directory` for reading only, beside the process that may have it open. It is not

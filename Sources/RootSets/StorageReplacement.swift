@@ -28,16 +28,22 @@ package enum StorageReplacement {
             // The note belongs to the old data file. Without one, a storage is taken as it is.
             for name in [CommitMark.fileName, "lock.mdb"] { unlink(directory + "/" + name) }
             let file = "/" + DataFile.fileName
+            // No power cut leaves the old note beside the new data.
+            try makeDurable(directory, file)
             for name in [file, "/" + CommitMark.fileName] {
                 guard rename(fresh + name, directory + name) == 0 else { throw failure("moving \(fresh + name)") }
             }
             removeLeftovers(in: directory)
-            do throws(SystemFailure) {
-                try System.synchronizeFolder(of: directory + file)
-            } catch {
-                throw ServiceError(.storageFailed, "making \(directory) durable: \(error.reason)")
-            }
+            try makeDurable(directory, file)
             return summary
+        }
+    }
+
+    private static func makeDurable(_ directory: String, _ file: String) throws(ServiceError) {
+        do throws(SystemFailure) {
+            try System.synchronizeFolder(of: directory + file)
+        } catch {
+            throw ServiceError(.storageFailed, "making \(directory) durable: \(error.reason)")
         }
     }
 
