@@ -120,6 +120,8 @@ package enum StorageRepair {
         guard unlink("\(directory)/\(CommitMark.fileName)") == 0 || errno == ENOENT else {
             throw StorageFailure(errno, "removing the note of the newest commit")
         }
+        // No power cut leaves that note beside the new data.
+        try makeNamesDurable(in: directory)
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
             throw StorageFailure(errno, "exchanging the data file")
         }
@@ -128,13 +130,17 @@ package enum StorageRepair {
         guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
             throw StorageFailure(errno, "putting the note of the newest commit in its place")
         }
+        try makeNamesDurable(in: directory)
+        try? FileManager.default.removeItem(atPath: target)
+        return kept
+    }
+
+    private static func makeNamesDurable(in directory: String) throws(StorageFailure) {
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: directory + "/data.mdb")
         } catch {
-            throw StorageFailure(error.number, "making the new name of the data file durable")
+            throw StorageFailure(error.number, "making the names of the files in \(directory) durable")
         }
-        try? FileManager.default.removeItem(atPath: target)
-        return kept
     }
 
     /// The service's user must be able to open what another user, such as root, has repaired.
