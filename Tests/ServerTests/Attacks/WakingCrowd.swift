@@ -22,7 +22,7 @@ final class WakingCrowd: Sendable {
     /// The queries that a connection sends, and the number of the notice behind which they ask.
     private let queries: Shared<(bytes: [UInt8], epoch: Int)>
     /// The epochs of the queries that connections have sent, and the attack that they belong to.
-    private let sent: Shared<(epochs: [Int], attack: ObjectIdentifier?)>
+    private let sent: Shared<(epochs: [Int], attack: Attack?)>
     /// Notices that have woken the crowd, and those that could not be posted.
     let wakes = Shared(0)
     let failures = Shared(0)
@@ -78,8 +78,9 @@ final class WakingCrowd: Sendable {
     /// Whether the followers of an attack are suspended. The connections of a new attack have sent nothing.
     func isSuspended(of attack: Attack) async throws -> Bool {
         sent.with { sent in
-            guard sent.attack != ObjectIdentifier(attack) else { return }
-            sent = ([Int](repeating: -1, count: sent.epochs.count), ObjectIdentifier(attack))
+            // The attack before is kept, so that another one has another address.
+            guard sent.attack !== attack else { return }
+            sent = ([Int](repeating: -1, count: sent.epochs.count), attack)
         }
         return try await isSuspended()
     }
