@@ -605,7 +605,7 @@ public enum Limits {
     public static let queriesPerDecisionMax = 64
     /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
     /// their deadline.
-    public static let queriesPerTurn = 256
+    public static let queriesPerTurn = 64
     /// Topics of queries whose connections are closed that a worker forgets before other work gets its turn.
     public static let topicsForgottenPerTurn = 4096
 }

@@ -75,7 +75,7 @@ package final class EventLoop: @unchecked Sendable {
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
     /// Connections that are ready and have not been served yet, in a line for each peer.
-    private var readyLines = PeerLines<Connection>()
+    private var readyLines = FairLines<Connection>()
     /// What the poller found last.
     private var ready: [Readiness] = []
     private var nextSweep: UInt64 = 0
@@ -291,7 +291,7 @@ package final class EventLoop: @unchecked Sendable {
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
         precondition(connections.isEmpty && listeners.isEmpty, "a connection or listener outlives its loop")
-        readyLines = PeerLines()
+        readyLines = FairLines()
         work = nil
         thread.unbind()
     }
@@ -308,8 +308,9 @@ package final class EventLoop: @unchecked Sendable {
         return true
     }
 
-    /// Serves what is ready. When that is much, peers take turns, so that one with many connections does not delay
-    /// another one; what is left then is served after a look at which others are ready, and after a portion of work.
+    /// Serves what is ready. When that is much, the peer goes first that was served for the least time. So neither one
+    /// with many connections nor many that send much delay one that sends little. What is left then is served after a
+    /// look at which others are ready, and after a portion of work.
     private func serve(_ ready: [Readiness]) {
         if readyLines.isEmpty, ready.count <= Limits.readySocketsAtOnce {
             for event in ready { serve(event.descriptor, event.interest) }
@@ -323,13 +324,17 @@ package final class EventLoop: @unchecked Sendable {
             }
         }
         guard !readyLines.isEmpty else { return }
-        let end = now() + .microseconds(Limits.readyTurnMicroseconds)
+        var time = now()
+        let end = time + .microseconds(Limits.readyTurnMicroseconds)
         repeat {
             guard let connection = readyLines.popFirst() else { return }
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
-        } while now() < end
+            let ended = now()
+            readyLines.endService(after: UInt64(max(0, (ended - time) / .nanoseconds(1))))
+            time = ended
+        } while time < end
     }
 
     /// Serves a connection that is ready when it is its peer's turn.

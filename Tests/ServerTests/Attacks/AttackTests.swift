@@ -116,7 +116,7 @@ struct AttackTests {
         }
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)
         try await scene.run(
-            "proofs in masses", plan.repeated(), connections: connections, turns: connections < 16 ? .none : .ofLoop
+            "proofs in masses", plan.repeated(), connections: connections, turns: .ofLoop
         ) { attack in
             attack.sentBytes.load(ordering: .relaxed) > 1 << 20
         }
