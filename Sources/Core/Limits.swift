@@ -71,11 +71,13 @@ public enum Limits {
     public static let turnBytesMax = 1 << 20
     public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
-    /// Ready sockets that an event loop serves at once. When there are more, peers take turns, and so many microseconds
-    /// pass before the loop looks which others are ready. In between it does other work for so long.
+    /// Ready sockets that an event loop serves at once. When there are more, the peer goes first that was served for
+    /// the least time, and so many microseconds pass before the loop looks which others are ready. In between it does
+    /// other work for so long. A connection's turn counts as so many microseconds at most.
     public static let readySocketsAtOnce = 32
     public static let readyTurnMicroseconds: Int64 = 200
     public static let workTurnMicroseconds: Int64 = 100
+    public static let servedMicrosecondsMax: Int64 = 500
     /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
     /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.
     public static let processorTurnMicroseconds: Int64 = 250

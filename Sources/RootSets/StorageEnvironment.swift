@@ -136,8 +136,9 @@ final class StorageEnvironment: @unchecked Sendable {
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: directory)
         } catch {
-            // Who may not read the folder above has not made the directory in it.
-            guard error.number == EACCES else {
+            // The folder above may be one that this user may not read, or that can't be made durable. Its owner answers
+            // for the names in it.
+            guard [EACCES, EPERM, EINVAL, EROFS].contains(error.number) else {
                 throw StorageFailure(error.number, "making the name of \(directory) durable")
             }
         }

@@ -120,11 +120,12 @@ package enum StorageRepair {
         guard unlink("\(directory)/\(CommitMark.fileName)") == 0 || errno == ENOENT else {
             throw StorageFailure(errno, "removing the note of the newest commit")
         }
-        // No power cut leaves that note beside the new data.
+        // No power cut leaves a note beside data of another storage.
         try makeNamesDurable(in: directory)
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
             throw StorageFailure(errno, "exchanging the data file")
         }
+        try makeNamesDurable(in: directory)
         // The start after a repair that ends here finds no note, and says so.
         try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
         guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {

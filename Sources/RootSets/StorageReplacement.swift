@@ -26,22 +26,24 @@ package enum StorageReplacement {
                 throw error
             }
             // The note belongs to the old data file. Without one, a storage is taken as it is.
-            for name in [CommitMark.fileName, "lock.mdb"] { unlink(directory + "/" + name) }
-            let file = "/" + DataFile.fileName
-            // No power cut leaves the old note beside the new data.
-            try makeDurable(directory, file)
-            for name in [file, "/" + CommitMark.fileName] {
+            for name in [CommitMark.fileName, "lock.mdb"] {
+                let path = directory + "/" + name
+                guard unlink(path) == 0 || errno == ENOENT else { throw failure("removing \(path)") }
+            }
+            // No power cut leaves a note beside data of another storage.
+            try makeNamesDurable(in: directory)
+            for name in ["/" + DataFile.fileName, "/" + CommitMark.fileName] {
                 guard rename(fresh + name, directory + name) == 0 else { throw failure("moving \(fresh + name)") }
+                try makeNamesDurable(in: directory)
             }
             removeLeftovers(in: directory)
-            try makeDurable(directory, file)
             return summary
         }
     }
 
-    private static func makeDurable(_ directory: String, _ file: String) throws(ServiceError) {
+    private static func makeNamesDurable(in directory: String) throws(ServiceError) {
         do throws(SystemFailure) {
-            try System.synchronizeFolder(of: directory + file)
+            try System.synchronizeFolder(of: directory + "/" + DataFile.fileName)
         } catch {
             throw ServiceError(.storageFailed, "making \(directory) durable: \(error.reason)")
         }

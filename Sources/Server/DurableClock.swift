@@ -56,7 +56,8 @@ final class DurableClock: Sendable {
         offset = Atomic(stored > now ? stored - now : 0)
         written = Atomic(stored)
         hadNone = stored == 0
-        if hadNone { storeFirst(in: dataDirectory) }
+        // A power cut leaves the file from now on, if the file system can promise that.
+        if hadNone { try? System.synchronizeFolder(of: dataDirectory + "/" + DurableClock.fileName) }
     }
 
     deinit {
@@ -121,13 +122,6 @@ final class DurableClock: Sendable {
 
     private func isLeap(_ time: UInt64) -> Bool {
         time >= written.load(ordering: .acquiring) + DurableClock.leapMilliseconds
-    }
-
-    /// Makes the first time durable, and the file's name: a power cut leaves the file from now on. On a full disk the
-    /// next minute's attempt makes it.
-    private func storeFirst(in dataDirectory: String) {
-        guard store() else { return }
-        try? System.synchronizeFolder(of: dataDirectory + "/" + DurableClock.fileName)
     }
 
     /// Writes the time that the date has leapt to, so that a process that is killed now leaves it. Who needs the time

@@ -411,7 +411,7 @@ package final class Connection: @unchecked Sendable {
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
         }
         // The poller does not know of bytes that the stream holds.
-        if stream.holdsBytes { loop.execute { self.becameReadable() } }
+        if stream.holdsBytes { loop.serveLater(self, .reading) }
     }
 
     /// Notes that the stream has to send before it can receive, if that is so.

@@ -308,9 +308,9 @@ package final class EventLoop: @unchecked Sendable {
         return true
     }
 
-    /// Serves what is ready. When that is much, the peer goes first that was served for the least time. So neither one
-    /// with many connections nor many that send much delay one that sends little. What is left then is served after a
-    /// look at which others are ready, and after a portion of work.
+    /// Serves what is ready. When that is much, the peer goes first that was served for the least time. So a peer that
+    /// sends little waits neither for all connections of another one, nor for a turn of each of many that send much.
+    /// What is left then is served after a look at which others are ready, and after a portion of work.
     private func serve(_ ready: [Readiness]) {
         if readyLines.isEmpty, ready.count <= Limits.readySocketsAtOnce {
             for event in ready { serve(event.descriptor, event.interest) }
@@ -332,7 +332,9 @@ package final class EventLoop: @unchecked Sendable {
             connection.readiness = []
             serve(connection, interest)
             let ended = now()
-            readyLines.endService(after: UInt64(max(0, (ended - time) / .nanoseconds(1))))
+            // A thread that had no processor for a while has served nobody meanwhile.
+            let most = Duration.microseconds(Limits.servedMicrosecondsMax)
+            readyLines.endService(after: UInt64(max(0, min(ended - time, most) / .nanoseconds(1))))
             time = ended
         } while time < end
     }

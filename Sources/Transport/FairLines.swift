@@ -1,15 +1,13 @@
 import Core
 
-/// Elements that wait, in a line for each peer. The peer is served next that would have had the least time after its
-/// next element, counted from when it began to wait. An element is expected to take as long as the peer's last one.
-/// That is fair queueing (A. Demers, S. Keshav, S. Shenker, 1989) with times that are known afterwards.
+/// Elements that wait, in a line for each peer. The time for which each peer was served is counted. The peer goes first
+/// whose time would be the least after its next element. A peer that was away begins where the others are.
 ///
-/// A peer whose elements take long waits for those whose elements are short, but for none of them longer than for its
-/// own share. Without times peers take turns.
+/// That is fair queueing (A. Demers, S. Keshav, S. Shenker, 1989) with times that are known afterwards: an element is
+/// expected to take as long as the shorter one of the peer's last two. Without times peers take turns.
 struct FairLines<Element> {
-    /// The next turn of a peer with a line.
+    /// The next turn of a peer with a line. Times are virtual: what each peer has had that waited all the time.
     private struct Turn: Comparable {
-        /// The virtual time at which it begins: what each peer has had that waited all the time.
         let start: UInt64
         /// When it should end.
         let end: UInt64
@@ -19,15 +17,29 @@ struct FairLines<Element> {
         static func < (one: Turn, other: Turn) -> Bool { (one.end, one.number) < (other.end, other.number) }
     }
 
-    /// Lines may be empty only for the peer that is served.
+    /// What is known of a peer that was served.
+    private struct Past {
+        /// When its next turn begins, unless that is over.
+        var start: UInt64
+        /// How long its last two turns took.
+        var last: UInt64
+        var before: UInt64
+
+        var expected: UInt64 { min(last, before) }
+    }
+
+    /// Peers that are known at least before those are forgotten whose turns could begin at once.
+    private static var knownMin: Int { 1024 }
+
+    /// No line is empty. The peer that is served has no turn, even when it has a line.
     private var lines: [Holder: Queue<Element>] = [:]
-    /// Of peers that were served: when their next turns begin, and how long the last ones took. Those whose turns could
-    /// begin at once are forgotten now and then.
-    private var known: [Holder: (start: UInt64, time: UInt64)] = [:]
-    private var knownMax = 64
+    private var known: [Holder: Past] = [:]
+    private var knownMax = FairLines.knownMin
     private var turns = Heap<Turn>()
-    /// The virtual time: when the last turn began of those that were taken.
+    /// The virtual time. It goes on with what is served, divided by the peers that wait.
     private var present: UInt64 = 0
+    /// The latest beginning of a next turn.
+    private var latest: UInt64 = 0
     private var turnCount: UInt64 = 0
     private var served: Turn?
     private(set) var count = 0
@@ -36,8 +48,8 @@ struct FairLines<Element> {
 
     mutating func append(_ element: Element, of peer: Holder) {
         if lines[peer] == nil, served?.peer != peer {
-            let (start, time) = known[peer] ?? (0, 0)
-            addTurn(of: peer, at: max(present, start), lasting: time)
+            let past = known[peer]
+            addTurn(of: peer, at: max(present, past?.start ?? 0), lasting: past?.expected ?? 0)
         }
         lines[peer, default: Queue()].append(element)
         count += 1
@@ -48,7 +60,7 @@ struct FairLines<Element> {
         precondition(served == nil, "an element is served, and has not ended")
         guard let turn = turns.popFirst(), let element = lines[turn.peer]?.popFirst() else { return nil }
         if lines[turn.peer]?.isEmpty == true { lines[turn.peer] = nil }
-        (present, served) = (max(present, turn.start), turn)
+        served = turn
         count -= 1
         return element
     }
@@ -57,14 +69,13 @@ struct FairLines<Element> {
     mutating func endService(after time: UInt64) {
         guard let turn = served else { preconditionFailure("no element is served") }
         served = nil
-        guard !isEmpty else {
-            known.removeAll(keepingCapacity: true)
-            present = 0
-            return
-        }
         let time = max(1, time)
-        known[turn.peer] = (turn.start + time, time)
-        if lines[turn.peer] != nil { addTurn(of: turn.peer, at: turn.start + time, lasting: time) }
+        let past = Past(start: turn.start + time, last: time, before: known[turn.peer]?.last ?? time)
+        known[turn.peer] = past
+        latest = max(latest, past.start)
+        if lines[turn.peer] != nil { addTurn(of: turn.peer, at: past.start, lasting: past.expected) }
+        // When nobody waits, nobody has had more than another.
+        present = isEmpty ? max(present, latest) : max(present, turn.start) + time / UInt64(lines.count + 1)
         forgetSome()
     }
 
@@ -73,11 +84,11 @@ struct FairLines<Element> {
         turns.insert(Turn(start: start, end: start + time, number: turnCount, peer: peer))
     }
 
-    /// Forgets peers that could begin at once, when there are twice as many as were left the last time.
+    /// Forgets peers whose turns could begin at once, when there are twice as many as were left the last time.
     private mutating func forgetSome() {
         guard known.count > knownMax else { return }
         known = known.filter { $0.value.start > present }
-        knownMax = 2 * known.count + 64
+        knownMax = max(FairLines.knownMin, 2 * known.count)
     }
 }
 
@@ -100,10 +111,10 @@ private struct Heap<Element: Comparable> {
         elements[0] = last
         var index = 0
         while true {
+            let (left, right) = (2 * index + 1, 2 * index + 2)
             var least = index
-            for child in [2 * index + 1, 2 * index + 2] where child < elements.count {
-                if elements[child] < elements[least] { least = child }
-            }
+            if left < elements.count, elements[left] < elements[least] { least = left }
+            if right < elements.count, elements[right] < elements[least] { least = right }
             guard least != index else { return first }
             elements.swapAt(index, least)
             index = least

@@ -598,6 +598,16 @@ struct InvitationsTests {
         try world.send(AddParticipants([NewParticipant(person(2))], to: identifier))
         #expect(world.storage.sets == [identifier: [person(2).rootHash]])
         #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+        // It takes no room of a new one, and does not outlive that.
+        for number in 2..<UInt8(Limits.identitiesPerAccountMax + 2) {
+            try world.send(CreateInvitation(to: identifier, token: token(number)))
+            #expect(try refusal(number, identity: person(number + 10)) == nil)
+        }
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.count == 1)
+        let came = (2..<UInt8(Limits.identitiesPerAccountMax + 2)).map { person($0 + 10) }
+        try world.send(RemoveParticipants(came, from: identifier))
+        #expect(try world.send(ListShares(of: bo, scope: .shared)).shares.isEmpty)
+        #expect(world.storage.records.values.allSatisfy { $0.key.first != UInt8(ascii: "y") })
     }
 
     @Test("An account comes in to a collaboration with so many identities")

@@ -20,7 +20,7 @@ The scenarios:
 - backup: a backup to a file. There is a whole one, or none that passes for one.
 
 What a command did is there in every image after its end. Ends with 1 when something is wrong. With `--ignore-syncs` the
-disk says that it is done when it is not: then every scenario must have something wrong.
+disk says that it is done when it is not: then every scenario must have something wrong, and the end is 3.
 
 Needs `strace`, and the packages `cryptography` and `rootgate` (PYTHONPATH=Sources/rootgate-python).
 """
@@ -41,9 +41,13 @@ from typing import Any
 
 from kill_under_load import CheckFailed, Service, check, list_people, list_roots
 from rootgate.connection import Connection
+from rootgate.protocol import RootgateError
 from rootgate.requests import issue_challenges
 from rootgate.values import sha256
 from traced_disk import CALLS, Disk, Player, Step, concerns, steps_of
+
+LOST = 3
+"""How a run ends whose disk was not to be relied on, when every scenario has shown that."""
 
 # Programs.
 
@@ -74,6 +78,8 @@ class Tracer:
                 if re.search(r"\+\+\+ (exited|killed)[^\n]*\n\Z", trace.read_text(errors="replace")):
                     break
                 time.sleep(0.01)
+            else:
+                raise CheckFailed(f"the trace {trace.name} has no end")
         return [steps_of(trace) for trace in self.traces]
 
 
@@ -81,6 +87,11 @@ def run(program: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
     words = [str(program), *(str(argument) for argument in arguments)]
     return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+def contents(path: Path) -> bytes:
+    """What a file holds; nothing when it is missing."""
+    return path.read_bytes() if path.exists() else b""
 
 
 # What a service has.
@@ -195,11 +206,22 @@ class Scenario:
 
     def use(self, changes: int) -> None:
         """Makes a data directory."""
-        service = Service(self.program, self.folder).listen()
-        with service.connect() as client:
-            self.history.use(client, changes, self.generator)
-        service.process.terminate()
-        service.process.wait()
+        self.run_service(self.program, changes)
+
+    def run_service(self, program: Path, changes: int) -> None:
+        """Starts a service, uses it and ends it in order."""
+        service = Service(program, self.folder).listen()
+        try:
+            with service.connect() as client:
+                self.begun(client)
+                self.history.use(client, changes, self.generator)
+            service.process.terminate()
+            service.process.wait(60)
+        finally:
+            service.kill()
+
+    def begun(self, client: Connection) -> None:
+        """A service has begun."""
 
     def traced(self, tracer: Tracer, *arguments: Any) -> None:
         """Runs the command that the scenario is about."""
@@ -216,20 +238,18 @@ class Start(Scenario):
 
     def record(self, tracer: Tracer) -> None:
         for _ in range(2):
-            service = Service(tracer.prepare(), self.folder).listen()
-            with service.connect() as client:
-                if not self.secret:
-                    client.ask(issue_challenges(1)).result()
-                    self.challenged = time.time()
-                    self.secret = (self.folder / "data" / "secret").read_bytes()
-                self.history.use(client, 14, self.generator)
-            service.process.terminate()
-            service.process.wait()
+            self.run_service(tracer.prepare(), 14)
+
+    def begun(self, client: Connection) -> None:
+        if not self.secret:
+            client.ask(issue_challenges(1)).result()
+            self.challenged = time.time()
+            self.secret = (self.folder / "data" / "secret").read_bytes()
 
     def judge(self, image: Path, moment: float) -> str:
         self.history.check(serve(self.program, image), moment)
-        same = (image / "data" / "secret").read_bytes() == self.secret
-        check(same or moment < self.challenged, "the secret that issued a challenge is not there")
+        is_there = contents(image / "data" / "secret") == self.secret
+        check(is_there or moment < self.challenged, "the secret that issued a challenge is not there")
         errors = (image / "errors").read_text()
         check("clock" not in errors or moment < self.challenged, f"the clock's file is damaged: {errors}")
         return "started"
@@ -320,7 +340,7 @@ class Rotate(Scenario):
         self.after = (self.folder / "data" / "secret").read_bytes()
 
     def judge(self, image: Path, moment: float) -> str:
-        secret = (image / "data" / "secret").read_bytes()
+        secret = contents(image / "data" / "secret")
         allowed = (self.after,) if moment >= self.ended else (self.before, self.after)
         check(secret in allowed, "the secret is neither the old one nor the new one")
         self.history.check(serve(self.program, image), moment)
@@ -384,10 +404,11 @@ def run_scenario(name: str, program: Path, images: int, seed: int, *, ignores_sy
                     moment = time.time() if (number, index) == end else steps[index].time
                     try:
                         found[scenario.judge(image, moment)] += 1
-                    except (CheckFailed, OSError) as failure:
-                        wrong += 1
-                        if ignores_syncs:
+                    except (CheckFailed, OSError, RootgateError, subprocess.TimeoutExpired) as failure:
+                        if ignores_syncs and isinstance(failure, CheckFailed):
+                            wrong += 1
                             continue
+                        wrong += not ignores_syncs
                         call = steps[index].name if index < len(steps) else "its end"
                         print(f"seed {seed}, {name}, cut before {call} of run {number}: {failure}", flush=True)
                     finally:
@@ -418,7 +439,9 @@ def main() -> int:
     print(f"seed {options.seed}", flush=True)
     program, lies = options.program.resolve(), options.ignore_syncs
     wrong = [run_scenario(name, program, options.images, options.seed, ignores_syncs=lies) for name in names]
-    return int(all(wrong)) if lies else int(any(wrong))
+    if lies:
+        return LOST if all(wrong) else 1
+    return int(any(wrong))
 
 
 if __name__ == "__main__":

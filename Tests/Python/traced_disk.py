@@ -12,9 +12,15 @@ from kill_under_load import check
 
 SECTOR = 512
 CALLS = (
-    "openat,close,dup,dup2,dup3,fcntl,write,writev,pwrite64,pwritev,fsync,fdatasync,rename,renameat,renameat2,unlink,"
-    "unlinkat,rmdir,mkdir,mkdirat,link,linkat,ftruncate,fallocate,copy_file_range,sendfile,symlink,symlinkat,lseek"
+    "openat,close,dup,dup2,dup3,fcntl,write,writev,pwrite64,pwritev,pwritev2,fsync,fdatasync,sync_file_range,rename,"
+    "renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,ftruncate,truncate,fallocate,copy_file_range,"
+    "sendfile,splice,symlink,symlinkat,lseek"
 )
+REFUSED = (
+    "copy_file_range", "dup", "dup2", "dup3", "pwritev2", "sendfile", "splice", "symlink", "symlinkat",
+    "sync_file_range", "truncate"
+)
+"""Calls that are not followed: none of them concerns a file below the folder."""
 QUIET = ("openat", "close", "dup", "dup2", "dup3", "fcntl", "lseek")
 """Calls that leave a disk as it is, except for files that they make."""
 IGNORED = ("lock.mdb",)
@@ -247,6 +253,9 @@ class Player:
         if name in ("fsync", "fdatasync"):
             file = self.files.get(descriptor(arguments))
             self.syncs[thread] = (file.inode.written if file else 0, self.disk.changed)
+        elif name == "close":
+            # Another thread may get the number before the call has ended.
+            self.files.pop(descriptor(arguments), None)
 
     def end(self, thread: str, name: str, arguments: str, result: int) -> None:
         """A call has ended without an error."""
@@ -260,7 +269,7 @@ class Player:
                 file.inode.settle(written)
             elif self.disk.has(path := path_of(arguments)) and isinstance(folder := self.disk.find(path), Folder):
                 self.disk.sync_folder(folder, changed)
-        elif name in ("copy_file_range", "sendfile", "dup", "dup2", "dup3", "symlink", "symlinkat"):
+        elif name in REFUSED:
             known = any(int(number) in self.files for number in re.findall(r"(?:^|, )(\d+)<", arguments))
             check(not known, f"the call {name} of a file is not followed")
 
@@ -282,10 +291,6 @@ class Player:
             inode.resize(0)
         is_synchronous = ("O_DSYNC" in flags or "O_SYNC" in flags) and not self.ignores_syncs
         self.files[result] = OpenFile(inode, is_synchronous, "O_APPEND" in flags)
-
-    def do_close(self, arguments: str, result: int) -> None:
-        """Closes a file."""
-        self.files.pop(descriptor(arguments), None)
 
     def do_fcntl(self, arguments: str, result: int) -> None:
         """A second descriptor of a file."""

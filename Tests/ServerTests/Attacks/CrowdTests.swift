@@ -58,11 +58,13 @@ struct CrowdTests {
         let verdict = try #require(Verdict(rawValue: code))
         let flood = RefusedFlood(verdict)
         let scene = try await AttackScene(flood.options)
-        let bytes = try await flood.requests(scene.observer)
+        let (bytes, one) = try await flood.requests(scene.observer)
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)
         let before = try await scene.figure("verdict-\(verdict.name)")
         try await scene.run("proofs that are \(verdict.name)", plan.repeated(), connections: 16, turns: .ofLoop) {
             $0.sentBytes.load(ordering: .relaxed) > 1 << 20
+        } request: {
+            _ = try await scene.observer.verify(one)
         }
         #expect(try await scene.figure("verdict-\(verdict.name)") - before > 10_000)
         #expect(try await scene.figure("verdict-unknown") == 0)

@@ -32,8 +32,9 @@ struct RefusedFlood {
         }
     }
 
-    /// Makes the requests, with proofs for a collaboration of their own. Checks that they get the verdict.
-    func requests(_ client: RootgateClient) async throws -> [UInt8] {
+    /// Makes the requests, with proofs for a collaboration of their own. Checks that they get the verdict. Returns them
+    /// as bytes, and what one of them asks.
+    func requests(_ client: RootgateClient) async throws -> (bytes: [UInt8], one: [AccessRequest]) {
         let takesNonces = [.badNonce, .nonceReplayed, .replayMemoryFull].contains(verdict)
         let small = try await SmallCollaboration(
             client, named: "flooded",
@@ -43,8 +44,8 @@ struct RefusedFlood {
             verdict == .unknownCollaboration
             ? try #require(CollaborationIdentifier("nowhere")) : small.collaboration
         let entries = (0..<RefusedFlood.proofsPerRequest).map { (collaboration: 0, proof: proofs[$0 % proofs.count]) }
-        let verdicts = try await client.verify(
-            entries.map { AccessRequest(collaboration: collaboration, proof: $0.proof) })
+        let one = entries.map { AccessRequest(collaboration: collaboration, proof: $0.proof) }
+        let verdicts = try await client.verify(one)
         #expect(verdicts.allSatisfy { $0.verdict == verdict }, "\(verdict): \(verdicts.map(\.verdict))")
         var body: [UInt8] = []
         try ProofBatch.append(entries, of: [collaboration], isSigned: true, wantsRoots: false, to: &body)
@@ -54,7 +55,7 @@ struct RefusedFlood {
                 $0 += body
             }
         }
-        return bytes
+        return (bytes, one)
     }
 
     /// One proof for each way in which one gets the verdict.

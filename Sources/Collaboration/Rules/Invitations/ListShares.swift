@@ -47,7 +47,7 @@ public struct ListShares: RuledRequest {
             else { continue }
             if scope == .shared {
                 // What the account owns is no share that it takes part in, also when it has other people in it.
-                guard found.value.owner != account, try takesPart(record, in: identifier, records) else { continue }
+                guard found.value.owner != account, try takesPart(in: identifier, records) else { continue }
             }
             let share = found.value.highlight(identifier, context, isOwners: scope == .private)
             bytes += share.textBytes
@@ -59,8 +59,7 @@ public struct ListShares: RuledRequest {
     /// Whether the account takes part: as a person whom the record of the share names, or as one that it is linked
     /// to. A root hash may have left the set without the layer.
     private func takesPart(
-        _ share: StoredRecord, in collaboration: CollaborationIdentifier,
-        _ records: borrowing some RecordReader & ~Copyable
+        in collaboration: CollaborationIdentifier, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Bool {
         let linked = try records.records(
             in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
@@ -74,14 +73,9 @@ public struct ListShares: RuledRequest {
                 return true
             }
         }
-        // An ending may have left the record of a share. A later collaboration of that identifier has no acceptance.
-        let name = Array(account.name.utf8)
-        for person in AccountShare(share).people {
-            if try records.record(RecordKeys.acceptance(collaboration, person))?.value == name,
-                try records.isInSet(person, of: collaboration)
-            {
-                return true
-            }
+        for person in try records.share(of: account, in: collaboration).people
+        where try records.isInSet(person, of: collaboration) {
+            return true
         }
         return false
     }

@@ -9,11 +9,6 @@ struct AccountShare {
     /// As whom the account takes part, in the order in which they came.
     private(set) var people: [PersonIdentity]
 
-    /// The share of a record that was listed.
-    init(_ record: StoredRecord) {
-        self.init(record.key, record)
-    }
-
     fileprivate init(_ key: [UInt8], _ record: StoredRecord?) {
         (self.key, self.record) = (key, record)
         let value = record?.value ?? []
@@ -53,9 +48,18 @@ struct AccountShare {
 }
 
 extension RecordReader where Self: ~Copyable {
-    /// The account's share of the collaboration, which may have no record yet.
+    /// The account's share of the collaboration, which may have no record yet. People count who have an acceptance of
+    /// the account: the end of an earlier collaboration of that identifier may have left the record of others.
     func share(of account: Account, in collaboration: CollaborationIdentifier) throws(ServiceError) -> AccountShare {
         let key = RecordKeys.accepted(account, collaboration)
-        return AccountShare(key, try record(key))
+        var share = AccountShare(key, try record(key))
+        let name = Array(account.name.utf8)
+        var strangers: Set<PersonIdentity> = []
+        for person in share.people {
+            let acceptance = try record(RecordKeys.acceptance(collaboration, person))
+            if acceptance?.value != name { strangers.insert(person) }
+        }
+        share.remove(strangers)
+        return share
     }
 }
