@@ -38,6 +38,8 @@ struct FairLines<Element> {
     private var turns = Heap<Turn>()
     /// The virtual time. It goes on with what is served, divided by the peers that wait.
     private var present: UInt64 = 0
+    /// What was served and is less than a unit for each peer.
+    private var undivided: UInt64 = 0
     /// The latest beginning of a next turn.
     private var latest: UInt64 = 0
     private var turnCount: UInt64 = 0
@@ -45,6 +47,8 @@ struct FairLines<Element> {
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
+    /// Peers that are remembered. They are at most a few times as many as wait, and `knownMin`.
+    var knownCount: Int { known.count }
 
     mutating func append(_ element: Element, of peer: Holder) {
         if lines[peer] == nil, served?.peer != peer {
@@ -75,7 +79,10 @@ struct FairLines<Element> {
         latest = max(latest, past.start)
         if lines[turn.peer] != nil { addTurn(of: turn.peer, at: past.start, lasting: past.expected) }
         // When nobody waits, nobody has had more than another.
-        present = isEmpty ? max(present, latest) : max(present, turn.start) + time / UInt64(lines.count + 1)
+        present = isEmpty ? max(present, latest) : max(present, turn.start)
+        undivided += time
+        present += undivided / UInt64(lines.count + 1)
+        undivided %= UInt64(lines.count + 1)
         forgetSome()
     }
 

@@ -123,6 +123,18 @@ struct FairLinesTests {
         #expect(try #require(place) <= 250)
     }
 
+    @Test("Of a hundred thousand peers that were served no more than some thousand are remembered")
+    func remembered() throws {
+        var lines = FairLines<Int>()
+        for number in 0..<100_000 {
+            // A hundred wait all the time.
+            while lines.count < 100 { lines.append(number, of: peer(number * 100 + lines.count)) }
+            _ = lines.popFirst()
+            lines.endService(after: 10)
+            try #require(lines.knownCount <= 2048, "after \(number)")
+        }
+    }
+
     @Test("After nobody has waited, the peers begin anew, and are still expected to take as long as before")
     func emptied() {
         var lines = FairLines<Int>()
