@@ -8,6 +8,16 @@ struct DataFile {
 
     private let descriptor: CInt
 
+    /// Makes the names of the files in a data directory durable. A file that is durable may be lost in a power cut as
+    /// long as its name is not.
+    static func makeNamesDurable(in directory: String) throws(StorageFailure) {
+        do throws(SystemFailure) {
+            try System.synchronizeFolder(of: directory + "/" + fileName)
+        } catch {
+            throw StorageFailure(error.number, "making the names of the files in \(directory) durable")
+        }
+    }
+
     /// Calls `body` with the file, if there is one that is not empty. LMDB makes it when there is none.
     ///
     /// Returns what `body` returns; `nil` when there is none. Throws what `body` throws, and `StorageFailure` when the

@@ -125,14 +125,9 @@ final class StorageEnvironment: @unchecked Sendable {
         lock.markUsed(bytesMax: bytesMax)
     }
 
-    /// Makes durable that a new data directory has its files, and its own name. A file that is durable may be lost in
-    /// a power cut as long as its name is not.
+    /// Makes the names of a new data directory's files durable, and its own name.
     private static func makeNamesDurable(in directory: String) throws(StorageFailure) {
-        do throws(SystemFailure) {
-            try System.synchronizeFolder(of: directory + "/" + DataFile.fileName)
-        } catch {
-            throw StorageFailure(error.number, "making the names of the files in \(directory) durable")
-        }
+        try DataFile.makeNamesDurable(in: directory)
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: directory)
         } catch {

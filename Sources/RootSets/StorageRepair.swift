@@ -121,27 +121,19 @@ package enum StorageRepair {
             throw StorageFailure(errno, "removing the note of the newest commit")
         }
         // No power cut leaves a note beside data of another storage.
-        try makeNamesDurable(in: directory)
+        try DataFile.makeNamesDurable(in: directory)
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
             throw StorageFailure(errno, "exchanging the data file")
         }
-        try makeNamesDurable(in: directory)
+        try DataFile.makeNamesDurable(in: directory)
         // The start after a repair that ends here finds no note, and says so.
         try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
         guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
             throw StorageFailure(errno, "putting the note of the newest commit in its place")
         }
-        try makeNamesDurable(in: directory)
+        try DataFile.makeNamesDurable(in: directory)
         try? FileManager.default.removeItem(atPath: target)
         return kept
-    }
-
-    private static func makeNamesDurable(in directory: String) throws(StorageFailure) {
-        do throws(SystemFailure) {
-            try System.synchronizeFolder(of: directory + "/data.mdb")
-        } catch {
-            throw StorageFailure(error.number, "making the names of the files in \(directory) durable")
-        }
     }
 
     /// The service's user must be able to open what another user, such as root, has repaired.

@@ -42,10 +42,10 @@ package enum StorageReplacement {
     }
 
     private static func makeNamesDurable(in directory: String) throws(ServiceError) {
-        do throws(SystemFailure) {
-            try System.synchronizeFolder(of: directory + "/" + DataFile.fileName)
+        do throws(StorageFailure) {
+            try DataFile.makeNamesDurable(in: directory)
         } catch {
-            throw ServiceError(.storageFailed, "making \(directory) durable: \(error.reason)")
+            throw error.asServiceError
         }
     }
 
