@@ -604,10 +604,10 @@ public enum Limits {
     /// Evaluations of one request. The service evaluates it again when a record that it read has changed since.
     public static let decisionsPerRequestMax = 16
     /// Equal queries that are decided and answered together after a topic has changed.
-    public static let queriesPerDecisionMax = 64
+    public static let queriesPerDecisionMax = 16
     /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
     /// their deadline.
-    public static let queriesPerTurn = 64
+    public static let queriesPerTurn = 16
     /// Topics of queries whose connections are closed that a worker forgets before other work gets its turn.
-    public static let topicsForgottenPerTurn = 4096
+    public static let topicsForgottenPerTurn = 256
 }

@@ -28,11 +28,12 @@ struct Pipeline: Sendable {
     let meter: RequestMeter?
 
     /// Starts to answer one request. It calls `frame`, which keeps the frame's bytes, only when the request's proofs
-    /// are read from them later; that takes `frameBytes` more bytes of memory.
+    /// are read from them later; that takes `frameBytes` more bytes of memory. Returns the kind of the request's work.
     func handle(
         _ header: FrameHeader, body: UnsafeRawBufferPointer, frame: () -> FrameBytes, frameBytes: Int,
         respondingTo responder: Responder
-    ) {
+    ) -> WorkKind {
+        var kind = WorkKind.prompt
         // Before the principal: one who was removed elsewhere is not to be known by an older table than this.
         let moment = resources.rootSets.moment
         let pending = pending(header, responder)
@@ -44,6 +45,7 @@ struct Pipeline: Sendable {
                 isUrgent: Urgency.isUrgent(header.operation, body),
                 isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)
+            if let layered, layered.follows { kind = .following }
             if request.needsFreshness { try resources.rootSets.checkFresh(moment) }
             if let contents = request.contents { try resources.rootSets.admit(reading: contents) }
             try pending.spend(RequestCost(request, layered))
@@ -71,6 +73,7 @@ struct Pipeline: Sendable {
             let isKeyed = header.operation == Operation.hello.rawValue && body.count > Request.helloBytes
             if isKeyed, error.code == .keyRefused || error.code == .busy { responder.refuse() }
         }
+        return kind
     }
 
     /// Starts to answer requests that have one proof each, as many as `handle` would accept. Returns false, and does

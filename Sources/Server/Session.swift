@@ -28,12 +28,15 @@ final class Session: ConnectionHandler {
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Progress {
         var frames = FrameReader(buffer.bytes(range), expecting: [.request])
         var mayBeSeries = true
+        var kind: WorkKind?
         while true {
             let allowed = responder.requestsAllowed()
             guard allowed > 0 else { break }
             if mayBeSeries {
                 switch handleSeries(&frames, of: min(allowed, Limits.proofsPerTurn), buffer, range.lowerBound) {
-                case .handled: continue
+                case .handled:
+                    kind = .prompt
+                    continue
                 // The requests would be tried as a series again and again.
                 case .refused: mayBeSeries = false
                 case .none: break
@@ -41,13 +44,14 @@ final class Session: ConnectionHandler {
             }
             guard let frame = frames.next() else { break }
             let place = range.lowerBound + frame.range.lowerBound..<range.lowerBound + frame.range.upperBound
-            pipeline.handle(
+            let next = pipeline.handle(
                 frame.header, body: frame.body, frame: { FrameBytes(buffer, place) },
                 frameBytes: buffer.bytesToKeep(place), respondingTo: responder)
+            if kind != .prompt { kind = next }
         }
         if let violation = frames.violation { refuse(violation.error, requestID: violation.requestID) }
         responder.holdBackIfLimited()
-        return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes)
+        return Progress(consumed: frames.consumed, nextFrameBytes: frames.nextFrameBytes, kind: kind)
     }
 
     private enum Series {

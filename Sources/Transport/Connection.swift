@@ -50,10 +50,13 @@ package struct Progress: Sendable {
     package var consumed: Int
     /// Bytes of the next frame, as far as they are known. The handler has checked them against the maximum.
     package var nextFrameBytes: Int
+    /// The kind of the requests in the frames: prompt, unless all of them follow. `nil` when none were handled.
+    package var kind: WorkKind?
 
-    package init(consumed: Int, nextFrameBytes: Int) {
+    package init(consumed: Int, nextFrameBytes: Int, kind: WorkKind? = nil) {
         self.consumed = consumed
         self.nextFrameBytes = nextFrameBytes
+        self.kind = kind
     }
 }
 
@@ -230,6 +233,9 @@ package final class Connection: @unchecked Sendable {
         activity = Atomic(loop.clock.milliseconds)
     }
 
+    /// The kind of the requests that were handled last.
+    package private(set) var kind = WorkKind.prompt
+
     // MARK: From any thread
 
     /// Sends `bytes` behind everything sent before. Bytes that the socket does not take at once are queued. `charge` is
@@ -405,7 +411,8 @@ package final class Connection: @unchecked Sendable {
             becameWritable()
             updateInterest()
         }
-        turnBytes = loop.turnBytes
+        // Requests that are as dear as those that follow are taken in small portions.
+        turnBytes = kind == .following ? Limits.turnBytesPerConnectionMin : loop.turnBytes
         for _ in 0..<Connection.readsPerTurn where turnBytes > 0 {
             guard !isPaused, !isClosed else { return }
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
@@ -480,6 +487,7 @@ package final class Connection: @unchecked Sendable {
             "more bytes were handled than received")
         start += progress.consumed
         nextFrameBytes = progress.nextFrameBytes
+        if let kind = progress.kind { self.kind = kind }
         if start == buffer.filled {
             if missing == 0 { frameBegan = nil }
         } else if progress.consumed > 0 || frameBegan == nil {

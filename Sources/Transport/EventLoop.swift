@@ -74,8 +74,10 @@ package final class EventLoop: @unchecked Sendable {
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
     private var pausedListeners: [CInt] = []
-    /// Connections that are ready and have not been served yet, in a line for each peer.
-    private var readyLines = FairLines<Connection>()
+    /// Connections that are ready and have not been served yet, by the kind of what they received last, in a line for
+    /// each peer.
+    private var readyLines = ForEachKind(FairLines<Connection>())
+    private var kindTurns = KindTurns()
     /// What the poller found last.
     private var ready: [Readiness] = []
     private var nextSweep: UInt64 = 0
@@ -265,7 +267,7 @@ package final class EventLoop: @unchecked Sendable {
         assertOnThread()
         let hasMoreWork = performWork()
         let now = clock.milliseconds
-        let isBusy = hasMoreWork || !readyLines.isEmpty
+        let isBusy = hasMoreWork || hasReadyLines
         if isBusy { processorTurn.endIfOver() }
         poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
         if !isBusy { processorTurn.begin() }
@@ -291,7 +293,7 @@ package final class EventLoop: @unchecked Sendable {
         closeListeners()
         for connection in Array(connections.values) { connection.closeNow() }
         precondition(connections.isEmpty && listeners.isEmpty, "a connection or listener outlives its loop")
-        readyLines = FairLines()
+        readyLines = ForEachKind(FairLines())
         work = nil
         thread.unbind()
     }
@@ -304,7 +306,7 @@ package final class EventLoop: @unchecked Sendable {
         let end = now() + .microseconds(Limits.workTurnMicroseconds)
         repeat {
             guard work.perform() else { return false }
-        } while !readyLines.isEmpty && now() < end
+        } while hasReadyLines && now() < end
         return true
     }
 
@@ -312,37 +314,40 @@ package final class EventLoop: @unchecked Sendable {
     /// sends little waits neither for all connections of another one, nor for a turn of each of many that send much.
     /// What is left then is served after a look at which others are ready, and after a portion of work.
     private func serve(_ ready: [Readiness]) {
-        if readyLines.isEmpty, ready.count <= Limits.readySocketsAtOnce {
-            for event in ready { serve(event.descriptor, event.interest) }
-        } else {
-            for event in ready {
-                if let connection = connections[event.descriptor] {
-                    serveLater(connection, event.interest)
-                } else {
-                    serve(event.descriptor, event.interest)
-                }
-            }
-        }
-        guard !readyLines.isEmpty else { return }
         var time = now()
         let end = time + .microseconds(Limits.readyTurnMicroseconds)
+        let servesAtOnce = !hasReadyLines && ready.count <= Limits.readySocketsAtOnce
+        for event in ready {
+            if let connection = connections[event.descriptor], !servesAtOnce || now() >= end {
+                serveLater(connection, event.interest)
+            } else {
+                serve(event.descriptor, event.interest)
+            }
+        }
+        guard hasReadyLines else { return }
+        time = now()
         repeat {
-            guard let connection = readyLines.popFirst() else { return }
+            let kind = kindTurns.next(
+                promptPeers: readyLines[.prompt].peerCount, followingPeers: readyLines[.following].peerCount)
+            guard let connection = readyLines[kind].popFirst() else { return }
+            kindTurns.note(kind)
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
             let ended = now()
             // A thread that had no processor for a while has served nobody meanwhile.
             let most = Duration.microseconds(Limits.servedMicrosecondsMax)
-            readyLines.endService(after: UInt64(max(0, min(ended - time, most) / .nanoseconds(1))))
+            readyLines[kind].endService(after: UInt64(max(0, min(ended - time, most) / .nanoseconds(1))))
             time = ended
         } while time < end
     }
 
+    private var hasReadyLines: Bool { WorkKind.allCases.contains { !readyLines[$0].isEmpty } }
+
     /// Serves a connection that is ready when it is its peer's turn.
     func serveLater(_ connection: Connection, _ interest: Interest) {
         assertOnThread()
-        if connection.readiness.isEmpty { readyLines.append(connection, of: connection.owner) }
+        if connection.readiness.isEmpty { readyLines[connection.kind].append(connection, of: connection.owner) }
         connection.readiness.formUnion(interest)
     }
 

@@ -47,6 +47,8 @@ struct FairLines<Element> {
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
+    /// Peers with a line.
+    var peerCount: Int { lines.count }
     /// Peers that are remembered. They are at most a few times as many as wait, and `knownMin`.
     var knownCount: Int { known.count }
 

@@ -5,8 +5,8 @@ import Core
 /// Sendable without the compiler's proof: it is used only under the pool's lock.
 final class PeerLine: @unchecked Sendable {
     let peer: Holder
-    /// In the order of their turns.
-    var turns = Queue<WorkSource>()
+    /// The sources whose next work is of a kind, in the order of their turns.
+    var turns = ForEachKind(Queue<WorkSource>())
     /// Proofs and tasks that wait.
     var waitingItems = 0
     /// Whether the pool finds this line by its peer.

@@ -18,7 +18,9 @@ package final class WorkSource: @unchecked Sendable {
     enum Work {
         case verification(VerificationRequest)
         case challenges(ChallengeRequest)
-        case task(@Sendable () -> Void)
+        case task(@Sendable () -> Void, WorkKind)
+
+        var kind: WorkKind { if case .task(_, let kind) = self { kind } else { .prompt } }
     }
 
     var waiting = Queue<Work>()

@@ -11,8 +11,9 @@ import RootSets
 /// proofs that it has just read saves two thread switches for each request.
 package final class WorkerPool: Sendable {
     private struct State {
-        /// Peers with waiting work, in the order of their turns.
-        var turns = Queue<PeerLine>()
+        /// Peers with waiting work of a kind, in the order of their turns.
+        var turns = ForEachKind(Queue<PeerLine>())
+        var kindTurns = KindTurns()
         /// The lines of peers with waiting work, and of some that had some.
         var lines: [Holder: PeerLine] = [:]
         /// The number of lines at which those without work are removed.
@@ -105,14 +106,18 @@ package final class WorkerPool: Sendable {
 
     /// Queues a task to run on a worker. Returns false when the peer's share of the places is taken or the pool is
     /// closed. The task must be short.
-    package func submit(from source: WorkSource, task: @escaping @Sendable () -> Void) -> Bool {
-        add(.task(task), items: 1, to: source)
+    package func submit(
+        from source: WorkSource, _ kind: WorkKind = .prompt, task: @escaping @Sendable () -> Void
+    ) -> Bool {
+        add(.task(task, kind), items: 1, to: source)
     }
 
     /// Queues a task even when the pool is full. Only for tasks of which there is never more than one at a time, so
     /// that they can't pile up. Does nothing on a closed pool.
-    package func submitAlways(from source: WorkSource, task: @escaping @Sendable () -> Void) {
-        _ = add(.task(task), items: 1, to: source, evenWhenFull: true)
+    package func submitAlways(
+        from source: WorkSource, _ kind: WorkKind = .prompt, task: @escaping @Sendable () -> Void
+    ) {
+        _ = add(.task(task, kind), items: 1, to: source, evenWhenFull: true)
     }
 
     private func add(
@@ -124,12 +129,11 @@ package final class WorkerPool: Sendable {
             // A request above a peer's whole share is accepted when nothing else waits.
             let hasRoom = state.waiting.taken == 0 || state.waiting.allows(items, to: line.waitingItems)
             guard !state.isClosed, hasRoom || evenWhenFull else { return (false, nil) }
-            if line.waitingItems == 0 { state.turns.append(line) }
             state.waiting.take(items)
             line.waitingItems += items
             check(state)
-            if source.waiting.isEmpty { line.turns.append(source) }
             source.waiting.append(work)
+            if source.waiting.count == 1 { addTurn(of: source, in: line, &state) }
             // If every worker is asleep or busy, none of them will see this work soon, so one that sleeps is woken. A
             // worker that is looking for work wakes others when it leaves some.
             guard state.sleepers.count + state.busyCount == state.workerCount else { return (true, nil) }
@@ -137,6 +141,13 @@ package final class WorkerPool: Sendable {
         }
         sleeper?.wake()
         return isTaken
+    }
+
+    /// Puts a source at the end of its peer's line for the kind of its next work, if it has any.
+    private func addTurn(of source: WorkSource, in line: PeerLine, _ state: inout State) {
+        guard let kind = source.waiting.first?.kind else { return }
+        if line.turns[kind].isEmpty { state.turns[kind].append(line) }
+        line.turns[kind].append(source)
     }
 
     /// The line of the source's peer. Lines of peers without work are forgotten when there are many.
@@ -231,9 +242,9 @@ package final class WorkerPool: Sendable {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes work from the sources in turn until the portion is full. A portion is this worker's share of the waiting
-    /// work, rounded up to as many proofs as take no more time. It is smaller while peers take turns: who sends a
-    /// single proof waits until a worker has done what it has begun.
+    /// Takes work of a kind from the sources in turn until the portion is full. A portion is this worker's share of the
+    /// waiting work, rounded up to as many proofs as take no more time. It is smaller while peers take turns: who sends
+    /// a single proof waits until a worker has done what it has begun.
     private func take(_ state: inout State) -> Portion? {
         let share = (state.waiting.taken + state.workerCount - 1) / max(1, state.workerCount)
         let most = state.sharedPortions > 0 ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
@@ -241,9 +252,11 @@ package final class WorkerPool: Sendable {
         state.sharedPortions = max(0, state.sharedPortions - 1)
         var slices: [Slice] = []
         var isSigned = true
-        while room > 0, let source = state.turns.first?.turns.first, let work = source.waiting.first {
+        let kind = state.kindTurns.next(
+            promptPeers: state.turns[.prompt].count, followingPeers: state.turns[.following].count)
+        while room > 0, let source = state.turns[kind].first?.turns[kind].first, let work = source.waiting.first {
             switch work {
-            case .task(let task):
+            case .task(let task, _):
                 guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
                 endTurn(of: source, taken: 1, isWorkDone: true, &state)
                 return .task(task)
@@ -269,21 +282,21 @@ package final class WorkerPool: Sendable {
 
     /// Ends the turn of a source, and that of its peer. `taken`: proofs and tasks that were taken from it.
     private func endTurn(of source: WorkSource, taken: Int, isWorkDone: Bool, _ state: inout State) {
-        guard let line = state.turns.first, line.turns.first === source, line.waitingItems >= taken else {
-            preconditionFailure("a source ended another source's turn, or more work was taken than was queued")
-        }
+        guard let kind = source.waiting.first?.kind, let line = state.turns[kind].popFirst(),
+            line.turns[kind].popFirst() === source, line.waitingItems >= taken
+        else { preconditionFailure("a source ended another source's turn, or more work was taken than was queued") }
         if state.lastPeer != line.peer {
             if state.lastPeer != nil { state.sharedPortions = Limits.sharedPortions }
             state.lastPeer = line.peer
         }
+        state.kindTurns.note(kind)
         line.waitingItems -= taken
         state.waiting.giveBack(taken)
+        if !line.turns[kind].isEmpty { state.turns[kind].append(line) }
         if isWorkDone { source.waiting.removeFirst() }
-        line.turns.removeFirst()
-        if !source.waiting.isEmpty { line.turns.append(source) }
-        state.turns.removeFirst()
-        if line.waitingItems > 0 { state.turns.append(line) }
-        precondition((line.waitingItems == 0) == line.turns.isEmpty, "a peer's work is counted wrongly")
+        addTurn(of: source, in: line, &state)
+        let isEmpty = WorkKind.allCases.allSatisfy { line.turns[$0].isEmpty }
+        precondition((line.waitingItems == 0) == isEmpty, "a peer's work is counted wrongly")
     }
 
     private func run(

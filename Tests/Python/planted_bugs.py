@@ -49,8 +49,8 @@ BUGS = [
         "loop-sleeps-on-work",
         "A loop whose turn of work is over goes to sleep although work waits.",
         "Sources/Transport/EventLoop.swift",
-        "        } while !readyLines.isEmpty && now() < end\n        return true\n",
-        "        } while !readyLines.isEmpty && now() < end\n        return now() < end\n",
+        "        } while hasReadyLines && now() < end\n        return true\n",
+        "        } while hasReadyLines && now() < end\n        return now() < end\n",
     ),
     Bug(
         "beginning-sent-twice",

@@ -1,13 +1,70 @@
 import Core
+import Dispatch
 import Identity
+import Platform
 import RootgateClient
 import Server
 import ServiceTestSupport
 import TestSupport
 import Testing
+import Transport
 import Wire
 
 @Suite struct FollowerTests {
+    @Test("A connection follows when all that it sent last are queries that wait, and only then")
+    func kinds() async throws {
+        let loops = Shared<[EventLoop]>([])
+        var surroundings = Surroundings()
+        let make = surroundings.makeLoop
+        surroundings.makeLoop = { memory, timeouts, clock throws(SystemFailure) in
+            let loop = try make(memory, timeouts, clock)
+            loops.with { $0.append(loop) }
+            return loop
+        }
+        let service = try TestService(surroundings: surroundings)
+        let collaboration = try await service.client().send(
+            PrepareCollaboration(
+                owner: try #require(Account("olga")),
+                metadata: CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck")))
+        ).collaborationIdentifier
+        func query(_ milliseconds: Int?) throws -> Request {
+            let query = ReadNotices(.collaboration(collaboration), after: 0, waitMilliseconds: milliseconds)
+            return .collaborate(
+                CollaborationCall(identifier: .random(), name: ReadNotices.name, json: try JSON.encode(query)))
+        }
+        let challenges = Request.issueChallenges(count: 1)
+        let waiting = try query(60_000)
+        // Each changes the kind, so that the next one is sent when it was handled.
+        let sent: [([Request], WorkKind)] = [
+            ([waiting], .following), ([challenges], .prompt), ([waiting, waiting], .following),
+            ([waiting, challenges], .prompt), ([waiting], .following), ([challenges, waiting], .prompt),
+            ([waiting], .following), ([try query(nil)], .prompt), ([waiting], .following), ([try query(0)], .prompt),
+        ]
+        let peer = try RawPeer(service.endpoint)
+        for (requests, kind) in sent {
+            var bytes: [UInt8] = []
+            for request in requests {
+                FrameWriter.append(.request, request.operation.rawValue, requestID: 1, to: &bytes) {
+                    request.append(to: &$0)
+                }
+            }
+            peer.send(bytes)
+            let isSo = becomesTrue { follows(loops.value) == (kind == .following) }
+            #expect(isSo, "\(requests.map(\.operation))")
+        }
+    }
+
+    /// Whether a connection of the loops follows.
+    private func follows(_ loops: [EventLoop]) -> Bool {
+        let (kinds, looked) = (Shared<[WorkKind]>([]), DispatchSemaphore(value: 0))
+        for loop in loops {
+            loop.forEachConnection { connection in kinds.with { $0.append(connection.kind) } }
+            loop.execute { looked.signal() }
+            looked.wait()
+        }
+        return kinds.value.contains(.following)
+    }
+
     @Test("A peer that reads no answers gets busy, and costs bounded memory")
     func followersThatDoNotRead() async throws {
         let service = try TestService { $0.linkBase = "https://decks.example/c" }

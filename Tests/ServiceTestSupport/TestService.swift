@@ -36,7 +36,8 @@ package final class TestService: Sendable {
     /// workers, a link base, and five seconds for a shutdown.
     package init(
         directory: ScratchDirectory = ScratchDirectory(), calendar: TestCalendar? = nil,
-        clock: MonotonicClock = .system, _ adjust: (inout Configuration) -> Void = { _ in }
+        clock: MonotonicClock = .system, surroundings: Surroundings = .system,
+        _ adjust: (inout Configuration) -> Void = { _ in }
     ) throws(StartupFailure) {
         self.directory = directory
         self.clock = clock
@@ -47,7 +48,8 @@ package final class TestService: Sendable {
         configuration.times.drain = 5
         configuration.linkBase = TestService.linkBase
         adjust(&configuration)
-        let service = try Service(configuration, clock: clock, wallClock: wallClock)
+        let service = try Service(
+            configuration, clock: clock, wallClock: wallClock, surroundings: surroundings)
         endpoint = service.endpoints[0]
         configuration.endpoints = [endpoint]
         self.configuration = configuration

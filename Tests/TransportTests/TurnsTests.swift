@@ -13,18 +13,23 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     let served: Shared<[Int]>
     let isBusy = false
     private let log: Shared<LookLog>
+    private let kind: WorkKind?
 
-    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>) {
+    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>, _ kind: WorkKind?) {
         self.number = number
         self.served = served
         self.log = log
+        self.kind = kind
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
         usleep(200)
         served.with { $0.append(number) }
-        log.with { $0.served += 1 }
-        return Transport.Progress(consumed: range.count, nextFrameBytes: 0)
+        log.with {
+            $0.served += 1
+            $0.receivedMost = max($0.receivedMost, range.count)
+        }
+        return Transport.Progress(consumed: range.count, nextFrameBytes: 0, kind: kind)
     }
     func drained() {}
     func closed() {}
@@ -36,6 +41,8 @@ private struct LookLog {
     var between: [(served: Int, performed: Int)] = []
     var served = 0
     var performed = 0
+    /// The most bytes that a connection got at once.
+    var receivedMost = 0
 
     mutating func look() {
         between.append((served, performed))
@@ -71,24 +78,29 @@ private final class Crowd {
     let pauses = Shared(0)
     private var clients: [CInt] = []
 
-    /// Connection `number` belongs to `owner(number)`. `works`: whether the loop always has other work, too.
-    init(_ count: Int, _ kind: PollerKind, works: Bool = false, owner: (Int) -> Holder) throws {
+    /// Connection `number` belongs to `owner(number)`, and its requests are of the kind `work(number)`. `works`: whether
+    /// the loop always has other work, too.
+    init(
+        _ count: Int, _ kind: PollerKind, works: Bool = false, work: (Int) -> WorkKind? = { _ in nil },
+        owner: (Int) -> Holder
+    ) throws {
         loop = try EventLoop(
             memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
             poller: LoggingPoller(try kind.make(), log), letOthersRun: { [pauses] in pauses.increment() })
-        let work = EventLoop.Work(
+        let other = EventLoop.Work(
             perform: { [log] in
                 log.with { $0.performed += 1 }
                 return true
             }, awoke: {})
-        loop.start(name: "crowd", work: works ? work : nil)
+        loop.start(name: "crowd", work: works ? other : nil)
         for number in 0..<count {
             var ends: [CInt] = [0, 0]
             try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
             try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
             clients.append(ends[1])
+            let work = work(number)
             Connection.start(ends[0], on: loop, of: owner(number)) { [served, log] _ in
-                SlowHandler(number, served, log)
+                SlowHandler(number, served, log, work)
             }
         }
     }
@@ -99,7 +111,7 @@ private final class Crowd {
     }
 
     /// Has the loop find all connections ready at once, in the order of their numbers.
-    func sendAtOnce() {
+    func sendAtOnce(bytes: Int = 1) {
         let (began, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         loop.execute {
             began.signal()
@@ -107,8 +119,8 @@ private final class Crowd {
         }
         began.wait()
         for client in clients {
-            var byte: UInt8 = 1
-            _ = write(client, &byte, 1)
+            let sent = [UInt8](repeating: 1, count: bytes)
+            _ = write(client, sent, bytes)
         }
         gate.signal()
     }
@@ -128,14 +140,43 @@ struct TurnsTests {
         #expect(Set(crowd.served.value).count == 401)
     }
 
-    @Test("A loop looks which others are ready when a turn's time is over, however few connections it has served")
-    func lengthOfTurn() throws {
-        let crowd = try Crowd(200, .systems) { _ in .address(UInt32(1)) }
+    @Test(
+        "A loop looks which others are ready when a turn's time is over, however few connections it has served",
+        arguments: [20, 200])
+    func lengthOfTurn(count: Int) throws {
+        let crowd = try Crowd(count, .systems) { _ in .address(UInt32(1)) }
         crowd.sendAtOnce()
-        #expect(becomesTrue { crowd.served.value.count == 200 })
+        #expect(becomesTrue { crowd.served.value.count == count })
         // Each takes more than 0.2 ms of the 0.4 ms.
         let most = crowd.log.value.between.map(\.served).max()
         #expect(most ?? 0 <= 2)
+    }
+
+    @Test("A peer with proofs waits for one peer whose queries follow, also when it has had more time than they")
+    func kinds() throws {
+        let crowd = try Crowd(
+            101, .systems, work: { $0 == 50 ? .prompt : .following }, owner: { .address(UInt32($0)) })
+        for round in 1...3 {
+            crowd.sendAtOnce()
+            #expect(becomesTrue { crowd.served.value.count == 101 * round })
+        }
+        // In the first round nothing is known of anybody.
+        for round in 1...2 {
+            let place = try #require(crowd.served.value[(101 * round)...].firstIndex(of: 50))
+            #expect(place - 101 * round <= 2)
+        }
+    }
+
+    @Test("Queries that follow are taken in small portions, and other requests as they come")
+    func portionsOfQueries() throws {
+        for (work, most) in [(WorkKind.following, Limits.turnBytesPerConnectionMin), (.prompt, 20_000)] {
+            let crowd = try Crowd(1, .systems, work: { _ in work }, owner: { _ in .address(UInt32(1)) })
+            crowd.sendAtOnce()
+            #expect(becomesTrue { crowd.served.value.count == 1 })
+            crowd.sendAtOnce(bytes: 20_000)
+            #expect(becomesTrue { crowd.served.value.count >= (work == .following ? 6 : 2) })
+            #expect(crowd.log.value.receivedMost == most)
+        }
     }
 
     @Test("While connections wait, a loop performs several portions of work in a turn, and otherwise one")

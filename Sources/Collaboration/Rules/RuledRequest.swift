@@ -7,6 +7,9 @@ package protocol RuledRequest: CollaborationRequest {
     /// identifier is ignored. Equal queries may be decided together. Only queries may wait for a change.
     static var isQuery: Bool { get }
 
+    /// Whether the request may wait for a change.
+    var follows: Bool { get }
+
     /// What the request is about; `nil` for a query. Every request that changes something has a subject.
     var subject: RequestSubject? { get }
 
@@ -32,6 +35,8 @@ package protocol RuledRequest: CollaborationRequest {
 
 extension RuledRequest {
     package static var isQuery: Bool { false }
+
+    package var follows: Bool { false }
 
     package var subject: RequestSubject? { nil }
 

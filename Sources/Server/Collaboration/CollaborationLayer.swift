@@ -80,9 +80,9 @@ final class CollaborationLayer: Sendable {
 
     /// Queues tasks, which a worker then decides: one task, or several with equal queries.
     private func enqueue(_ tasks: [CollaborationTask]) {
-        guard let source = tasks.first?.pending.source else { return }
+        guard let first = tasks.first else { return }
         for task in tasks { task.pending.begin(.queued) }
-        if !pool.submit(from: source, task: { self.decide(tasks) }) {
+        if !pool.submit(from: first.pending.source, first.kind, task: { self.decide(tasks) }) {
             for task in tasks { task.pending.fail(Admission.busy) }
         }
     }
@@ -328,7 +328,7 @@ final class CollaborationLayer: Sendable {
     /// Queues a task for a worker that resumes the due queries. The pool takes it even when it is full, because there
     /// is at most one such task.
     private func askForWorker() {
-        pool.submitAlways(from: dueQueries) { [self] in resumeDueQueries() }
+        pool.submitAlways(from: dueQueries, .following) { [self] in resumeDueQueries() }
     }
 
     /// Answers the queries whose time is over, and decides again those of which a topic changed. Equal queries are

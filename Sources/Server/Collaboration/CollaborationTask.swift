@@ -23,6 +23,8 @@ final class CollaborationTask: Sendable {
     /// Whether the request only reads.
     var isQuery: Bool { type(of: request).isQuery }
 
+    var kind: WorkKind { request.follows ? .following : .prompt }
+
     init(
         _ request: any RuledRequest, _ call: CollaborationCall, _ pending: PendingRequest, arrival: UInt64,
         logArrival: UInt64?

@@ -6,6 +6,7 @@ import Foundation
 public struct ReadNotices: RuledRequest {
     public static let name = "readNotices"
     package static let isQuery = true
+    package var follows: Bool { (waitMilliseconds ?? 0) > 0 }
     public typealias Answer = NoticePage
 
     public var feed: Feed

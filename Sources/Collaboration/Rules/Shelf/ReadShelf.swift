@@ -5,6 +5,7 @@ package import Core
 public struct ReadShelf: RuledRequest {
     public static let name = "readShelf"
     package static let isQuery = true
+    package var follows: Bool { (waitMilliseconds ?? 0) > 0 }
     public typealias Answer = Shelf
 
     public var account: Account
