@@ -71,9 +71,10 @@ public enum Limits {
     public static let turnBytesMax = 1 << 20
     public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
-    /// Ready sockets that an event loop serves at once. When there are more, the peer goes first that was served for
-    /// the least time, and so many microseconds pass before the loop looks which others are ready. In between it does
-    /// other work for so long. A connection's turn counts as so many microseconds at most.
+    /// Ready sockets that an event loop serves at once, if that takes no longer than a turn. Otherwise the kinds of
+    /// work take turns, and the peer goes first that was served for the least time. So many microseconds pass before
+    /// the loop looks which others are ready. In between it does other work for so long. A connection's turn counts as
+    /// so many microseconds at most.
     public static let readySocketsAtOnce = 32
     public static let readyTurnMicroseconds: Int64 = 200
     public static let workTurnMicroseconds: Int64 = 100
@@ -607,7 +608,8 @@ public enum Limits {
     public static let queriesPerDecisionMax = 16
     /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
     /// their deadline.
-    public static let queriesPerTurn = 16
-    /// Topics of queries whose connections are closed that a worker forgets before other work gets its turn.
-    public static let topicsForgottenPerTurn = 256
+    public static let queriesPerTurn = 64
+    /// Topics of suspended queries that a worker removes before other work gets its turn, and those of one more query:
+    /// after a change, at a deadline, and of closed connections, each so many.
+    public static let topicsRemovedPerTurn = 1024
 }

@@ -26,26 +26,35 @@ public struct ForEachKind<Value> {
     }
 }
 
-/// Which kind of work has the next turn. Of the turns, work that follows gets the part that its peers are of all peers
-/// whose work waits, but half of them at most. So neither kind waits for more than one turn of each peer, and prompt
-/// work waits for one turn of the other kind.
+/// Which kind of work has the next turn. Of what turns cost, work that follows gets the part that its peers are of all
+/// peers whose work waits, but half at most. And no turn of it follows another one while prompt work waits.
 public struct KindTurns: Sendable {
-    /// Turns of prompt work since the last turn of the other kind.
-    @usableFromInline var promptTurns = 0
+    /// What work that follows may still cost; below 0: what it has had too much.
+    @usableFromInline var due = 0.0
+    /// What it gets for each unit of prompt work: 0 unless both wait.
+    @usableFromInline var part = 0.0
 
     @inlinable
     public init() {}
 
-    /// `promptPeers`, `followingPeers`: peers that wait with work of either kind.
+    /// The kind of the next turn. `note` follows. `promptPeers`, `followingPeers`: peers that wait with work of a kind.
     @inlinable
-    public func next(promptPeers: Int, followingPeers: Int) -> WorkKind {
-        if promptPeers == 0 || followingPeers == 0 { return followingPeers == 0 ? .prompt : .following }
-        return promptTurns > 0 && promptTurns * followingPeers >= promptPeers ? .following : .prompt
+    public mutating func next(promptPeers: Int, followingPeers: Int) -> WorkKind {
+        guard promptPeers > 0, followingPeers > 0 else {
+            (due, part) = (0, 0)
+            return followingPeers == 0 ? .prompt : .following
+        }
+        part = min(1, Double(followingPeers) / Double(promptPeers))
+        return due > 0 ? .following : .prompt
     }
 
-    /// Counts a turn.
+    /// Counts the turn. `cost`: above 0, in a unit of the caller's.
     @inlinable
-    public mutating func note(_ kind: WorkKind) {
-        promptTurns = kind == .prompt ? promptTurns + 1 : 0
+    public mutating func note(_ kind: WorkKind, cost: Int) {
+        if kind == .prompt {
+            due += Double(cost) * part
+        } else if part > 0 {
+            due = min(0, due - Double(cost))
+        }
     }
 }

@@ -233,8 +233,12 @@ package final class Connection: @unchecked Sendable {
         activity = Atomic(loop.clock.milliseconds)
     }
 
-    /// The kind of the requests that were handled last.
-    package private(set) var kind = WorkKind.prompt
+    /// The kind of the requests in the last bytes in which one was whole. A long frame is no such query, whatever came
+    /// before it.
+    package var kind: WorkKind {
+        buffer == nil && nextFrameBytes <= Limits.turnBytesPerConnectionMin ? handledKind : .prompt
+    }
+    private var handledKind = WorkKind.prompt
 
     // MARK: From any thread
 
@@ -411,7 +415,7 @@ package final class Connection: @unchecked Sendable {
             becameWritable()
             updateInterest()
         }
-        // Requests that are as dear as those that follow are taken in small portions.
+        // Requests that are as dear as queries that follow are taken in small portions.
         turnBytes = kind == .following ? Limits.turnBytesPerConnectionMin : loop.turnBytes
         for _ in 0..<Connection.readsPerTurn where turnBytes > 0 {
             guard !isPaused, !isClosed else { return }
@@ -487,7 +491,7 @@ package final class Connection: @unchecked Sendable {
             "more bytes were handled than received")
         start += progress.consumed
         nextFrameBytes = progress.nextFrameBytes
-        if let kind = progress.kind { self.kind = kind }
+        if let kind = progress.kind { handledKind = kind }
         if start == buffer.filled {
             if missing == 0 { frameBegan = nil }
         } else if progress.consumed > 0 || frameBegan == nil {

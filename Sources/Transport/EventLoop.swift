@@ -330,14 +330,15 @@ package final class EventLoop: @unchecked Sendable {
             let kind = kindTurns.next(
                 promptPeers: readyLines[.prompt].peerCount, followingPeers: readyLines[.following].peerCount)
             guard let connection = readyLines[kind].popFirst() else { return }
-            kindTurns.note(kind)
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
             let ended = now()
             // A thread that had no processor for a while has served nobody meanwhile.
             let most = Duration.microseconds(Limits.servedMicrosecondsMax)
-            readyLines[kind].endService(after: UInt64(max(0, min(ended - time, most) / .nanoseconds(1))))
+            let length = Int(max(0, min(ended - time, most) / .nanoseconds(1)))
+            readyLines[kind].endService(after: UInt64(length))
+            kindTurns.note(kind, cost: length)
             time = ended
         } while time < end
     }

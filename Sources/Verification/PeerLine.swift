@@ -5,7 +5,7 @@ import Core
 /// Sendable without the compiler's proof: it is used only under the pool's lock.
 final class PeerLine: @unchecked Sendable {
     let peer: Holder
-    /// The sources whose next work is of a kind, in the order of their turns.
+    /// The sources with waiting work of a kind, in the order of their turns.
     var turns = ForEachKind(Queue<WorkSource>())
     /// Proofs and tasks that wait.
     var waitingItems = 0

@@ -23,7 +23,9 @@ package final class WorkSource: @unchecked Sendable {
         var kind: WorkKind { if case .task(_, let kind) = self { kind } else { .prompt } }
     }
 
-    var waiting = Queue<Work>()
+    /// By kind. Work of one kind is done in the order in which it comes.
+    var waiting = ForEachKind(Queue<Work>())
+    var hasWork: Bool { WorkKind.allCases.contains { !waiting[$0].isEmpty } }
     /// Whose turns and places the source's next work shares.
     var peer: Holder
     /// The line in which its work waits, or waited last; `nil` before the source's first work.

@@ -5,7 +5,8 @@ import RootSets
 
 /// A fixed number of workers that verify proofs, make challenges and perform other short reads. A worker takes its
 /// share of the waiting work from all peers, and from all sources of a peer, in turn. So an idle pool starts a single
-/// proof at once, and batches grow with the load. No timers are needed.
+/// proof at once, and batches grow with the load. No timers are needed. Prompt work and queries that wait for changes
+/// take turns (`KindTurns`).
 ///
 /// A worker runs on a thread of the pool's or on a thread that also does other work. An event loop that verifies the
 /// proofs that it has just read saves two thread switches for each request.
@@ -14,6 +15,8 @@ package final class WorkerPool: Sendable {
         /// Peers with waiting work of a kind, in the order of their turns.
         var turns = ForEachKind(Queue<PeerLine>())
         var kindTurns = KindTurns()
+        /// Proofs and tasks of a kind that wait.
+        var items = ForEachKind(0)
         /// The lines of peers with waiting work, and of some that had some.
         var lines: [Holder: PeerLine] = [:]
         /// The number of lines at which those without work are removed.
@@ -132,8 +135,9 @@ package final class WorkerPool: Sendable {
             state.waiting.take(items)
             line.waitingItems += items
             check(state)
-            source.waiting.append(work)
-            if source.waiting.count == 1 { addTurn(of: source, in: line, &state) }
+            state.items[work.kind] += items
+            source.waiting[work.kind].append(work)
+            if source.waiting[work.kind].count == 1 { addTurn(of: source, in: line, work.kind, &state) }
             // If every worker is asleep or busy, none of them will see this work soon, so one that sleeps is woken. A
             // worker that is looking for work wakes others when it leaves some.
             guard state.sleepers.count + state.busyCount == state.workerCount else { return (true, nil) }
@@ -143,9 +147,8 @@ package final class WorkerPool: Sendable {
         return isTaken
     }
 
-    /// Puts a source at the end of its peer's line for the kind of its next work, if it has any.
-    private func addTurn(of source: WorkSource, in line: PeerLine, _ state: inout State) {
-        guard let kind = source.waiting.first?.kind else { return }
+    /// Puts a source at the end of its peer's line for work of a kind.
+    private func addTurn(of source: WorkSource, in line: PeerLine, _ kind: WorkKind, _ state: inout State) {
         if line.turns[kind].isEmpty { state.turns[kind].append(line) }
         line.turns[kind].append(source)
     }
@@ -153,7 +156,7 @@ package final class WorkerPool: Sendable {
     /// The line of the source's peer. Lines of peers without work are forgotten when there are many.
     private func line(of source: WorkSource, _ state: inout State) -> PeerLine {
         // Work that waits keeps its line when the source has become another peer's.
-        if let line = source.line, line.isListed, line.peer == source.peer || !source.waiting.isEmpty { return line }
+        if let line = source.line, line.isListed, line.peer == source.peer || source.hasWork { return line }
         let line = state.lines[source.peer] ?? PeerLine(source.peer)
         source.line = line
         state.lines[source.peer] = line
@@ -242,29 +245,31 @@ package final class WorkerPool: Sendable {
         state.withLock { state in state.sleepers.removeAll { $0 === worker } }
     }
 
-    /// Takes work of a kind from the sources in turn until the portion is full. A portion is this worker's share of the
-    /// waiting work, rounded up to as many proofs as take no more time. It is smaller while peers take turns: who sends
-    /// a single proof waits until a worker has done what it has begun.
+    /// Takes work of one kind from the sources in turn until the portion is full. A portion is this worker's share of
+    /// what waits of the kind, rounded up to as many proofs as take no more time. It is smaller while peers take turns:
+    /// who sends a single proof waits until a worker has done what it has begun.
     private func take(_ state: inout State) -> Portion? {
-        let share = (state.waiting.taken + state.workerCount - 1) / max(1, state.workerCount)
+        let kind = state.kindTurns.next(
+            promptPeers: state.turns[.prompt].count, followingPeers: state.turns[.following].count)
+        let share = (state.items[kind] + state.workerCount - 1) / max(1, state.workerCount)
         let most = state.sharedPortions > 0 ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
         var room = min(most, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
         state.sharedPortions = max(0, state.sharedPortions - 1)
         var slices: [Slice] = []
         var isSigned = true
-        let kind = state.kindTurns.next(
-            promptPeers: state.turns[.prompt].count, followingPeers: state.turns[.following].count)
-        while room > 0, let source = state.turns[kind].first?.turns[kind].first, let work = source.waiting.first {
+        while room > 0, let source = state.turns[kind].first?.turns[kind].first,
+            let work = source.waiting[kind].first
+        {
             switch work {
             case .task(let task, _):
                 guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
-                endTurn(of: source, taken: 1, isWorkDone: true, &state)
+                endTurn(of: source, kind, taken: 1, isWorkDone: true, &state)
                 return .task(task)
             case .challenges(let request):
                 guard slices.isEmpty else { return .pass(slices, isSigned: isSigned) }
                 let range = request.take()
                 let items = ChallengeRequest.items(range.count)
-                endTurn(of: source, taken: items, isWorkDone: request.isTaken, &state)
+                endTurn(of: source, kind, taken: items, isWorkDone: request.isTaken, &state)
                 return .challenges(request, range)
             case .verification(let request):
                 if slices.isEmpty { isSigned = request.isSigned }
@@ -274,27 +279,30 @@ package final class WorkerPool: Sendable {
                 slices.append(Slice(source: source, request: request, range: request.next..<request.next + count))
                 request.next += count
                 room -= count
-                endTurn(of: source, taken: count, isWorkDone: request.next == request.count, &state)
+                endTurn(of: source, kind, taken: count, isWorkDone: request.next == request.count, &state)
             }
         }
         return slices.isEmpty ? nil : .pass(slices, isSigned: isSigned)
     }
 
     /// Ends the turn of a source, and that of its peer. `taken`: proofs and tasks that were taken from it.
-    private func endTurn(of source: WorkSource, taken: Int, isWorkDone: Bool, _ state: inout State) {
-        guard let kind = source.waiting.first?.kind, let line = state.turns[kind].popFirst(),
-            line.turns[kind].popFirst() === source, line.waitingItems >= taken
+    private func endTurn(
+        of source: WorkSource, _ kind: WorkKind, taken: Int, isWorkDone: Bool, _ state: inout State
+    ) {
+        guard let line = state.turns[kind].popFirst(), line.turns[kind].popFirst() === source,
+            line.waitingItems >= taken, state.items[kind] >= taken
         else { preconditionFailure("a source ended another source's turn, or more work was taken than was queued") }
         if state.lastPeer != line.peer {
             if state.lastPeer != nil { state.sharedPortions = Limits.sharedPortions }
             state.lastPeer = line.peer
         }
-        state.kindTurns.note(kind)
+        state.kindTurns.note(kind, cost: 1)
         line.waitingItems -= taken
         state.waiting.giveBack(taken)
+        state.items[kind] -= taken
         if !line.turns[kind].isEmpty { state.turns[kind].append(line) }
-        if isWorkDone { source.waiting.removeFirst() }
-        addTurn(of: source, in: line, &state)
+        if isWorkDone { source.waiting[kind].removeFirst() }
+        if !source.waiting[kind].isEmpty { addTurn(of: source, in: line, kind, &state) }
         let isEmpty = WorkKind.allCases.allSatisfy { line.turns[$0].isEmpty }
         precondition((line.waitingItems == 0) == isEmpty, "a peer's work is counted wrongly")
     }

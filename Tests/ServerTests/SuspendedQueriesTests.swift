@@ -203,7 +203,7 @@ private let ben = Topic.account(Account("ben")!)
     @Test("Forgetting queries with many topics is done in portions")
     func forgettingInPortions() async throws {
         let fixture = try await QueryFixture(suspensionsMax: 100, topicsMax: 1 << 20)
-        let topics = Set((0..<Limits.topicsForgottenPerTurn / 2).map { Topic.account(Account("t\($0)")!) })
+        let topics = Set((0..<Limits.topicsRemovedPerTurn / 2).map { Topic.account(Account("t\($0)")!) })
         for _ in 0..<5 {
             let suspension = fixture.suspension(on: topics)
             #expect(try fixture.queries.suspend(suspension, decidedAt: 0) == .suspended)
@@ -212,6 +212,29 @@ private let ben = Topic.account(Account("ben")!)
         var left: [Int] = []
         while fixture.queries.takeDue().hasMore { left.append(fixture.queries.count) }
         #expect(left == [3, 1] && fixture.queries.count == 0)
+    }
+
+    @Test("Queries with many topics are woken, and answered at their deadline, in portions", arguments: [true, false])
+    func manyTopics(isChange: Bool) async throws {
+        let fixture = try await QueryFixture(suspensionsMax: 100, topicsMax: 1 << 20)
+        let topics = Set((0..<Limits.topicsRemovedPerTurn / 2).map { Topic.account(Account("t\($0)")!) })
+        let all = (0..<5).map { _ in
+            fixture.suspension(on: topics.union([ana]), deadline: isChange ? 10_000 : 100)
+        }
+        for suspension in all { #expect(try fixture.queries.suspend(suspension, decidedAt: 0) == .suspended) }
+        if isChange { fixture.queries.notify([ana]) } else { fixture.clock.set(200) }
+        #expect(becomesTrue { fixture.workers == 1 })
+        var counts: [Int] = []
+        var hasMore = true
+        while hasMore {
+            let due = fixture.queries.takeDue()
+            counts.append(due.changed.count + due.over.count)
+            hasMore = due.hasMore
+            #expect(isChange ? due.over.isEmpty : due.changed.isEmpty)
+        }
+        #expect(counts == [2, 2, 1] && fixture.queries.count == 0)
+        for suspension in all { fixture.settle(suspension.task) }
+        fixture.requests.end()
     }
 
     @Test("Deadlines are met while changes keep coming, a limited number a turn")

@@ -14,8 +14,11 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     let isBusy = false
     private let log: Shared<LookLog>
     private let kind: WorkKind?
+    /// Microseconds.
+    private let time: UInt32
 
-    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>, _ kind: WorkKind?) {
+    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>, _ kind: WorkKind?, time: UInt32) {
+        self.time = time
         self.number = number
         self.served = served
         self.log = log
@@ -23,12 +26,12 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
-        usleep(200)
-        served.with { $0.append(number) }
+        usleep(time)
         log.with {
             $0.served += 1
             $0.receivedMost = max($0.receivedMost, range.count)
         }
+        served.with { $0.append(number) }
         return Transport.Progress(consumed: range.count, nextFrameBytes: 0, kind: kind)
     }
     func drained() {}
@@ -78,11 +81,11 @@ private final class Crowd {
     let pauses = Shared(0)
     private var clients: [CInt] = []
 
-    /// Connection `number` belongs to `owner(number)`, and its requests are of the kind `work(number)`. `works`: whether
-    /// the loop always has other work, too.
+    /// Connection `number` belongs to `owner(number)`, its requests are of the kind `work(number)`, and each takes
+    /// `time(number)` microseconds. `works`: whether the loop always has other work, too.
     init(
         _ count: Int, _ kind: PollerKind, works: Bool = false, work: (Int) -> WorkKind? = { _ in nil },
-        owner: (Int) -> Holder
+        time: (Int) -> UInt32 = { _ in 200 }, owner: (Int) -> Holder
     ) throws {
         loop = try EventLoop(
             memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
@@ -98,9 +101,9 @@ private final class Crowd {
             try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
             try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
             clients.append(ends[1])
-            let work = work(number)
+            let (work, time) = (work(number), time(number))
             Connection.start(ends[0], on: loop, of: owner(number)) { [served, log] _ in
-                SlowHandler(number, served, log, work)
+                SlowHandler(number, served, log, work, time: time)
             }
         }
     }
@@ -147,7 +150,7 @@ struct TurnsTests {
         let crowd = try Crowd(count, .systems) { _ in .address(UInt32(1)) }
         crowd.sendAtOnce()
         #expect(becomesTrue { crowd.served.value.count == count })
-        // Each takes more than 0.2 ms of the 0.4 ms.
+        // Each takes as long as a turn.
         let most = crowd.log.value.between.map(\.served).max()
         #expect(most ?? 0 <= 2)
     }
@@ -155,7 +158,8 @@ struct TurnsTests {
     @Test("A peer with proofs waits for one peer whose queries follow, also when it has had more time than they")
     func kinds() throws {
         let crowd = try Crowd(
-            101, .systems, work: { $0 == 50 ? .prompt : .following }, owner: { .address(UInt32($0)) })
+            101, .systems, work: { $0 == 50 ? .prompt : .following }, time: { $0 == 50 ? 1000 : 100 },
+            owner: { .address(UInt32($0)) })
         for round in 1...3 {
             crowd.sendAtOnce()
             #expect(becomesTrue { crowd.served.value.count == 101 * round })
@@ -165,6 +169,23 @@ struct TurnsTests {
             let place = try #require(crowd.served.value[(101 * round)...].firstIndex(of: 50))
             #expect(place - 101 * round <= 2)
         }
+    }
+
+    @Test("A long frame is received as it comes, also on a connection that follows")
+    func longFrame() throws {
+        let server = try EchoServer(idle: 1_000_000, stall: 1_000_000)
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
+        try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
+        let peer = RawPeer(descriptor: ends[1])
+        let portions = Shared<[Int]>([])
+        Connection.start(ends[0], on: server.loop) { _ in FollowingHandler(portions) }
+        peer.send([UInt8](repeating: 1, count: 10))
+        #expect(becomesTrue { portions.value == [10] })
+        peer.send([UInt8](repeating: 2, count: FollowingHandler.longFrame))
+        #expect(becomesTrue { portions.value.last == FollowingHandler.longFrame })
+        // The first portion is small: nobody knows yet that a long frame begins.
+        #expect(portions.value.count <= 20, "\(portions.value)")
     }
 
     @Test("Queries that follow are taken in small portions, and other requests as they come")
@@ -211,6 +232,30 @@ struct TurnsTests {
         #expect(becomesTrue { crowd.served.value.count == 200 })
         #expect(crowd.served.value == Array(0..<200))
     }
+}
+
+/// Handles bytes as queries that wait, and what begins with a 2 as a frame of `longFrame` bytes.
+private final class FollowingHandler: ConnectionHandler {
+    static let longFrame = 200_000
+    private let portions: Shared<[Int]>
+    let isBusy = false
+
+    init(_ portions: Shared<[Int]>) {
+        self.portions = portions
+    }
+
+    func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
+        portions.with { $0.append(range.count) }
+        guard buffer.bytes(range).first == 2 else {
+            return Transport.Progress(consumed: range.count, nextFrameBytes: 0, kind: .following)
+        }
+        let isWhole = range.count == FollowingHandler.longFrame
+        return Transport.Progress(
+            consumed: isWhole ? range.count : 0, nextFrameBytes: FollowingHandler.longFrame,
+            kind: isWhole ? .prompt : nil)
+    }
+    func drained() {}
+    func closed() {}
 }
 
 @Suite("Unread answers while a loop drains", .serialized)

@@ -83,7 +83,8 @@ final class CollaborationLayer: Sendable {
         guard let first = tasks.first else { return }
         for task in tasks { task.pending.begin(.queued) }
         if !pool.submit(from: first.pending.source, first.kind, task: { self.decide(tasks) }) {
-            for task in tasks { task.pending.fail(Admission.busy) }
+            // The first task's peer may have no places left, and another one some.
+            if tasks.count > 1 { for task in tasks { enqueue([task]) } } else { first.pending.fail(Admission.busy) }
         }
     }
 

@@ -83,7 +83,7 @@ final class SuspendedQueries: Sendable {
 
         /// Removes some of the queries whose connections are closed.
         mutating func removeForgotten() {
-            var left = Limits.topicsForgottenPerTurn
+            var left = Limits.topicsRemovedPerTurn
             while left > 0, let number = forgotten.popFirst() {
                 left -= 1
                 guard let suspension = table.remove(number) else { continue }

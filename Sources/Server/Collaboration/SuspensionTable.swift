@@ -69,13 +69,16 @@ struct SuspensionTable {
     }
 
     /// Removes up to `limit` marked queries. Topics take turns, so that many queries for one topic do not delay the few
-    /// for another.
+    /// for another. Ends earlier behind queries with many topics.
     mutating func removeChanged(limit: Int) -> [SuspendedQueries.Suspension] {
         var removed: [SuspendedQueries.Suspension] = []
-        while removed.count < limit, var numbers = changed.popFirst() {
+        var topics = 0
+        while removed.count < limit, topics < Limits.topicsRemovedPerTurn, var numbers = changed.popFirst() {
             let end = min(limit, removed.count + SuspensionTable.changedPerTurn)
-            while removed.count < end, let number = numbers.popFirst() {
-                if let suspension = remove(number) { removed.append(suspension) }
+            while removed.count < end, topics < Limits.topicsRemovedPerTurn, let number = numbers.popFirst() {
+                guard let suspension = remove(number) else { continue }
+                removed.append(suspension)
+                topics += suspension.topics.count
             }
             if !numbers.isEmpty { changed.append(numbers) }
         }
@@ -99,16 +102,21 @@ struct SuspensionTable {
         return false
     }
 
-    /// Removes up to `limit` queries whose deadline is not after `time`.
+    /// Removes up to `limit` queries whose deadline is not after `time`. Ends earlier behind queries with many topics.
     mutating func removeOver(at time: UInt64, limit: Int) -> [SuspendedQueries.Suspension] {
         var removed: [SuspendedQueries.Suspension] = []
-        while removed.count < limit, isOver(at: time) {
+        var topics = 0
+        while removed.count < limit, topics < Limits.topicsRemovedPerTurn, isOver(at: time) {
             var numbers: [UInt64] = []
             for number in byDeadline[firstSlot] ?? [] {
                 guard removed.count + numbers.count < limit else { break }
                 if let deadline = suspensions[number]?.deadline, deadline <= time { numbers.append(number) }
             }
-            removed += numbers.compactMap { remove($0) }
+            for number in numbers where topics < Limits.topicsRemovedPerTurn {
+                guard let suspension = remove(number) else { continue }
+                removed.append(suspension)
+                topics += suspension.topics.count
+            }
         }
         return removed
     }

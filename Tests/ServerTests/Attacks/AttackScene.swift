@@ -9,13 +9,13 @@ import Testing
 
 /// A service with default options in a process of its own, and a client that verifies and removes beside an attack.
 ///
-/// The client's p99 over all rounds under attack may be a tenth above what it was before. A machine that is not busy
-/// wakes threads late at times, and then that says little. So what an attack costs the client is also compared with a
-/// control: threads that take as much processor time as the attacker and the service take for the attack, at the same
-/// moments, and touch no service. Rounds of both alternate. The p99 may also be a tenth above that of the control. Two
-/// times are added to that: as much as one round of the control was above all of them, because other programs take
-/// time, too; and the time of one request of the attack, because a worker or the writer finishes what it has begun.
-/// When the p99 is above that, there are further rounds, up to `pairsMax`.
+/// The client's p99 over all rounds under attack must be below one of two bounds. The first is a tenth above the p99 in
+/// the median of the rounds before the attack. The second is for machines that are slower when they are busy: a
+/// control. Its threads take as much processor time as the attacker and the service take for the attack, at the same
+/// moments, and touch no service; rounds of both alternate. The bound is a tenth above the control's p99. Two times are
+/// added to it: as much as one round of the control was above all of them, because other programs take time, too; and
+/// the time of one request of the attack, because a worker or the writer finishes what it has begun. When the p99 is
+/// above both bounds, there are further rounds, up to `pairsMax`.
 ///
 /// Times are compared only when `ROOTGATE_ATTACK_TIMES` is set, because they say little on a machine that does other
 /// things too. Otherwise they are reported. Whether every request is answered, and the memory, are always checked.
@@ -178,8 +178,14 @@ final class AttackScene: Sendable {
         // The first requests find a service that has just started.
         _ = try await client.work(rounds: 5)
         let before = service.processorSeconds
-        let tally = try await client.work(rounds: rounds, atLeast: AttackScene.roundTime)
-        return (tally, (service.processorSeconds - before) / Double(tally.times.count))
+        var tallies: [HonestClient.Tally] = []
+        for _ in 0..<AttackScene.pairsMin {
+            tallies.append(try await client.work(rounds: rounds, atLeast: AttackScene.roundTime))
+        }
+        let seconds = service.processorSeconds - before
+        // One that was slow by chance must not let attacks pass.
+        tallies.sort { $0.p99 < $1.p99 }
+        return (tallies[tallies.count / 2], seconds / Double(tallies.reduce(0) { $0 + $1.times.count }))
     }
 
     /// Lets the client work beside the attack, and looks at it all the time.
