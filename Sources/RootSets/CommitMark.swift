@@ -71,8 +71,21 @@ final class CommitMark: Sendable {
     /// Opens the file, and makes it when it is missing.
     init(directory: String) throws(StorageFailure) {
         path = directory + "/" + CommitMark.fileName
-        descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw StorageFailure(errno, "opening \(CommitMark.fileName)") }
+        do throws(StorageFailure) {
+            try CommitMark.checkIsFile(descriptor)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Throws unless a file is open there: reading a pipe would wait for somebody who writes.
+    private static func checkIsFile(_ descriptor: CInt) throws(StorageFailure) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw StorageFailure(errno, "opening \(fileName)") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(fileName) }
     }
 
     deinit {
@@ -83,12 +96,13 @@ final class CommitMark: Sendable {
     ///
     /// Throws when there is a file that can't be read: then nothing is known.
     static func contents(in directory: String) throws(StorageFailure) -> Contents {
-        let descriptor = open(directory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = open(directory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw StorageFailure(errno, "opening \(fileName)") }
             return .none
         }
         defer { close(descriptor) }
+        try checkIsFile(descriptor)
         return try contents(of: descriptor)
     }
 

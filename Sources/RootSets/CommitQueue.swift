@@ -539,7 +539,7 @@ final class CommitQueue: Sendable {
             if error.isPanic || environment.hasPanicked {
                 storage.health.report(.failed, "a commit could not be written to the disk, \(error.text)")
             }
-            if error.isUnusable { storage.health.report(.failed, "the data file is damaged, \(error.text)") }
+            if let unusable = error.unusable { storage.health.report(.failed, unusable) }
             if error.isFault { storage.health.report(.failed, error.action) }
             storage.health.note(error)
             throw error

@@ -181,7 +181,7 @@ final class ReadTransactionPool: Sendable {
                     throw fault
                 }
                 if error.isPanic { health.report(.failed, "a commit could not be written to the disk") }
-                if error.isUnusable { health.report(.failed, "the data file is damaged, \(error.text)") }
+                if let unusable = error.unusable { health.report(.failed, unusable) }
                 throw error
             }
         }

@@ -52,9 +52,16 @@ struct StorageFailure: Error {
     /// Whether LMDB takes no more transactions, because the meta page could not be written.
     var isPanic: Bool { code == MDB_PANIC }
 
-    /// Whether LMDB can't begin a transaction because of what it finds in a meta page: the data would be larger than
-    /// the map, which no other process changes, or the page leads nowhere.
-    var isUnusable: Bool { code == MDB_MAP_RESIZED || code == MDB_BAD_TXN || code == MDB_INVALID }
+    /// Why LMDB can't begin a transaction, if it is because of what it finds in a meta page or in the table of readers.
+    var unusable: String? {
+        switch code {
+        // The data would be larger than the map, which no other process changes, or the page leads nowhere.
+        case MDB_MAP_RESIZED, MDB_BAD_TXN, MDB_INVALID: "the data file is damaged, \(text)"
+        // A mutex in the table is none, or a reader's place is another one's.
+        case EINVAL, MDB_BAD_RSLOT: "the table of readers was written over, \(text)"
+        default: nil
+        }
+    }
 
     /// Whether nothing may be answered from the environment any more.
     var isFault: Bool { code == STORAGE_FAULT }
@@ -62,6 +69,11 @@ struct StorageFailure: Error {
     /// A failure after which nothing may be answered from this environment.
     static func failed(_ what: String) -> StorageFailure {
         StorageFailure(STORAGE_FAULT, what)
+    }
+
+    /// Something else, as a pipe, is where a file should be.
+    static func noFile(_ name: String) -> StorageFailure {
+        StorageFailure(ESPIPE, "\(name) is no file", isWhole: true)
     }
 
     /// Why a storage can't go on with the log that it shares. The storage itself is whole.

@@ -36,7 +36,7 @@ package enum FrameWriter {
             let text = Array(error.reason.utf8)
             bytes.appendInteger(error.code.rawValue)
             bytes.appendInteger(UInt16(text.count))
-            bytes.appendInteger(error.detail)
+            bytes.appendInteger(error.sentDetail)
             bytes.append(contentsOf: text)
         }
     }
@@ -60,3 +60,15 @@ package enum FrameWriter {
 
 /// An answer's body is not what PROTOCOL.md says.
 package let malformedAnswer = ServiceError(.malformedAnswer, "the service's answer can't be read")
+
+extension ServiceError {
+    /// The detail for a client. Within the service that of a storage's error may be LMDB's code, which is below 0 and
+    /// says nothing to a client.
+    fileprivate var sentDetail: UInt32 {
+        switch code {
+        case .storageDamaged: 0
+        case .storageFull, .storageFailed: CInt(bitPattern: detail) > 0 ? detail : 0
+        default: detail
+        }
+    }
+}

@@ -156,6 +156,24 @@ struct WrittenOverTests {
         #expect(storage.answer() == [false, true])
     }
 
+    @Test("A table of readers that is written over makes the storage open again, and a pipe as the note is refused")
+    func tableOfReaders() throws {
+        let storage = try WrittenOver()
+        #expect(storage.answer() == [true, true])
+        let bytes = try storage.bytes("lock.mdb").count
+        try storage.write("lock.mdb", [UInt8](repeating: 0xff, count: bytes))
+        #expect(becomesTrue { storage.answer() == [true, true] })
+        #expect(storage.criticalLines.first?.contains("the table of readers was written over") == true)
+        #expect(becomesTrue { (try? storage.apply(Mutation(.removeRoots(storage.deck, [storage.removed])))) != nil })
+        #expect(storage.answer() == [false, true])
+        storage.close()
+        let note = storage.folder + "/" + CommitMark.fileName
+        try FileManager.default.removeItem(atPath: note)
+        #expect(mkfifo(note, 0o600) == 0)
+        #expect(throws: ServiceError.self) { try storage.open() }
+        #expect(throws: ServiceError.self) { _ = try StorageInspection.findings(in: storage.folder) }
+    }
+
     @Test("A check of a stopped storage tells that its note is missing, and leaves that to the next start")
     func missingNote() throws {
         let storage = try WrittenOver()

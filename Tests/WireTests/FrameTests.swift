@@ -156,11 +156,24 @@ struct ErrorAnswerTests {
     @Test("Every error that travels comes back with its code, number and text", arguments: ServiceError.Code.allCases)
     func roundTrip(code: ServiceError.Code) throws {
         guard code.rawValue < 256 else { return }
-        let error = ServiceError(code, detail: 0x8765_4321, "why, and é")
+        let isStorage = [.storageFull, .storageFailed, .storageDamaged].contains(code)
+        let error = ServiceError(code, detail: isStorage ? 0 : 0x8765_4321, "why, and é")
         let read = try written(error).withUnsafeBytes { try FrameWriter.decodeError($0) }
         #expect(read.code == code)
         #expect(read.detail == error.detail)
         #expect(read.reason == error.reason)
+    }
+
+    @Test("The detail of a storage's error is the system's code, and never LMDB's")
+    func storageDetail() throws {
+        for (code, detail, sent) in [
+            (ServiceError.Code.storageFailed, 5, 5), (.storageFull, 28, 28), (.storageFailed, -30783, 0),
+            (.storageFull, -30792, 0), (.storageDamaged, -30796, 0), (.storageDamaged, 5, 0),
+        ] {
+            let error = ServiceError(code, detail: UInt32(bitPattern: Int32(detail)), "why")
+            let read = try written(error).withUnsafeBytes { try FrameWriter.decodeError($0) }
+            #expect(read.detail == UInt32(sent), "\(code) \(detail)")
+        }
     }
 
     @Test("A code that nobody knows is an internal fault and keeps its number in the text")
