@@ -71,9 +71,6 @@ let package = Package(
                 .define("KERNEL_CHECKS", .when(configuration: .debug)),
             ]),
 
-        // What libcrypto is told before its first use.
-        .target(name: "CLibcryptoStart", dependencies: ["COpenSSL"]),
-
         // Calls of LMDB that come back after a fault.
         .target(name: "CStorageGuard", dependencies: ["CLMDB"]),
 
@@ -81,17 +78,17 @@ let package = Package(
         layer("Core"),
         layer("Platform", ["CLinux"]),
         layer("Kernels", ["CKernels", "Core"]),
-        layer("Hashing", ["COpenSSL", "CLibcryptoStart", "CKernels", "Core", "Platform", "Kernels"]),
+        layer("Hashing", ["COpenSSL", "CKernels", "Core", "Platform", "Kernels"]),
         layer("Secrets", ["Core", "Platform", "Hashing"]),
         layer("Audit", ["Core", "Platform", "Hashing"]),
         layer("Merkle", ["Core", "Hashing"]),
-        layer("Signatures", ["COpenSSL", "CLibcryptoStart", "CKernels", "Core", "Kernels"]),
+        layer("Signatures", ["COpenSSL", "CKernels", "Core", "Kernels"]),
         layer("Identity", ["COpenSSL", "Core", "Hashing", "Merkle", "Signatures"]),
         layer("RootSets", ["CLMDB", "CStorageGuard", "Core", "Platform", "Hashing"]),
         layer("Verification", ["Core", "Hashing", "Merkle", "Signatures", "RootSets"]),
         layer("Wire", ["Core"]),
         layer("Transport", ["Core", "Platform"]),
-        layer("TLS", ["CLibSSL", "CLibcryptoStart", "Core", "Platform", "Transport"]),
+        layer("TLS", ["CLibSSL", "Core", "Platform", "Transport"]),
         layer("Etcd", ["Core", "Platform", "Hashing", "Transport", "TLS"]),
         layer(
             "Cluster",
@@ -210,7 +207,6 @@ let package = Package(
         tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
-        tests(of: "CLibcryptoStart", ["Hashing", "Signatures"]),
         tests(of: "CStorageGuard", ["CLMDB"]),
         tests(of: "RootSets", ["CLMDB", "Core", "Platform", "DamageTrials", "PowerCuts", "StorageProbe"]),
         tests(of: "Verification", ["Core", "Hashing", "Identity", "Merkle", "RootSets", "Signatures"]),

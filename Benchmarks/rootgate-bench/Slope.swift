@@ -7,33 +7,60 @@ struct Slope {
     /// With 95 % probability the true rise is no further than this from `value`.
     let margin: Double
 
-    /// Least squares. Each part has a line of its own height, because something has happened between two parts, and all
-    /// lines have the same rise. Neighbouring figures are alike, so they count for less: the margin grows with the
-    /// correlation of each figure with the one before. `nil` for fewer than ten figures.
+    /// The median of the rises between each two figures of a part (P. K. Sen, 1968). So a few figures that are far from
+    /// the others make no difference. Something has happened between two parts, and rises over that do not count.
+    ///
+    /// Without a rise, as many pairs rise as fall, but for chance. What chance makes of that difference tells the
+    /// margin. Neighbouring figures are alike, so they count for less: the margin grows with the correlation of each
+    /// figure's rank with that of the one before. `nil` for fewer than ten figures.
     init?(_ parts: [[(time: Double, figure: Double)]]) {
-        var (squares, products, count) = (0.0, 0.0, 0)
-        var centred: [[(time: Double, figure: Double)]] = []
-        for part in parts where part.count > 1 {
-            let time = part.reduce(0) { $0 + $1.time } / Double(part.count)
-            let figure = part.reduce(0) { $0 + $1.figure } / Double(part.count)
-            centred.append(part.map { ($0.time - time, $0.figure - figure) })
-            count += part.count
+        let parts = parts.filter { $0.count > 1 }
+        let rises = parts.flatMap(Slope.rises).sorted()
+        guard parts.reduce(0, { $0 + $1.count }) >= 10, !rises.isEmpty else { return nil }
+        let median = Slope.median(rises)
+        // The variance of the difference between the pairs that rise and those that fall (M. Kendall, 1938).
+        var variance = 0.0
+        for part in parts {
+            let count = Double(part.count)
+            variance += count * (count - 1) * (2 * count + 5) / 18
         }
-        for point in centred.joined() {
-            squares += point.time * point.time
-            products += point.time * point.figure
+        let correlation = Slope.correlation(parts.map { $0.map { $0.figure - median * $0.time } })
+        let chance = 2 * (variance * (1 + correlation) / (1 - correlation)).squareRoot()
+        // The places of the interval's ends among the rises.
+        let middle = Double(rises.count - 1) / 2
+        let last = rises.count - 1
+        let low = max(0, Int((middle - chance / 2).rounded(.down)))
+        let high = min(last, Int((middle + chance / 2).rounded(.up)))
+        value = median
+        margin = max(median - rises[min(low, last)], rises[max(high, 0)] - median)
+    }
+
+    /// The rises between each two figures of different moments.
+    private static func rises(_ part: [(time: Double, figure: Double)]) -> [Double] {
+        part.indices.flatMap { one in
+            part[(one + 1)...].compactMap { other in
+                let time = other.time - part[one].time
+                return time == 0 ? nil : (other.figure - part[one].figure) / time
+            }
         }
-        guard count >= 10, squares > 0 else { return nil }
-        value = products / squares
-        let rise = value
-        let rests = centred.map { $0.map { $0.figure - rise * $0.time } }
-        let variance = rests.joined().reduce(0) { $0 + $1 * $1 }
-        let neighbours = rests.reduce(0) { sum, rests in
-            sum + zip(rests, rests.dropFirst()).reduce(0) { $0 + $1.0 * $1.1 }
+    }
+
+    /// `sorted`: not empty.
+    private static func median(_ sorted: [Double]) -> Double {
+        (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// How alike neighbours are by their ranks within their part, from 0 to 0.98.
+    private static func correlation(_ parts: [[Double]]) -> Double {
+        var (products, squares) = (0.0, 0.0)
+        for part in parts {
+            var ranks = [Double](repeating: 0, count: part.count)
+            for (rank, place) in part.indices.sorted(by: { part[$0] < part[$1] }).enumerated() {
+                ranks[place] = Double(rank) - Double(part.count - 1) / 2
+            }
+            squares += ranks.reduce(0) { $0 + $1 * $1 }
+            products += zip(ranks, ranks.dropFirst()).reduce(0) { $0 + $1.0 * $1.1 }
         }
-        let correlation = variance > 0 ? min(0.98, max(0, neighbours / variance)) : 0
-        let freedom = Double(max(1, count - centred.count - 1))
-        let error = (variance / freedom / squares * (1 + correlation) / (1 - correlation)).squareRoot()
-        margin = 2 * error
+        return squares > 0 ? min(0.98, max(0, products / squares)) : 0
     }
 }

@@ -84,7 +84,8 @@ let allSweeps = [
             known keys, a tenth of them forgeries, over connections that are new every five seconds. Meanwhile clients \
             change root hashes, follow the change log, share documents, post notices to live followers, stop sharing, \
             and open connections that send nothing, a part of a frame, or what is no frame. In the middle the service \
-            is restarted. Slopes are of lines before and after the restart, without the first fifth of each.
+            is restarted. Slopes are medians of the rises between each two windows before the restart, and after it, \
+            without the first fifth of each.
             """, seconds: 60,
         run: overTime),
     Sweep(

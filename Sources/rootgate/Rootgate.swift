@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Hashing
 import Kernels
 import Platform
 import Server
@@ -98,6 +99,7 @@ enum Rootgate {
     }
 
     static func main() async {
+        Libcrypto.stayUntilExit()
         // A file that reaches the limit of its size (ulimit -f) is an error like a full disk, and not the end.
         signal(SIGXFSZ, SIG_IGN)
         openStandardDescriptors()

@@ -43,6 +43,19 @@ struct SlopeTests {
         }
     }
 
+    @Test("A few figures that are far from the others change neither the rise nor the margin much")
+    func outliers() throws {
+        var random = SeededGenerator(seed: runSeed)
+        var points = (0..<300).map { time -> Point in
+            (Double(time), 0.01 * Double(time) + Double.random(in: -1...1, using: &random))
+        }
+        let slope = try #require(Slope([points]))
+        for _ in 0..<15 { points[Int.random(in: 0..<300, using: &random)].figure += 1000 }
+        let other = try #require(Slope([points]))
+        #expect(abs(slope.value - other.value) < 0.002, "\(slope) \(other), ROOTGATE_TEST_SEED=\(runSeed)")
+        #expect(other.margin < 2 * slope.margin && slope.margin < 0.01)
+    }
+
     @Test("Too few figures, or figures of one moment, have no slope")
     func tooFew() {
         #expect(Slope([line(0..<9, rise: 1, height: 0)]) == nil)

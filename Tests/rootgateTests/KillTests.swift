@@ -20,4 +20,18 @@ struct KillTests {
         print(run.output)
         #expect(run.code == 0, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
     }
+
+    @Test(
+        "Killed with many root hashes, it soon tells whether one is in a set",
+        .enabled(if: python != nil, "no python3 with the package cryptography"), arguments: [1, 50])
+    func starts(collaborations: Int) throws {
+        let run = try runProgram(
+            try #require(python),
+            [
+                packageFile("Tests/Python/start_times.py"), ServiceProcess.path, "--roots", "20000", "--collaborations",
+                "\(collaborations)", "--starts", "2", "--seed", "\(runSeed)",
+            ], environment: pythonEnvironment)
+        #expect(run.code == 0, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
+        #expect(run.output.contains("20,000 root hashes in \(collaborations) collaborations"))
+    }
 }

@@ -1,4 +1,3 @@
-import CLibcryptoStart
 import Foundation
 import Hashing
 import Signatures
@@ -6,15 +5,11 @@ import TestSupport
 import Testing
 
 @Suite("Threads that use libcrypto when the process ends")
-struct ExitTests {
-    @Test("What is linked tells libcrypto to stay before anything uses it")
-    func stays() {
-        #expect(libcrypto_stays() == 1)
-    }
-
-    @Test("A process ends well, and libcrypto fails for none of its threads", arguments: 0..<5)
+struct ProcessEndTests {
+    @Test("A process that keeps libcrypto ends well, and its threads can use it until then", arguments: 0..<5)
     func ending(number: Int) async {
         await #expect(processExitsWith: .success) {
+            Libcrypto.stayUntilExit()
             // What is to be done at the end is done in reverse order: this after what libcrypto wants on its first use.
             atexit { usleep(50_000) }
             let begun = DispatchSemaphore(value: 0)
