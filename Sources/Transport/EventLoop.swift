@@ -336,7 +336,7 @@ package final class EventLoop: @unchecked Sendable {
             let ended = now()
             // A thread that had no processor for a while has served nobody meanwhile.
             let most = Duration.microseconds(Limits.servedMicrosecondsMax)
-            let length = Int(max(0, min(ended - time, most) / .nanoseconds(1)))
+            let length = Int(max(1, min(ended - time, most) / .nanoseconds(1)))
             readyLines[kind].endService(after: UInt64(length))
             kindTurns.note(kind, cost: length)
             time = ended
