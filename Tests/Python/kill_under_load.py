@@ -198,8 +198,8 @@ def random_mutation(generator: random.Random, documents: list[str]) -> Mutation:
 class Service:
     """The program at work."""
 
-    def __init__(self, program: Path, directory: Path) -> None:
-        arguments = ["serve", "--data", directory / "data", "--listen", "127.0.0.1:0", *OPTIONS]
+    def __init__(self, program: Path, directory: Path, options: list[str] = OPTIONS) -> None:
+        arguments = ["serve", "--data", directory / "data", "--listen", "127.0.0.1:0", *options]
         self.errors = directory / "errors"
         self.begun = time.monotonic()
         with self.errors.open("ab") as errors:

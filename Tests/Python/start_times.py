@@ -18,18 +18,16 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+from kill_under_load import Service
 from rootgate.connection import Connection, Pending
 from rootgate.protocol import ErrorCode, Policy, RootgateError
 from rootgate.values import Receipt, sha256
@@ -37,36 +35,6 @@ from rootgate.values import Receipt, sha256
 BATCH = 4_096
 """Root hashes in a mutation."""
 IN_FLIGHT = 16
-START_TIMEOUT = 120.0
-
-
-class Service:
-    """The program at work. `seconds`: from its beginning until it listened."""
-
-    def __init__(self, program: Path, data: Path, storage_max: int) -> None:
-        arguments = ["serve", "--data", data, "--listen", "127.0.0.1:0", "--storage-max", str(storage_max)]
-        self.begun = time.monotonic()
-        self.process = subprocess.Popen(
-            [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert self.process.stdout is not None
-        timer = threading.Timer(START_TIMEOUT, self.process.kill)
-        timer.start()
-        line = self.process.stdout.readline()
-        timer.cancel()
-        self.seconds = time.monotonic() - self.begun
-        match = re.search(r":(\d+)$", line.rstrip())
-        if not match:
-            raise SystemExit(f"the service did not start: {line!r}")
-        self.client = Connection("127.0.0.1", int(match[1]), timeout=START_TIMEOUT)
-
-    def kill(self) -> None:
-        """Ends it without any warning."""
-        self.process.kill()
-        self.process.wait()
-        self.client.close()
-        if self.process.stdout:
-            self.process.stdout.close()
 
 
 def digests(seed: int, first: int, count: int) -> list[bytes]:
@@ -118,21 +86,22 @@ def forget_file(path: Path) -> None:
     os.close(descriptor)
 
 
-def measure(options: argparse.Namespace, data: Path) -> int:
+def measure(options: argparse.Namespace, folder: Path) -> int:
     """Fills a storage, and kills and starts the service again and again. Returns the exit code."""
     generator = random.Random(options.seed)
-    storage_max = max(64, options.roots // 5_000)
-    service = Service(options.program, data, storage_max)
-    fill(service.client, options.roots, options.collaborations, options.seed)
+    words = ["--storage-max", str(max(64, options.roots // 5_000))]
+    data = folder / "data" / "data.mdb"
+    service = Service(options.program, folder, words).listen()
+    fill(service.connect(), options.roots, options.collaborations, options.seed)
     first_set = options.roots // options.collaborations
     listening: list[float] = []
     answering: list[float] = []
     for _ in range(options.starts):
         service.kill()
         if options.cold:
-            forget_file(data / "data.mdb")
-        service = Service(options.program, data, storage_max)
-        answer = first_answer(service.client, options.seed, generator, first_set)
+            forget_file(data)
+        service = Service(options.program, folder, words).listen()
+        answer = first_answer(service.connect(), options.seed, generator, first_set)
         seconds = time.monotonic() - service.begun
         print(f"listens after {service.seconds * 1000:.0f} ms, answers after {seconds * 1000:.0f} ms", flush=True)
         if answer != [False, True]:
@@ -142,7 +111,7 @@ def measure(options: argparse.Namespace, data: Path) -> int:
         listening.append(service.seconds)
         answering.append(seconds)
     service.kill()
-    size = (data / "data.mdb").stat().st_blocks * 512 >> 20
+    size = data.stat().st_blocks * 512 >> 20
     medians = statistics.median(listening), statistics.median(answering)
     print(
         f"{options.roots:,} root hashes in {options.collaborations:,} collaborations, {size} MiB: listens after "
@@ -168,7 +137,7 @@ def main() -> int:
     print(f"seed {options.seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="rootgate-starts-"))
     try:
-        return measure(options, folder / "data")
+        return measure(options, folder)
     finally:
         shutil.rmtree(folder)
 
