@@ -73,7 +73,7 @@ struct StorageFailure: Error {
 
     /// Something else, as a pipe, is where a file should be.
     static func noFile(_ name: String) -> StorageFailure {
-        StorageFailure(ESPIPE, "\(name) is no file", isWhole: true)
+        StorageFailure(ESPIPE, "\(name) is no file: move it away, and the next start makes one", isWhole: true)
     }
 
     /// Why a storage can't go on with the log that it shares. The storage itself is whole.
