@@ -190,13 +190,29 @@ import Wire
     @Test("A full service answers busy and recovers")
     func aFullServiceAnswersBusyAndRecovers() async throws {
         let service = try TestService {
+            Self.slow(&$0)
             $0.waitingProofsMax = 128
-            $0.workers = 1
         }
         let client = try service.client()
         let small = try await SmallCollaboration(client)
-        let proofs = try await small.proofs(600)
-        let outcomes = await withTaskGroup(of: Result<[AccessDecision], ServiceError>.self) { group in
+        // A machine that is busy with other things may hold back the requests and not the worker: then again.
+        var outcomes: [Result<[AccessDecision], ServiceError>] = []
+        for _ in 0..<50 where !outcomes.contains(where: { if case .failure = $0 { true } else { false } }) {
+            outcomes += await Self.outcomes(of: try await small.proofs(600), by: client)
+        }
+        let answered = outcomes.compactMap { try? $0.get() }.flatMap { $0 }
+        #expect(!answered.isEmpty)
+        #expect(answered.allSatisfy { $0.verdict == .granted })
+        for case .failure(let error) in outcomes { #expect(error.code == .busy) }
+        #expect(outcomes.count { if case .failure = $0 { true } else { false } } > 0)
+        #expect(try await client.verify(Array(try await small.proofs(10))).allSatisfy { $0.verdict == .granted })
+    }
+
+    /// The answers to 600 proofs that are sent at once, in ten requests.
+    private static func outcomes(
+        of proofs: [AccessRequest], by client: RootgateClient
+    ) async -> [Result<[AccessDecision], ServiceError>] {
+        await withTaskGroup(of: Result<[AccessDecision], ServiceError>.self) { group in
             for start in stride(from: 0, to: 600, by: 60) {
                 group.addTask {
                     do throws(ServiceError) {
@@ -208,12 +224,6 @@ import Wire
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        let answered = outcomes.compactMap { try? $0.get() }.flatMap { $0 }
-        #expect(!answered.isEmpty)
-        #expect(answered.allSatisfy { $0.verdict == .granted })
-        for case .failure(let error) in outcomes { #expect(error.code == .busy) }
-        #expect(outcomes.count { if case .failure = $0 { true } else { false } } > 0)
-        #expect(try await client.verify(Array(try await small.proofs(10))).allSatisfy { $0.verdict == .granted })
     }
 
     /// A service of one worker without kernels: thousands of proofs keep it busy until the test shuts it down.
