@@ -466,8 +466,11 @@ public enum Limits {
     /// Bytes of the data file for which the writer gets a second more. Finding a run of free pages took 5.5 s in
     /// a fragmented file of 6 GiB.
     public static let writerBytesPerSecond = 256 << 20
-    /// Seconds from the end of a check of everything that is stored to the beginning of the next one.
-    public static let checkIntervalSeconds = 3600
+    /// From the end of a check of everything that is stored to the beginning of the next one: so many times as long as
+    /// the check took, but so many seconds at least and at most.
+    public static let checkIntervalChecks = 20
+    public static let checkIntervalSecondsMin = 60
+    public static let checkIntervalSecondsMax = 3600
     /// Microseconds for which a later check than that of the start works, and then rests, in turn: it takes a fifth of
     /// a processor at most.
     public static let checkWorkMicroseconds = 2000

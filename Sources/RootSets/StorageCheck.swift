@@ -18,23 +18,26 @@ final class StorageCheck: Sendable {
         weak var last: StorageEnvironment?
         /// Whether it is to be walked over again now.
         var isHurried = false
+        /// From the last check to the next one.
+        var pause: Duration
         var isStarted = false
         var isStopped = false
     }
 
-    private let interval: Duration
+    private let interval: CheckInterval
     private let log: Log
     private let walks = Atomic<Int>(0)
     /// How long after a hurried check that was given up the next one begins.
     private static let pause = Duration.seconds(10)
-    private let state = Lock(State())
+    private let state: Lock<State>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// `interval`: how long after a check the next one of the same environment begins. `log` gets a line when a later
-    /// check was given up.
+    /// `interval`: how long after a check the next one of the same environment begins, at least. `log` gets a line when
+    /// a later check was given up.
     init(interval: Duration, log: Log = .none) {
-        (self.interval, self.log) = (interval, log)
+        (self.interval, self.log) = (CheckInterval(least: interval), log)
+        state = Lock(State(pause: interval))
     }
 
     /// Starts the thread. Must be called once.
@@ -88,7 +91,7 @@ final class StorageCheck: Sendable {
     /// Waits for an environment and walks over it; when none comes for a while, over the last one again. Returns false
     /// when the check was stopped.
     private func walkNext() -> Bool {
-        let pause = state.withLock { $0.isHurried ? min(interval, StorageCheck.pause) : interval }
+        let pause = state.withLock { $0.isHurried ? min($0.pause, StorageCheck.pause) : $0.pause }
         let isDue = wake.wait(timeout: .now() + pause / .seconds(1)) == .timedOut
         typealias Task = (environment: StorageEnvironment?, isNew: Bool, isHurried: Bool)
         let task = state.withLock { state -> Task in
@@ -99,6 +102,7 @@ final class StorageCheck: Sendable {
         }
         if let environment = task.environment {
             var isDone = true
+            let start = ContinuousClock.now
             if task.isNew {
                 walk(environment)
                 environment.trust.endCheck()
@@ -107,6 +111,7 @@ final class StorageCheck: Sendable {
             }
             state.withLock { state in
                 (state.current, state.last) = (nil, environment)
+                state.pause = interval.pause(after: ContinuousClock.now - start, isDone: isDone)
                 // What this walk has found need not be looked for again.
                 if isDone { state.isHurried = false }
             }

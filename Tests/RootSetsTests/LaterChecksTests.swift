@@ -68,6 +68,29 @@ private final class UsedStorage {
         return answers
     }
 
+    /// Whether the first one of the few is told to be a member; `nil` when it can't be told.
+    func isFirstMember() -> Bool? { isMember(few[0], fewName) }
+
+    /// Removes the first one of the few. Then puts the older content into the page that lacks it, as a disk does that
+    /// has lost the write.
+    func removeAndLoseTheWrite() throws {
+        let older = try bytes()
+        try sets.apply(Mutation(.removeRoots(fewName, [few[0]])))
+        #expect(isFirstMember() == false)
+        let old = try #require(
+            UsedStorage.pages(with: few[0].bytes, in: older).last { page in
+                Data(older[UsedStorage.range(page)]).range(of: Data(few[1].bytes)) != nil
+            })
+        try damage { bytes in
+            for page in UsedStorage.pages(with: few[1].bytes, in: bytes) {
+                let range = UsedStorage.range(page)
+                guard Data(bytes[range]).range(of: Data(few[0].bytes)) == nil else { continue }
+                // A page begins with its number.
+                bytes.replaceSubrange(range.dropFirst(8), with: older[UsedStorage.range(old).dropFirst(8)])
+            }
+        }
+    }
+
     private func isMember(_ root: Digest, _ name: CollaborationIdentifier) -> Bool? {
         try? sets.read { snapshot throws(ServiceError) in
             try name.utf8.withRawBytes { bytes throws(ServiceError) in
@@ -107,10 +130,13 @@ private final class UsedStorage {
         }
     }
 
+    private var path: String { scratch.path + "/data/data.mdb" }
+
+    private func bytes() throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
+
     /// Writes over the file as a failing disk would: nobody who has it open is told.
     private func damage(_ body: (inout [UInt8]) -> Void) throws {
-        let path = scratch.path + "/data/data.mdb"
-        let before = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let before = try bytes()
         var bytes = before
         body(&bytes)
         let file = open(path, O_WRONLY)
@@ -183,6 +209,25 @@ struct LaterChecksTests {
         let answers = storage.answers()
         #expect(answers.absent == 0)
         #expect(answers.refused > 0)
+    }
+
+    @Test("A member who was removed and comes back with a lost write is refused from the next check on")
+    func lostWrite() throws {
+        let storage = try UsedStorage(checkedAgainAfter: soon)
+        try storage.removeAndLoseTheWrite()
+        try #require(becomesTrue { storage.sets.health.level == .damaged })
+        #expect(storage.isFirstMember() == nil)
+        #expect(storage.sets.health.unreadiness?.code == .storageDamaged)
+    }
+
+    @Test("Checks follow each other at twenty times their length, a minute at least and an hour at most")
+    func intervals() {
+        let interval = CheckInterval(least: StorageSurroundings().checkInterval)
+        #expect(interval.pause(after: .milliseconds(1), isDone: true) == .seconds(60))
+        #expect(interval.pause(after: .seconds(3), isDone: true) == .seconds(60))
+        #expect(interval.pause(after: .seconds(10), isDone: true) == .seconds(200))
+        #expect(interval.pause(after: .seconds(1000), isDone: true) == .seconds(3600))
+        #expect(interval.pause(after: .seconds(1), isDone: false) == .seconds(3600), "it was given up")
     }
 
     @Test("Damage that a request meets makes everything be checked at once, not only after an hour")
