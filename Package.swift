@@ -169,9 +169,10 @@ let package = Package(
             path: "Tests/Simulation", swiftSettings: swift),
 
         // Oracles and generators that the tests share, and the tests, one target for each layer.
+        .target(name: "TestProcess", dependencies: ["COpenSSL"], path: "Tests/TestProcess"),
         .target(
-            name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "Transport"], path: "Tests/TestSupport",
-            swiftSettings: swift),
+            name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "TestProcess", "Transport"],
+            path: "Tests/TestSupport", swiftSettings: swift),
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "Identity", "RootgateClient", "Server", "TestSupport"],
             path: "Tests/ServiceTestSupport", swiftSettings: swift),

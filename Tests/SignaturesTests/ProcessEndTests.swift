@@ -1,3 +1,4 @@
+import Core
 import Foundation
 import Hashing
 import Signatures
@@ -24,5 +25,45 @@ struct ProcessEndTests {
             for _ in 0..<3 { begun.wait() }
             exit(0)
         }
+    }
+
+    private static let leavesThreads = "ROOTGATE_TEST_LEFT_THREADS"
+    private static let program = "/proc/self/exe"
+
+    @Test(
+        "A process of tests ends well, although a test has left threads that use libcrypto",
+        .enabled(if: FileManager.default.fileExists(atPath: program), "needs /proc"))
+    func leftThreads() throws {
+        let environment = ProcessInfo.processInfo.environment.merging([Self.leavesThreads: "1"]) { $1 }
+        for _ in 0..<20 {
+            let process = Process()
+            process.executableURL = URL(
+                fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(
+                    atPath: Self.program))
+            process.arguments = [
+                "--testing-library", "swift-testing", "--no-parallel", "--filter", "ProcessEndTests/leaveThreads",
+            ]
+            process.environment = environment
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        }
+    }
+
+    @Test(
+        "Threads that use libcrypto are left to the end of the process",
+        .enabled(if: ProcessInfo.processInfo.environment[leavesThreads] != nil, "a part of the test before"))
+    func leaveThreads() throws {
+        let key = try PrivateKey()
+        let begun = DispatchSemaphore(value: 0)
+        for _ in 0..<3 {
+            Thread {
+                while (try? key.sign(.zero)) != nil { begun.signal() }
+                _exit(1)
+            }.start()
+        }
+        for _ in 0..<100 { begun.wait() }
     }
 }

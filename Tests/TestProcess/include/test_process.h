@@ -1,0 +1,2 @@
+// What each process of tests does before its first test. There is nothing to call.
+#pragma once
