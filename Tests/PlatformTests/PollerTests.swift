@@ -93,6 +93,7 @@ struct PollerTests {
             pipe.put(1)
         }
         #expect(poller.readyNow().count == 1000)
+        withExtendedLifetime(pipes) {}
     }
 
     @Test("A forgotten descriptor is never ready", arguments: PollerKind.allCases)

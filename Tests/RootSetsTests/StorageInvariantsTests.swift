@@ -42,6 +42,8 @@ struct StorageInvariantsTests {
             let scratch = ScratchDirectory()
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
+            // A transaction does not keep it.
+            defer { withExtendedLifetime(environment) {} }
             nonisolated(unsafe) let transaction = try WriteTransaction(environment.handle)
             onThreads(1) { _ in _ = try? transaction.put(environment.meta, [1], [2], version: 0) }
         }
@@ -49,6 +51,8 @@ struct StorageInvariantsTests {
             let scratch = ScratchDirectory()
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
+            // A transaction does not keep it.
+            defer { withExtendedLifetime(environment) {} }
             let transaction = try WriteTransaction(environment.handle)
             try transaction.put(environment.meta, [1], [2], version: 0)
             try transaction.commit()

@@ -39,6 +39,8 @@ private final class DamagedStorage {
     func tamper(_ body: (WriteTransaction, StorageEnvironment) throws -> Void) throws {
         let environment = try StorageEnvironment(
             directory: storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+        // A transaction does not keep it.
+        defer { withExtendedLifetime(environment) {} }
         let transaction = try WriteTransaction(environment.handle)
         let totals = try? transaction.totals(in: environment.meta)
         let before = try transaction.bytes(environment.meta, Totals.key).map { Array($0) }
@@ -326,6 +328,8 @@ struct StoredValueTests {
         try damaged.flip(name, try damaged.entry(name).key, bit: 16 * 8 + 70)
         let environment = try StorageEnvironment(
             directory: damaged.storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+        // A transaction does not keep it.
+        defer { withExtendedLifetime(environment) {} }
         let transaction = try WriteTransaction(environment.handle)
         var applier = try Applier(transaction, environment)
         var edit = Edit()
@@ -468,6 +472,8 @@ struct StoredValueTests {
         // Another transaction that does not write the totals: as if their page was that of an older commit.
         let environment = try StorageEnvironment(
             directory: damaged.storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+        // A transaction does not keep it.
+        defer { withExtendedLifetime(environment) {} }
         let transaction = try WriteTransaction(environment.handle)
         let key = StorageFormat.hashKey
         let bytes = Array(try #require(try transaction.bytes(environment.meta, key)))

@@ -32,6 +32,8 @@ private struct Format1 {
         var entries = entries
         change(&entries)
         let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
+        // A transaction does not keep it.
+        defer { withExtendedLifetime(environment) {} }
         let transaction = try WriteTransaction(environment.handle)
         for key in [StorageFormat.key, StorageFormat.hashKey, Totals.key] {
             try transaction.deleteBytes(environment.meta, key)
@@ -63,6 +65,8 @@ private struct Format2 {
     /// Writes the entries of the backup to a new directory, without what restores a backup.
     func write(to directory: String) throws {
         let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
+        // A transaction does not keep it.
+        defer { withExtendedLifetime(environment) {} }
         let transaction = try WriteTransaction(environment.handle)
         for key in [StorageFormat.key, StorageFormat.hashKey, Totals.key] {
             try transaction.deleteBytes(environment.meta, key)
@@ -189,6 +193,8 @@ struct UpgradeTests {
         let directory = scratch.path + "/data"
         do {
             let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
+            // A transaction does not keep it.
+            defer { withExtendedLifetime(environment) {} }
             let transaction = try WriteTransaction(environment.handle)
             if isSealed {
                 try transaction.put(environment.meta, StorageFormat.key, [3, 0, 0, 0], version: 0)

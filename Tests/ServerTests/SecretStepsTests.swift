@@ -216,10 +216,13 @@ private final class SecretSteps {
     func foreignSecrets() async throws -> [UInt64?] {
         var counts: [UInt64?] = []
         for service in cluster.services {
-            let figures = try await service.client().statistics()
-            counts.append(figures.first { $0.name == "cluster-foreign-secrets" }?.value)
+            counts.append(try await foreignSecrets(of: service.client()))
         }
         return counts
+    }
+
+    private func foreignSecrets(of client: RootgateClient) async throws -> UInt64? {
+        try await client.statistics().first { $0.name == "cluster-foreign-secrets" }?.value
     }
 
     func report() throws -> ClusterReport {

@@ -21,6 +21,11 @@ package final class ServiceProcess: @unchecked Sendable {
         ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("rootgate")
         .path
 
+    /// Whether the program is built with a sanitizer, which takes memory of its own.
+    package static var isSanitized: Bool {
+        TestSupport.isSanitized && ProcessInfo.processInfo.environment["ROOTGATE_PROGRAM"] == nil
+    }
+
     /// `words`: options besides those for the storage and the place. `limits`: what the system allows the process, as
     /// options of the shell's `ulimit`. `environment`: variables besides this process's. `lines`: those that it prints
     /// when it begins to serve.

@@ -115,7 +115,7 @@ func unmirroredTests(_ files: [TrackedFile]) -> [Violation] {
     let untested: Set<String> = [
         "COpenSSL", "CLibSSL", "CLMDB", "CLinux", "KernelInternals", "KernelEmulation", "ToyCurve",
         "KernelMutants", "KernelProofs", "SandboxProbe", "StorageProbe", "FailingDisk", "DamageTrials",
-        "PowerCuts",
+        "PowerCuts", "TestProcess",
     ]
     return targets.tested.filter { !targets.sources.contains($0) }
         .map { Violation(manifest.path, "\($0)Tests mirrors no target") }

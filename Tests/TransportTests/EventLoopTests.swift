@@ -227,6 +227,7 @@ struct EventLoopTests {
         }
         #expect(server.counts.opened.value == 2000)
         #expect(server.counts.closed.value == 0)
+        withExtendedLifetime(peers) {}
     }
 }
 

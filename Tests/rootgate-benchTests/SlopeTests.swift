@@ -29,17 +29,19 @@ struct SlopeTests {
     func margin() {
         var random = SeededGenerator(seed: runSeed)
         for persistence in [0.0, 0.7] {
-            var hits = 0
+            var (hits, widest) = (0, 0.0)
             for _ in 0..<200 {
                 var noise = 0.0
                 let points = (0..<100).map { time -> Point in
                     noise = persistence * noise + Double.random(in: -1...1, using: &random)
                     return (Double(time), 0.05 * Double(time) + noise)
                 }
-                if let slope = Slope([points]), abs(slope.value - 0.05) <= slope.margin { hits += 1 }
+                guard let slope = Slope([points]) else { continue }
+                if abs(slope.value - 0.05) <= slope.margin { hits += 1 }
+                widest = max(widest, slope.margin)
             }
             #expect(hits >= 170, "\(hits) of 200, \(persistence), ROOTGATE_TEST_SEED=\(runSeed)")
-            #expect(hits < 200, "the margin is so wide that it says nothing")
+            #expect(widest < 0.05, "the margin is so wide that it says nothing: \(widest), \(persistence)")
         }
     }
 

@@ -4,7 +4,9 @@ import ServiceTestSupport
 import TestSupport
 import Testing
 
-@Suite("What the system allows a service", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"))
+@Suite(
+    "What the system allows a service", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"),
+    .disabled(if: ServiceProcess.isSanitized, "the sanitizer takes more addresses than the limits allow"))
 struct ResourceLimitsTests {
     private func digest(_ number: Int) -> Digest {
         Digest([UInt8](repeating: UInt8(number % 251 + 1), count: 32)) ?? .zero

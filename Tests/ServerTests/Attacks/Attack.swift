@@ -40,8 +40,9 @@ final class Attack: Sendable {
 
     /// Each connection is served once in this time, at most.
     private static let roundMicroseconds = 10_000
-    /// Connections that are served without a pause.
+    /// Connections that are served, and bytes after which the next one waits, without a pause.
     private static let burstMembers = 32
+    private static let burstBytes = 256 << 10
 
     private let isStopped = Atomic<Bool>(false)
     private let ended = DispatchSemaphore(value: 0)
@@ -58,11 +59,18 @@ final class Attack: Sendable {
             var members = peers.enumerated().map { Member(number: $0, peer: $1, bytes: plan.bytes) }
             while !isStopped.load(ordering: .relaxed) {
                 // In short bursts, because this thread holds a processor that the service needs.
-                for start in stride(from: 0, to: members.count, by: Attack.burstMembers) {
-                    let end = min(start + Attack.burstMembers, members.count)
-                    for index in start..<end { serve(&members[index], plan, endpoint) }
+                var start = 0
+                while start < members.count {
+                    let sent = sentBytes.load(ordering: .relaxed)
+                    var end = start
+                    repeat {
+                        serve(&members[end], plan, endpoint)
+                        end += 1
+                    } while end < min(start + Attack.burstMembers, members.count)
+                        && sentBytes.load(ordering: .relaxed) - sent < Attack.burstBytes
                     processorTime.with { $0 = processorSecondsOfThread() }
                     usleep(UInt32(Attack.roundMicroseconds * (end - start) / members.count))
+                    start = end
                 }
             }
             members = []

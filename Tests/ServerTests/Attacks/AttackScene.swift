@@ -77,7 +77,7 @@ final class AttackScene: Sendable {
     /// The most that the service had in memory during an attack.
     private let resident = Shared(0)
 
-    /// `rounds`: of five requests of the client, in each round of an attack.
+    /// `rounds`: of six requests of the client, in each round of an attack.
     init(_ words: [String] = [], rounds: Int = 20) async throws {
         System.raiseDescriptorLimit()
         service = try ServiceProcess(words)

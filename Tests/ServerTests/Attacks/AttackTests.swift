@@ -12,7 +12,9 @@ import Wire
 
 /// Each attack with few and with many connections, from another address than that of a client that verifies and removes
 /// meanwhile.
-@Suite("Attacks from another address", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"))
+@Suite(
+    "Attacks from another address", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"),
+    .disabled(if: ServiceProcess.isSanitized, "the sanitizer's memory is above the caps"))
 struct AttackTests {
     @Test("Answers that nobody reads are kept within the attacker's share", arguments: [2, 16, 1000])
     func unreadAnswers(connections: Int) async throws {
