@@ -12,6 +12,10 @@ let swift: [SwiftSetting] = [
 
 /// Whether the package is built for deploy/fuzz: then its only product is the program in which libFuzzer chooses bytes.
 let isFuzzing = Context.environment["ROOTGATE_TEST_FUZZING"] != nil
+/// Kernels check their bounds in debug builds, and in the tests' build with sanitizers, which is optimized.
+let checksOfKernels = CSetting.define(
+    "KERNEL_CHECKS",
+    Context.environment["ROOTGATE_TEST_SANITIZED"] != nil ? nil : .when(configuration: .debug))
 
 func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: swift)
@@ -62,13 +66,12 @@ let package = Package(
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(name: "CLinux"),
 
-        // Kernels in C, most of them for vector units. They are compiled with optimization in debug builds too, where
-        // they also check the bounds of what they compute.
+        // Kernels in C, most of them for vector units. They are compiled with optimization in debug builds too.
         .target(
             name: "CKernels",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
-                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+                checksOfKernels,
             ]),
 
         // Calls of LMDB that come back after a fault.
@@ -131,19 +134,19 @@ let package = Package(
             name: "KernelInternals", dependencies: ["CKernels"], path: "Tests/KernelInternals",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
-                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+                checksOfKernels,
             ]),
         .target(
             name: "KernelEmulation", dependencies: ["CKernels", "KernelInternals"], path: "Tests/KernelEmulation",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
-                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+                checksOfKernels,
             ]),
         .target(
             name: "ToyCurve", dependencies: ["CKernels", "KernelInternals"], path: "Tests/ToyCurve",
             cSettings: [
                 .unsafeFlags(["-O2"], .when(configuration: .debug)),
-                .define("KERNEL_CHECKS", .when(configuration: .debug)),
+                checksOfKernels,
             ]),
         .target(
             name: "KernelMutants", dependencies: ["CKernels"], path: "Tests/KernelMutants",

@@ -1,4 +1,5 @@
 import Foundation
+import Hashing
 import Kernels
 import LoadHarness
 import Platform
@@ -72,6 +73,7 @@ enum RootgateBench {
     }
 
     static func main() {
+        Libcrypto.stayUntilExit()
         var options = Options()
         var words = CommandLine.arguments.dropFirst()
         while let word = words.popFirst() {

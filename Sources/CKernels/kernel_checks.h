@@ -1,5 +1,5 @@
-// Checks of the bounds that the kernels' comments state. Debug builds run them. In release builds the constant
-// KERNEL_CHECKS_ON is 0, and the compiler removes every check.
+// Checks of the bounds that the kernels' comments state. Debug builds run them, and so does the build of the tests with
+// sanitizers. In other builds KERNEL_CHECKS_ON is 0, and the compiler removes every check.
 #pragma once
 
 #include <stdio.h>

@@ -24,6 +24,15 @@ final class StorageCheck: Sendable {
         var isStopped = false
     }
 
+    /// How a later check has ended.
+    private enum Result {
+        case done
+        /// It was given up, because it would have left the service without room.
+        case tooCostly
+        /// It was interrupted, or something was missing for it.
+        case failed
+    }
+
     private let interval: CheckInterval
     private let log: Log
     private let walks = Atomic<Int>(0)
@@ -33,11 +42,11 @@ final class StorageCheck: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// `interval`: how long after a check the next one of the same environment begins, at least. `log` gets a line when
-    /// a later check was given up.
-    init(interval: Duration, log: Log = .none) {
-        (self.interval, self.log) = (CheckInterval(least: interval), log)
-        state = Lock(State(pause: interval))
+    /// `interval`: how long after a check the next one of the same environment begins. `log` gets a line when a later
+    /// check was given up.
+    init(interval: CheckInterval, log: Log = .none) {
+        (self.interval, self.log) = (interval, log)
+        state = Lock(State(pause: interval.least))
     }
 
     /// Starts the thread. Must be called once.
@@ -101,21 +110,28 @@ final class StorageCheck: Sendable {
             return (state.current, next != nil, state.isHurried)
         }
         if let environment = task.environment {
-            var isDone = true
+            var result = Result.done
             let start = ContinuousClock.now
             if task.isNew {
                 walk(environment)
                 environment.trust.endCheck()
             } else {
-                isDone = walkAgain(environment, isHurried: task.isHurried)
+                result = walkAgain(environment, isHurried: task.isHurried)
             }
+            // What was found is told. More of it is looked for, but not at the cost of those who are answered.
+            let isDamaged = environment.health.level != .intact
             state.withLock { state in
                 (state.current, state.last) = (nil, environment)
-                state.pause = interval.pause(after: ContinuousClock.now - start, isDone: isDone)
+                switch result {
+                case .done: state.pause = interval.pause(after: ContinuousClock.now - start)
+                case .tooCostly: state.pause = interval.most
+                case .failed: state.pause = interval.least
+                }
+                if isDamaged { state.pause = interval.most }
                 // What this walk has found need not be looked for again.
-                if isDone { state.isHurried = false }
+                if result == .done { state.isHurried = false }
             }
-            if isDone { walks.add(1, ordering: .releasing) }
+            if result == .done { walks.add(1, ordering: .releasing) }
         }
         return !isStopped
     }
@@ -157,13 +173,13 @@ final class StorageCheck: Sendable {
 
     /// Judges the pages of a snapshot of a storage that was checked before, and walks over it. Others read and write
     /// meanwhile. Gives up when the snapshot costs too much, or when there is no memory for it: the next check tries it
-    /// again. Returns whether it has come to the end.
+    /// again.
     ///
     /// `isHurried`: whether damage was met, so that this is to find soon what can't be believed.
-    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) -> Bool {
+    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) -> Result {
         let (health, trust) = (environment.health, environment.trust)
         // What has failed is opened and checked anew.
-        guard health.isChecked, health.level != .failed else { return true }
+        guard health.isChecked, health.level != .failed else { return .done }
         let guarded = StorageGuard()
         let pace = isHurried ? nil : Pace()
         do throws(StorageFailure) {
@@ -190,18 +206,18 @@ final class StorageCheck: Sendable {
             if !isDone, cost.isTooMuch {
                 log(.warning, "what is stored was not checked again: its pages would leave the service without room")
             }
-            return isDone
+            return isDone ? .done : cost.isTooMuch ? .tooCostly : .failed
         } catch {
             if error.isDamage {
                 for name in DatabaseName.allCases { trust.distrust(name) }
                 environment.directories.drop()
                 health.note(error)
-                return true
+                return .done
             }
             if !reportFault(error, guarded, environment), !isStopped, !trust.isRetired {
                 log(.warning, "what is stored could not be checked again: \(error.text)")
             }
-            return false
+            return .failed
         }
     }
 

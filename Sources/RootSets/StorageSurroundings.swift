@@ -13,8 +13,8 @@ package struct StorageSurroundings: Sendable {
     }
     /// Look-ups in one version of the sets before a directory of their buckets is built.
     package var directoryLookupsMin = 4096
-    /// How long after a check of everything that is stored the next one begins, at least.
-    package var checkInterval: Duration = .seconds(Limits.checkIntervalSecondsMin)
+    /// How long after a check of everything that is stored the next one begins.
+    package var checkInterval = CheckInterval()
     /// `nil`: the storage starts a thread for the writer. Otherwise it starts none, and calls this once when there is
     /// something to write after `RootSets.write` returned false.
     package var wakeWriter: (@Sendable () -> Void)?

@@ -17,10 +17,11 @@ private final class UsedStorage {
     private let fewName: CollaborationIdentifier
     private static let page = 4096
 
-    init(checkedAgainAfter interval: Duration) throws {
+    init(checkedAgain interval: CheckInterval) throws {
         var random = SeededGenerator(seed: runSeed)
         crowd = (0..<2000).map { _ in random.digest() }.sorted()
-        few = (0..<4).map { _ in random.digest() }
+        // In another order than the set has.
+        few = (0..<4).map { _ in random.digest() }.sorted().reversed()
         (crowdName, fewName) = (try name("crowd"), try name("few"))
         var surroundings = StorageSurroundings()
         surroundings.checkInterval = interval
@@ -71,22 +72,20 @@ private final class UsedStorage {
     /// Whether the first one of the few is told to be a member; `nil` when it can't be told.
     func isFirstMember() -> Bool? { isMember(few[0], fewName) }
 
-    /// Removes the first one of the few. Then puts the older content into the page that lacks it, as a disk does that
+    /// Removes the first one of the few. Then puts the older bucket into the page that lacks it, as a disk does that
     /// has lost the write.
     func removeAndLoseTheWrite() throws {
-        let older = try bytes()
+        func bytes(_ roots: some Sequence<Digest>) -> [UInt8] { roots.sorted().flatMap(\.bytes) }
+        let older = try self.bytes()
+        let old = try #require(UsedStorage.pages(with: bytes(few), in: older).last)
         try sets.apply(Mutation(.removeRoots(fewName, [few[0]])))
         #expect(isFirstMember() == false)
-        let old = try #require(
-            UsedStorage.pages(with: few[0].bytes, in: older).last { page in
-                Data(older[UsedStorage.range(page)]).range(of: Data(few[1].bytes)) != nil
-            })
-        try damage { bytes in
-            for page in UsedStorage.pages(with: few[1].bytes, in: bytes) {
+        try damage { contents in
+            for page in UsedStorage.pages(with: bytes(few.dropFirst()), in: contents) {
                 let range = UsedStorage.range(page)
-                guard Data(bytes[range]).range(of: Data(few[0].bytes)) == nil else { continue }
+                guard Data(contents[range]).range(of: Data(few[0].bytes)) == nil else { continue }
                 // A page begins with its number.
-                bytes.replaceSubrange(range.dropFirst(8), with: older[UsedStorage.range(old).dropFirst(8)])
+                contents.replaceSubrange(range.dropFirst(8), with: older[UsedStorage.range(old).dropFirst(8)])
             }
         }
     }
@@ -162,11 +161,12 @@ private final class UsedStorage {
 
 @Suite("Checks of a storage in use")
 struct LaterChecksTests {
-    private let soon = Duration.milliseconds(50)
+    private let soon = CheckInterval(always: .milliseconds(50))
+    private let late = CheckInterval(always: .seconds(3600))
 
     @Test("Changes of every kind while a storage is checked again and again are no damage")
     func changes() throws {
-        let storage = try UsedStorage(checkedAgainAfter: .milliseconds(1))
+        let storage = try UsedStorage(checkedAgain: CheckInterval(always: .milliseconds(1)))
         var random = SeededGenerator(seed: runSeed &+ 1)
         let before = storage.sets.checkCount
         var round = 0
@@ -192,7 +192,7 @@ struct LaterChecksTests {
 
     @Test("A bit that changes in a bucket that is in use is found: who is in it gets an error, and nobody else does")
     func bit() throws {
-        let storage = try UsedStorage(checkedAgainAfter: soon)
+        let storage = try UsedStorage(checkedAgain: soon)
         try storage.flipBit(of: storage.crowd[1000].bytes)
         try #require(becomesTrue { storage.sets.health.level == .damaged })
         let answers = storage.answers()
@@ -203,7 +203,7 @@ struct LaterChecksTests {
 
     @Test("Pages that change places under a storage in use are found, and no member is told to be none")
     func swappedPages() throws {
-        let storage = try UsedStorage(checkedAgainAfter: soon)
+        let storage = try UsedStorage(checkedAgain: soon)
         try storage.swapPages()
         try #require(becomesTrue { storage.sets.health.level == .damaged })
         let answers = storage.answers()
@@ -211,28 +211,39 @@ struct LaterChecksTests {
         #expect(answers.refused > 0)
     }
 
-    @Test("A member who was removed and comes back with a lost write is refused from the next check on")
+    @Test("A member who was removed comes back with a lost write until the next check, and then gets an error")
     func lostWrite() throws {
-        let storage = try UsedStorage(checkedAgainAfter: soon)
+        let storage = try UsedStorage(checkedAgain: late)
         try storage.removeAndLoseTheWrite()
-        try #require(becomesTrue { storage.sets.health.level == .damaged })
-        #expect(storage.isFirstMember() == nil)
+        #expect(storage.isFirstMember() == true, "no check tells of it yet")
+        // Damage of another kind makes everything be checked.
+        try storage.flipBit(of: storage.record)
+        #expect(storage.readRecord() == nil)
+        #expect(becomesTrue { storage.isFirstMember() == nil })
         #expect(storage.sets.health.unreadiness?.code == .storageDamaged)
     }
 
     @Test("Checks follow each other at twenty times their length, a minute at least and an hour at most")
-    func intervals() {
-        let interval = CheckInterval(least: StorageSurroundings().checkInterval)
-        #expect(interval.pause(after: .milliseconds(1), isDone: true) == .seconds(60))
-        #expect(interval.pause(after: .seconds(3), isDone: true) == .seconds(60))
-        #expect(interval.pause(after: .seconds(10), isDone: true) == .seconds(200))
-        #expect(interval.pause(after: .seconds(1000), isDone: true) == .seconds(3600))
-        #expect(interval.pause(after: .seconds(1), isDone: false) == .seconds(3600), "it was given up")
+    func intervals() throws {
+        let interval = StorageSurroundings().checkInterval
+        #expect(interval.pause(after: .milliseconds(1)) == .seconds(60))
+        #expect(interval.pause(after: .seconds(3)) == .seconds(60))
+        #expect(interval.pause(after: .seconds(10)) == .seconds(200))
+        #expect(interval.pause(after: .seconds(1000)) == .seconds(3600))
+        // A storage keeps to it.
+        var rare = CheckInterval(always: .milliseconds(1))
+        (rare.checks, rare.most) = (1_000_000, .seconds(3600))
+        for (interval, counts) in [(rare, 0...1), (CheckInterval(always: .milliseconds(1)), 3...1_000_000)] {
+            let storage = try UsedStorage(checkedAgain: interval)
+            let before = storage.sets.checkCount
+            usleep(300_000)
+            #expect(counts.contains(storage.sets.checkCount - before), "\(counts)")
+        }
     }
 
-    @Test("Damage that a request meets makes everything be checked at once, not only after an hour")
+    @Test("Damage that a request meets makes everything be checked at once, whatever the interval")
     func hurry() throws {
-        let storage = try UsedStorage(checkedAgainAfter: .seconds(3600))
+        let storage = try UsedStorage(checkedAgain: late)
         #expect(storage.readRecord() == storage.record)
         try storage.swapPages()
         #expect(storage.answers().absent > 0, "no check tells of it yet")
@@ -245,7 +256,7 @@ struct LaterChecksTests {
     @Test("A storage that is closed while it is checked again ends the check")
     func closing() throws {
         for _ in 0..<5 {
-            let storage = try UsedStorage(checkedAgainAfter: .milliseconds(1))
+            let storage = try UsedStorage(checkedAgain: CheckInterval(always: .milliseconds(1)))
             usleep(UInt32.random(in: 0..<10_000))
             storage.sets.close()
             #expect(storage.sets.health.level == .intact)

@@ -32,23 +32,28 @@ struct ProcessEndTests {
 
     @Test(
         "A process of tests ends well, although a test has left threads that use libcrypto",
-        .enabled(if: FileManager.default.fileExists(atPath: program), "needs /proc"))
+        .enabled(
+            if: FileManager.default.fileExists(atPath: program) && programPath("timeout") != nil,
+            "needs /proc and timeout"))
     func leftThreads() throws {
         let environment = ProcessInfo.processInfo.environment.merging([Self.leavesThreads: "1"]) { $1 }
+        let timeout = try #require(programPath("timeout"))
+        let program = try FileManager.default.destinationOfSymbolicLink(atPath: Self.program)
         for _ in 0..<20 {
-            let process = Process()
-            process.executableURL = URL(
-                fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(
-                    atPath: Self.program))
+            let (process, output) = (Process(), Pipe())
+            // A process that hangs at its end does not end well either.
+            process.executableURL = URL(fileURLWithPath: timeout)
             process.arguments = [
-                "--testing-library", "swift-testing", "--no-parallel", "--filter", "ProcessEndTests/leaveThreads",
+                "60", program, "--testing-library", "swift-testing", "--no-parallel", "--filter",
+                "ProcessEndTests/leaveThreads",
             ]
             process.environment = environment
-            process.standardOutput = FileHandle.nullDevice
-            process.standardError = FileHandle.nullDevice
+            (process.standardOutput, process.standardError) = (output, output)
             try process.run()
+            let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             process.waitUntilExit()
-            #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+            #expect(process.terminationReason == .exit && process.terminationStatus == 0, "\(said)")
+            #expect(said.contains("with 1 test in 1 suite passed"), "\(said)")
         }
     }
 

@@ -156,6 +156,8 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private var surroundings: Surroundings {
         var surroundings = Surroundings()
+        // Checks have a thread of their own: only that of a start belongs to the world.
+        surroundings.storage.checkInterval = CheckInterval(always: .seconds(24 * 3600))
         surroundings.timers = Timers { [unowned self] milliseconds, body in
             _ = addTimer(after: milliseconds, every: nil, body)
         } repeated: { [unowned self] milliseconds, _, body in

@@ -1,4 +1,5 @@
 import Foundation
+import Hashing
 
 // Runs the service in a simulated world, seed after seed:
 //
@@ -7,6 +8,8 @@ import Foundation
 // --seed: the first seed (default: a random one). --count: how many seeds (default 1; with --seconds, as many as there
 // is time for). --steps: steps of each (default 8000). --twice: runs each seed again, and compares the traces.
 // Prints a failing seed with what went wrong, and ends with status 1.
+
+Libcrypto.stayUntilExit()
 
 // The order of sets and dictionaries belongs to the run. The library decides that it is fixed before the first line.
 if ProcessInfo.processInfo.environment["SWIFT_DETERMINISTIC_HASHING"] == nil {

@@ -11,6 +11,8 @@
 // must be before its first use.
 __attribute__((constructor)) static void keep_libcrypto(void) {
     if (getenv("SWT_EXIT_TEST_ID") == NULL) {
-        OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+        if (OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
+            abort();
+        }
     }
 }

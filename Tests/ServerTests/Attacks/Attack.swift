@@ -40,7 +40,7 @@ final class Attack: Sendable {
 
     /// Each connection is served once in this time, at most.
     private static let roundMicroseconds = 10_000
-    /// Connections that are served, and bytes after which the next one waits, without a pause.
+    /// A pause comes after so many connections, or after so many bytes.
     private static let burstMembers = 32
     private static let burstBytes = 256 << 10
 
