@@ -25,7 +25,7 @@ final class StorageCheck: Sendable {
     }
 
     /// How a later check has ended.
-    private enum Result {
+    private enum Ending {
         case done
         /// It was given up, because it would have left the service without room.
         case tooCostly
@@ -37,7 +37,7 @@ final class StorageCheck: Sendable {
     private let log: Log
     private let walks = Atomic<Int>(0)
     /// How long after a hurried check that was given up the next one begins.
-    private static let pause = Duration.seconds(10)
+    private static let hurriedPause = Duration.seconds(10)
     private let state: Lock<State>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -100,7 +100,7 @@ final class StorageCheck: Sendable {
     /// Waits for an environment and walks over it; when none comes for a while, over the last one again. Returns false
     /// when the check was stopped.
     private func walkNext() -> Bool {
-        let pause = state.withLock { $0.isHurried ? min($0.pause, StorageCheck.pause) : $0.pause }
+        let pause = state.withLock { $0.isHurried ? min($0.pause, StorageCheck.hurriedPause) : $0.pause }
         let isDue = wake.wait(timeout: .now() + pause / .seconds(1)) == .timedOut
         typealias Task = (environment: StorageEnvironment?, isNew: Bool, isHurried: Bool)
         let task = state.withLock { state -> Task in
@@ -110,28 +110,28 @@ final class StorageCheck: Sendable {
             return (state.current, next != nil, state.isHurried)
         }
         if let environment = task.environment {
-            var result = Result.done
+            var ending = Ending.done
             let start = ContinuousClock.now
             if task.isNew {
                 walk(environment)
                 environment.trust.endCheck()
             } else {
-                result = walkAgain(environment, isHurried: task.isHurried)
+                ending = walkAgain(environment, isHurried: task.isHurried)
             }
             // What was found is told. More of it is looked for, but not at the cost of those who are answered.
             let isDamaged = environment.health.level != .intact
             state.withLock { state in
                 (state.current, state.last) = (nil, environment)
-                switch result {
+                switch ending {
                 case .done: state.pause = interval.pause(after: ContinuousClock.now - start)
                 case .tooCostly: state.pause = interval.most
                 case .failed: state.pause = interval.least
                 }
                 if isDamaged { state.pause = interval.most }
                 // What this walk has found need not be looked for again.
-                if result == .done { state.isHurried = false }
+                if ending == .done { state.isHurried = false }
             }
-            if result == .done { walks.add(1, ordering: .releasing) }
+            if ending == .done { walks.add(1, ordering: .releasing) }
         }
         return !isStopped
     }
@@ -176,7 +176,7 @@ final class StorageCheck: Sendable {
     /// again.
     ///
     /// `isHurried`: whether damage was met, so that this is to find soon what can't be believed.
-    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) -> Result {
+    private func walkAgain(_ environment: StorageEnvironment, isHurried: Bool) -> Ending {
         let (health, trust) = (environment.health, environment.trust)
         // What has failed is opened and checked anew.
         guard health.isChecked, health.level != .failed else { return .done }

@@ -197,14 +197,14 @@ import Wire
         let small = try await SmallCollaboration(client)
         // A machine that is busy with other things may hold back the requests and not the worker: then again.
         var outcomes: [Result<[AccessDecision], ServiceError>] = []
-        for _ in 0..<50 where !outcomes.contains(where: { if case .failure = $0 { true } else { false } }) {
+        var errors: [ServiceError] { outcomes.compactMap { if case .failure(let error) = $0 { error } else { nil } } }
+        for _ in 0..<50 where errors.isEmpty {
             outcomes += await Self.outcomes(of: try await small.proofs(600), by: client)
         }
         let answered = outcomes.compactMap { try? $0.get() }.flatMap { $0 }
         #expect(!answered.isEmpty)
         #expect(answered.allSatisfy { $0.verdict == .granted })
-        for case .failure(let error) in outcomes { #expect(error.code == .busy) }
-        #expect(outcomes.count { if case .failure = $0 { true } else { false } } > 0)
+        #expect(!errors.isEmpty && errors.allSatisfy { $0.code == .busy }, "\(errors)")
         #expect(try await client.verify(Array(try await small.proofs(10))).allSatisfy { $0.verdict == .granted })
     }
 
