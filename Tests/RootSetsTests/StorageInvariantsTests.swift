@@ -42,18 +42,14 @@ struct StorageInvariantsTests {
             let scratch = ScratchDirectory()
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
-            // A transaction does not keep it.
-            defer { withExtendedLifetime(environment) {} }
-            nonisolated(unsafe) let transaction = try WriteTransaction(environment.handle)
+            nonisolated(unsafe) let transaction = try WriteTransaction(in: environment)
             onThreads(1) { _ in _ = try? transaction.put(environment.meta, [1], [2], version: 0) }
         }
         await #expect(processExitsWith: .failure) {
             let scratch = ScratchDirectory()
             let environment = try StorageEnvironment(
                 directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 0)
-            // A transaction does not keep it.
-            defer { withExtendedLifetime(environment) {} }
-            let transaction = try WriteTransaction(environment.handle)
+            let transaction = try WriteTransaction(in: environment)
             try transaction.put(environment.meta, [1], [2], version: 0)
             try transaction.commit()
             _ = try? transaction.put(environment.meta, [1], [3], version: 0)

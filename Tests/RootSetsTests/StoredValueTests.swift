@@ -39,9 +39,7 @@ private final class DamagedStorage {
     func tamper(_ body: (WriteTransaction, StorageEnvironment) throws -> Void) throws {
         let environment = try StorageEnvironment(
             directory: storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
-        // A transaction does not keep it.
-        defer { withExtendedLifetime(environment) {} }
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         let totals = try? transaction.totals(in: environment.meta)
         let before = try transaction.bytes(environment.meta, Totals.key).map { Array($0) }
         try body(transaction, environment)
@@ -328,9 +326,7 @@ struct StoredValueTests {
         try damaged.flip(name, try damaged.entry(name).key, bit: 16 * 8 + 70)
         let environment = try StorageEnvironment(
             directory: damaged.storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
-        // A transaction does not keep it.
-        defer { withExtendedLifetime(environment) {} }
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         var applier = try Applier(transaction, environment)
         var edit = Edit()
         edit.records = [RecordEdit([0, 1], value: nil)]
@@ -472,15 +468,13 @@ struct StoredValueTests {
         // Another transaction that does not write the totals: as if their page was that of an older commit.
         let environment = try StorageEnvironment(
             directory: damaged.storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
-        // A transaction does not keep it.
-        defer { withExtendedLifetime(environment) {} }
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         let key = StorageFormat.hashKey
         let bytes = Array(try #require(try transaction.bytes(environment.meta, key)))
         try transaction.putBytes(environment.meta, key, bytes)
         try transaction.commit()
         #expect(try StorageInspection.findings(in: environment).map(\.kind) == [.totals])
-        let next = try WriteTransaction(environment.handle)
+        let next = try WriteTransaction(in: environment)
         #expect(throws: StorageFailure.self) { _ = try Applier(next, environment) }
     }
 

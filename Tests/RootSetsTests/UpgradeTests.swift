@@ -32,9 +32,7 @@ private struct Format1 {
         var entries = entries
         change(&entries)
         let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
-        // A transaction does not keep it.
-        defer { withExtendedLifetime(environment) {} }
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         for key in [StorageFormat.key, StorageFormat.hashKey, Totals.key] {
             try transaction.deleteBytes(environment.meta, key)
         }
@@ -43,7 +41,7 @@ private struct Format1 {
         }
         try transaction.commit()
         guard let steps else { return }
-        let beginning = try WriteTransaction(environment.handle)
+        let beginning = try WriteTransaction(in: environment)
         try StorageUpgrade.begin(environment.databases, beginning)
         try beginning.commit()
         try StorageUpgrade.finish(
@@ -65,9 +63,7 @@ private struct Format2 {
     /// Writes the entries of the backup to a new directory, without what restores a backup.
     func write(to directory: String) throws {
         let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
-        // A transaction does not keep it.
-        defer { withExtendedLifetime(environment) {} }
-        let transaction = try WriteTransaction(environment.handle)
+        let transaction = try WriteTransaction(in: environment)
         for key in [StorageFormat.key, StorageFormat.hashKey, Totals.key] {
             try transaction.deleteBytes(environment.meta, key)
         }
@@ -193,9 +189,7 @@ struct UpgradeTests {
         let directory = scratch.path + "/data"
         do {
             let environment = try StorageEnvironment(directory: directory, bytesMax: 1 << 26, reserveBytes: 1 << 20)
-            // A transaction does not keep it.
-            defer { withExtendedLifetime(environment) {} }
-            let transaction = try WriteTransaction(environment.handle)
+            let transaction = try WriteTransaction(in: environment)
             if isSealed {
                 try transaction.put(environment.meta, StorageFormat.key, [3, 0, 0, 0], version: 0)
                 try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
