@@ -20,10 +20,14 @@ final class BackupScene {
     private(set) var model = RootModel()
     var steps: Steps
 
+    /// Applies `count` random mutations, and when there are any, further ones until there are a root and a record.
     init(mutations count: Int, seed: UInt64 = runSeed) throws {
         steps = try Steps(seed: seed)
         try reopen()
         for _ in 0..<count { try change() }
+        while count > 0, model.records.isEmpty || model.entries.values.allSatisfy({ $0.roots.isEmpty }) {
+            try change()
+        }
     }
 
     /// Applies a random mutation, if it is not refused, and removes log records above `logBytes`.
